@@ -45,6 +45,8 @@ from rowsieve.changes.operations import (
     update_planned,
     update_where,
 )
+from rowsieve.changes.partial.combine_rules import Combine
+from rowsieve.changes.partial.partial_calls import apply_given, upsert_given
 from rowsieve.changes.table_handle import nothing_done
 from rowsieve.changes.table_methods import TableMethods, changes
 from rowsieve.errors import EmptyData, InvalidInput, StalePlan, UnsupportedOperation
@@ -79,6 +81,9 @@ class RowMethods(TableMethods):
         data: Any,
         *,
         on_duplicate: OnDuplicate = "error",
+        columns: Literal["all", "given"] = "all",
+        unchanged: str | None = None,
+        combine: Combine | None = None,
         schema_mode: SchemaMode = "strict",
         metadata: Metadata | None = None,
         token: Token | None = None,
@@ -88,7 +93,26 @@ class RowMethods(TableMethods):
         The data must have every column. A duplicate key is a KeyViolation unless
         `on_duplicate="last"`. Upserts never conflict: for each key the later commit wins.
         `schema_mode="merge"` adds the columns that the table lacks, in the same commit.
+
+        With `columns="given"`, what the data lacks keeps the value of the row that the table has; a
+        new row gets the default. `unchanged` names a column of lists, the names of each row's
+        columns that keep their value. `combine={"visits": "sum"}` combines a value with that of the
+        row: by sum, min, max, first, last, last_not_null, union_of_lists or json_merge. Each of
+        these reads the rows with these keys, and commits again after a conflict;
+        `on_duplicate="last"` then applies all rows of a key in their order.
         """
+        if columns == "given" or unchanged is not None or combine:
+            return upsert_given(
+                self.handle,
+                data,
+                keeps=columns == "given",
+                combine=combine,
+                unchanged=unchanged,
+                on_duplicate=on_duplicate,
+                schema_mode=schema_mode,
+                metadata=metadata,
+                token=token,
+            )
         change = self.handle.change("upsert", metadata, token)
         order = self.handle.order("upsert")
         schema = self.handle.newest.schema
@@ -141,6 +165,9 @@ class RowMethods(TableMethods):
         *,
         op: str,
         sequence: str,
+        missing: Literal["error", "keep"] = "error",
+        unchanged: str | None = None,
+        combine: Combine | None = None,
         metadata: Metadata | None = None,
         token: Token | None = None,
     ) -> Commit:
@@ -148,7 +175,22 @@ class RowMethods(TableMethods):
 
         `op` names the column of actions: i, u, c, r, insert, update, upsert, create and read write
         the row; d and delete remove its key. A deleted row needs only its key columns.
+
+        With `missing="keep"`, what the data lacks keeps its value, and all changes of a key apply
+        in their order; `unchanged` and `combine` are as in `upsert`.
         """
+        if missing == "keep" or unchanged is not None or combine:
+            return apply_given(
+                self.handle,
+                data,
+                op=op,
+                sequence=sequence,
+                keeps=missing == "keep",
+                combine=combine,
+                unchanged=unchanged,
+                metadata=metadata,
+                token=token,
+            )
         change = self.handle.change("apply", metadata, token)
         order = self.handle.order("apply_changes")
         schema = self.handle.newest.schema

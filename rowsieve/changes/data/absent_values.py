@@ -22,7 +22,8 @@ class RequiredNames:
     """The columns and fields that each row of a change must name if one row does.
 
     `appends`: only those with a default, as NULL is the value of the others. Rows whose value of
-    `op` is in `deletes` need no names.
+    `op` is in `deletes` need no names. `keeps`: rows may lack columns, which keep their values, but
+    not fields of structs.
     """
 
     schema: Schema
@@ -30,6 +31,7 @@ class RequiredNames:
     appends: bool = False
     op: str | None = None
     deletes: Collection[str] = ()
+    keeps: bool = False
 
     def check_rows(self, rows: Sequence[Mapping[Any, Any]]) -> None:
         """Raise SchemaMismatch for a row that lacks a column, or a field, that other rows have."""
@@ -58,7 +60,9 @@ def _check_names(
         having = [layout for layout in layouts if name in folded[layout]]
         if not having:
             continue
-        if len(having) < len(layouts) and not (required.appends and field.default is None):
+        may_lack = required.keeps and not path
+        may_lack = may_lack or (required.appends and field.default is None)
+        if len(having) < len(layouts) and not may_lack:
             row = next(i for i, row in enumerate(rows) if name not in folded[tuple(row)])
             raise _refusal(required, path, field, row, rows[row])
         if _has_structs(field.type):

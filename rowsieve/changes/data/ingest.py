@@ -65,13 +65,16 @@ def read_data(
     *,
     appends: bool = False,
     op: str | None = None,
+    keeps: bool = False,
 ) -> pa.Table:
     """Convert data of any supported kind to an Arrow table; `schema` is the table's, if it exists.
 
     Data without rows and columns gets the columns of the table. SchemaMismatch for a dict that
-    lacks a name which others have, see `required_names`.
+    lacks a name which others have, see `required_names`; with `keeps`, only inside of structs.
     """
-    required = None if schema is None else required_names(schema, operation, appends=appends, op=op)
+    required = None
+    if schema is not None:
+        required = required_names(schema, operation, appends=appends, op=op, keeps=keeps)
     if isinstance(data, pa.Table):
         table = data
     elif isinstance(data, pa.RecordBatch):
@@ -102,10 +105,15 @@ def read_data(
 
 
 def required_names(
-    schema: Schema, operation: str, *, appends: bool = False, op: str | None = None
+    schema: Schema,
+    operation: str,
+    *,
+    appends: bool = False,
+    op: str | None = None,
+    keeps: bool = False,
 ) -> RequiredNames:
     """What each row of a change must name; a deleted row, by the column `op`, its key at most."""
-    return RequiredNames(schema, operation, appends, op, _DELETES)
+    return RequiredNames(schema, operation, appends, op, _DELETES, keeps)
 
 
 def _from_stream(data: Any, operation: str) -> pa.Table:
@@ -223,8 +231,8 @@ def prepare_rows(
         raise InvalidInput(
             f"{operation}: on_duplicate must be 'error' or 'last', not {on_duplicate!r}"
         )
-    _refuse_null_keys(table, order, operation)
-    return _sorted(_canonical(conform(table, schema), order), order, on_duplicate, operation)
+    refuse_null_keys(table, order, operation)
+    return _sorted(canonical_keys(conform(table, schema), order), order, on_duplicate, operation)
 
 
 def prepare_appended(table: pa.Table, schema: Schema) -> pa.Table:
@@ -234,9 +242,9 @@ def prepare_appended(table: pa.Table, schema: Schema) -> pa.Table:
 
 def prepare_keys(table: pa.Table, schema: Schema, order: KeyOrder, operation: str) -> pa.Table:
     """Return the keys of rows to delete, sorted and unique; other columns are rejected."""
-    _refuse_null_keys(table, order, operation)
+    refuse_null_keys(table, order, operation)
     keys = conform(table, schema.select(order.names))
-    return _sorted(_canonical(keys, order), order, "last", operation)
+    return _sorted(canonical_keys(keys, order), order, "last", operation)
 
 
 def reduce_changes(
@@ -250,7 +258,25 @@ def reduce_changes(
     """
     if not table.num_rows:
         return Changes(None, None)
-    for name, role in ((op, "op"), (sequence, "sequence")):
+    check_change_columns(table, {op: "op", sequence: "sequence"})
+    sequences = comparable_sequences(table.column(sequence), sequence)
+    refuse_null_keys(table, order, "apply_changes")
+    deletes = deletes_in(table.column(op), op)
+    last = _last_per_key(table, schema, order, sequence, sequences)
+    deleted = deletes[last]
+    beside = {op, sequence}.difference(schema.names)
+    names = [name for name in table.column_names if name not in beside]
+    rows = table.select(names).take(pa.array(last[~deleted]))
+    keys = table.select(key_names(table, order)).take(pa.array(last[deleted]))
+    return Changes(
+        prepare_rows(rows, schema, order, "error", "apply_changes") if rows.num_rows else None,
+        prepare_keys(keys, schema, order, "apply_changes") if keys.num_rows else None,
+    )
+
+
+def check_change_columns(table: pa.Table, roles: Mapping[str, str]) -> None:
+    """Raise unless each row has a value in these columns, whose roles are names of arguments."""
+    for name, role in roles.items():
         if name not in table.column_names:
             raise SchemaMismatch(
                 f"apply_changes: no column {name!r} ({role}=) in the data, "
@@ -261,19 +287,6 @@ def reduce_changes(
                 f"apply_changes: column {name!r} ({role}=) is NULL in "
                 f"{table.column(name).null_count} rows; every change needs one"
             )
-    sequences = comparable_sequences(table.column(sequence), sequence)
-    _refuse_null_keys(table, order, "apply_changes")
-    deletes = _is_delete(table.column(op), op)
-    last = _last_per_key(table, schema, order, sequence, sequences)
-    deleted = deletes[last]
-    beside = {op, sequence}.difference(schema.names)
-    names = [name for name in table.column_names if name not in beside]
-    rows = table.select(names).take(pa.array(last[~deleted]))
-    keys = table.select(_actual_names(table, order)).take(pa.array(last[deleted]))
-    return Changes(
-        prepare_rows(rows, schema, order, "error", "apply_changes") if rows.num_rows else None,
-        prepare_keys(keys, schema, order, "apply_changes") if keys.num_rows else None,
-    )
 
 
 def _last_per_key(
@@ -283,10 +296,10 @@ def _last_per_key(
     sequence: str,
     values: pa.ChunkedArray,
 ) -> np.ndarray[Any, np.dtype[np.int64]]:
-    keys = conform(table.select(_actual_names(table, order)), schema.select(order.names))
-    columns = order.columns(_canonical(keys, order))
+    keys = conform(table.select(key_names(table, order)), schema.select(order.names))
+    columns = order.columns(canonical_keys(keys, order))
     by_sequence = np.asarray(pc.sort_indices(values).to_numpy(), dtype=np.int64)
-    within = order.columns(_canonical(keys, order).take(pa.array(by_sequence))).sort()
+    within = order.columns(canonical_keys(keys, order).take(pa.array(by_sequence))).sort()
     ordered = by_sequence[within]
     same_key = columns.repeats(ordered)
     sequences = values.combine_chunks().take(pa.array(ordered))
@@ -305,7 +318,8 @@ def _last_per_key(
     return ordered[last]
 
 
-def _is_delete(column: pa.ChunkedArray, op: str) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def deletes_in(column: pa.ChunkedArray, op: str) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """(n,) whether each action of a change stream deletes its key; see `reduce_changes`."""
     try:
         actions = pc.utf8_lower(column.cast(pa.string())).combine_chunks().dictionary_encode()
     except (pa.ArrowException, NotImplementedError) as error:
@@ -323,8 +337,8 @@ def _is_delete(column: pa.ChunkedArray, op: str) -> np.ndarray[Any, np.dtype[np.
     return np.asarray(is_delete[actions.indices.to_numpy()], dtype=bool)
 
 
-def _actual_names(table: pa.Table, order: KeyOrder) -> list[str]:
-    """Return the key columns' names as the data spells them."""
+def key_names(table: pa.Table, order: KeyOrder) -> list[str]:
+    """Return the key columns' names as the data spells them; SchemaMismatch if it lacks one."""
     folded: Mapping[str, str] = {name.lower(): name for name in table.column_names}
     names = [
         name if name in table.column_names else folded.get(name.lower()) for name in order.names
@@ -337,8 +351,9 @@ def _actual_names(table: pa.Table, order: KeyOrder) -> list[str]:
     return [name for name in names if name is not None]
 
 
-def _refuse_null_keys(table: pa.Table, order: KeyOrder, operation: str) -> None:
-    for name in _actual_names(table, order):
+def refuse_null_keys(table: pa.Table, order: KeyOrder, operation: str) -> None:
+    """Raise KeyViolation for NULL in a key column, SchemaMismatch if the data lacks one."""
+    for name in key_names(table, order):
         if nulls := table.column(name).null_count:
             raise KeyViolation(
                 f"{operation}: key column {name!r} is NULL in {nulls} of {table.num_rows} rows, "
@@ -352,7 +367,8 @@ def _row_without(table: pa.Table, column: str) -> str:
     return textwrap.shorten(str(row), 200, placeholder=" …}")
 
 
-def _canonical(table: pa.Table, order: KeyOrder) -> pa.Table:
+def canonical_keys(table: pa.Table, order: KeyOrder) -> pa.Table:
+    """Give equal keys equal bits, in rows of the table's types."""
     for field in order.fields:
         index = table.column_names.index(field.name)
         column = table.column(index)

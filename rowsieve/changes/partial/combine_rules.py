@@ -1,0 +1,93 @@
+"""The rules that combine the values of a column, by their names, and the types that they take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Final, TypeAlias
+
+from rowsieve.arguments import Example
+from rowsieve.changes.partial.list_unions import has_equal_items
+from rowsieve.errors import InvalidInput, did_you_mean
+from rowsieve.types.logical import (
+    Decimal,
+    Field,
+    Int,
+    Json,
+    List,
+    is_ordered,
+    type_name,
+)
+from rowsieve.types.schema import Schema
+
+Combine: TypeAlias = Annotated[
+    Mapping[str, str], Example("{'visits': 'sum'}", "a dict of columns and rules")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a rule takes: `takes` says whether a column may have it, `wants` names such columns."""
+
+    takes: Callable[[Field], bool]
+    wants: str
+
+
+def _is_exact(field: Field) -> bool:
+    return isinstance(field.type, Int | Decimal) and field.alias is None
+
+
+def _is_list(field: Field) -> bool:
+    return (
+        isinstance(field.type, List)
+        and field.size is None
+        and has_equal_items(field.type.element.type)
+    )
+
+
+_ANY: Final = Rule(lambda _: True, "a column of any type")
+_ORDERED: Final = Rule(
+    lambda field: is_ordered(field.type), "a number, text, bytes, a time or a boolean"
+)
+RULES: Final[Mapping[str, Rule]] = {
+    "last": _ANY,
+    "first": _ANY,
+    "last_not_null": _ANY,
+    "sum": Rule(
+        _is_exact, "integers or decimals; a sum of floats would depend on the order of the changes"
+    ),
+    "min": _ORDERED,
+    "max": _ORDERED,
+    "union_of_lists": Rule(
+        _is_list, "lists of any length, whose items are no lists, maps, intervals or numerics"
+    ),
+    "json_merge": Rule(lambda field: isinstance(field.type, Json), "a column of JSON"),
+}
+
+
+def check_rules(
+    combine: Mapping[str, str], schema: Schema, key: Sequence[str], operation: str
+) -> dict[str, str]:
+    """Return the rules by the names of the table's columns; InvalidInput for one that cannot be."""
+    rules: dict[str, str] = {}
+    for name, rule in combine.items():
+        field = schema.field(name)
+        if rule not in RULES:
+            raise InvalidInput(
+                f"{operation}: combine={{{name!r}: {rule!r}}} is no rule; known are "
+                f"{', '.join(RULES)}{did_you_mean(str(rule), RULES)}"
+            )
+        if field.name in key:
+            raise InvalidInput(
+                f"{operation}: combine= names the key column {field.name!r}; a key identifies its "
+                "row and is never combined"
+            )
+        if field.name in rules:
+            raise InvalidInput(f"{operation}: combine= names column {field.name!r} twice")
+        if not RULES[rule].takes(field):
+            raise InvalidInput(
+                f"{operation}: combine={{{name!r}: {rule!r}}}: the column is "
+                f"{type_name(field.type)}, and {rule} takes {RULES[rule].wants}"
+            )
+        rules[field.name] = rule
+    return rules
