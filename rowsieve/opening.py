@@ -23,6 +23,7 @@ from rowsieve.arguments.annotations import (
 from rowsieve.arguments.kinds import ANY_TEXT
 from rowsieve.changes.data.ingest import prepare_appended, prepare_rows, read_data
 from rowsieve.changes.data.spark_data import is_spark_schema
+from rowsieve.changes.event_order.sequence_columns import check_sequences
 from rowsieve.changes.new_tables import new_table
 from rowsieve.changes.table_handle import Handle, send_failure
 from rowsieve.config import current
@@ -58,15 +59,17 @@ def create_table(
     properties: Properties | None = None,
     storage_options: StorageOptions | None = None,
     metadata: Metadata | None = None,
+    sequence: ColumnNames | None = None,
 ) -> Table:
     """Create a table as version 0, with its first rows if data is given.
 
     `schema_or_data` is an Arrow or Spark schema, or an object with Arrow data. A table with a key
     holds the latest row of each key (mode "upsert"); a table without a key appends rows (mode
-    "append"). TableExists if a table exists at `uri`; `if_exists="ignore"` opens that table and
-    writes nothing.
+    "append"). `sequence` are the columns by which changes of a key are ordered: the row of a key is
+    the version with the greatest sequence, in whatever order changes come. TableExists if
+    a table exists at `uri`; `if_exists="ignore"` opens that table and writes nothing.
     """
-    columns = _key_columns(key)
+    columns, ordering = _names("key", key), _names("sequence", sequence)
     _check_choices(mode or ("upsert" if columns else "append"), columns, if_exists)
     checked = check_properties(properties or {})
     notes = dict(metadata or {})
@@ -84,7 +87,9 @@ def create_table(
                 "if_exists='ignore'"
             )
         log.refuse_foreign(foreign)
-        snapshot, written = _created(store, log, schema_or_data, columns, checked, notes)
+        snapshot, written = _created(
+            store, log, schema_or_data, (columns, ordering), checked, notes
+        )
     except BaseException as error:
         send_failure(current().reporter, store, 0, "create", error, started_s)
         raise
@@ -122,11 +127,12 @@ def _created(
     store: ObjectStore,
     log: CommitLog,
     schema_or_data: Any,
-    columns: Sequence[str],
+    key_and_sequence: tuple[Sequence[str], Sequence[str]],
     properties: Mapping[str, str],
     metadata: Metadata,
 ) -> tuple[Snapshot, WriterMetrics]:
     """Create version 0; return it and the counters of its writes."""
+    columns, ordering = key_and_sequence
     collecting, uploads = Collecting(), Uploads(store)
     data = None
     if is_spark_schema(schema_or_data):
@@ -134,7 +140,7 @@ def _created(
     if not isinstance(schema_or_data, pa.Schema):
         data = read_data(schema_or_data, "create_table")
         _refuse_rows_without_columns(data)
-    new = new_table(schema_or_data if data is None else data.schema, columns, properties)
+    new = new_table(schema_or_data if data is None else data.schema, columns, properties, ordering)
     schema = new.schema
     order = KeyOrder.of(schema, new.info.key) if columns else None
     write = None
@@ -144,6 +150,9 @@ def _created(
         else:
             rows = prepare_rows(data, schema, order, "error", "create_table")
         fields = () if order is None else order.fields
+        sequence = tuple(map(schema.field, new.info.sequence))
+        if sequence:
+            check_sequences(rows, KeyOrder(sequence), "create_table")
         write = partial(
             write_parts,
             store,
@@ -155,6 +164,7 @@ def _created(
             properties=properties,
             collecting=collecting,
             uploads=uploads,
+            sequence=sequence,
         )
     snapshot = log.create(
         new.info, schema, new.next_field_id, write, metadata, uploads=uploads, is_vacant=True
@@ -201,9 +211,10 @@ def scan_polars(
     return source.scan_polars(version=version, as_of=as_of)
 
 
-def _key_columns(key: Sequence[str] | None) -> tuple[str, ...]:
-    if isinstance(key, str):
+def _names(argument: str, names: Sequence[str] | None) -> tuple[str, ...]:
+    if isinstance(names, str):
         raise InvalidInput(
-            f"create_table: key= must be a list of column names, not text; write key=[{key!r}]"
+            f"create_table: {argument}= must be a list of column names, not text; write "
+            f"{argument}=[{names!r}]"
         )
-    return tuple(key or ())
+    return tuple(names or ())

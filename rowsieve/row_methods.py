@@ -36,6 +36,7 @@ from rowsieve.changes.data.ingest import (
     read_data,
     reduce_changes,
 )
+from rowsieve.changes.event_order.sequence_columns import has_sequences, sequence_names
 from rowsieve.changes.mutation import Mutation, Stale
 from rowsieve.changes.operations import (
     delete_planned,
@@ -91,7 +92,9 @@ class RowMethods(TableMethods):
         """Insert rows, or replace the rows that have the same key.
 
         The data must have every column. A duplicate key is a KeyViolation unless
-        `on_duplicate="last"`. Upserts never conflict: for each key the later commit wins.
+        `on_duplicate="last"`. Upserts never conflict: for each key the later commit wins. In a
+        table with an event order, the row with the greatest sequence wins instead, within the data
+        too, and `Commit.rows_late` counts those that change nothing.
         `schema_mode="merge"` adds the columns that the table lacks, in the same commit.
 
         With `columns="given"`, what the data lacks keeps the value of the row that the table has; a
@@ -127,9 +130,11 @@ class RowMethods(TableMethods):
                     KeyOrder.of(schema, self.handle.newest.table.key),
                     on_duplicate,
                     "upsert",
+                    self.handle.newest.table.sequence,
                 ),
             )
-        rows = prepare_rows(table, schema, order, on_duplicate, "upsert")
+        sequence = self.handle.newest.table.sequence
+        rows = prepare_rows(table, schema, order, on_duplicate, "upsert", sequence)
         return self.handle.commit_blind(change, Changes(rows, None))
 
     @changes("append")
@@ -164,7 +169,7 @@ class RowMethods(TableMethods):
         data: Any,
         *,
         op: str,
-        sequence: str,
+        sequence: str | Sequence[str] | None = None,
         missing: Literal["error", "keep"] = "error",
         unchanged: str | None = None,
         combine: Combine | None = None,
@@ -174,7 +179,9 @@ class RowMethods(TableMethods):
         """Apply a change stream in one commit: per key, the action with the highest `sequence`.
 
         `op` names the column of actions: i, u, c, r, insert, update, upsert, create and read write
-        the row; d and delete remove its key. A deleted row needs only its key columns.
+        the row; d and delete remove its key. A deleted row needs only its key columns, and in a
+        table with an event order its sequence, which is `sequence` then. `Commit.rows_late` counts
+        changes that a newer one in the table has overtaken.
 
         With `missing="keep"`, what the data lacks keeps its value, and all changes of a key apply
         in their order; `unchanged` and `combine` are as in `upsert`.
@@ -195,9 +202,12 @@ class RowMethods(TableMethods):
         order = self.handle.order("apply_changes")
         schema = self.handle.newest.schema
         table = read_data(data, "apply_changes", schema, op=op)
-        return self.handle.commit_blind(
-            change, reduce_changes(table, schema, order, op=op, sequence=sequence)
+        table_order = self.handle.newest.table.sequence
+        names = sequence_names(sequence, table_order, "apply_changes")
+        reduced = reduce_changes(
+            table, schema, order, op=op, sequence=names, table_order=table_order
         )
+        return self.handle.commit_blind(change, reduced)
 
     @changes("delete")
     def delete(
@@ -214,12 +224,13 @@ class RowMethods(TableMethods):
     ) -> Commit:
         """Delete rows by predicate, by key (`keys`: Arrow data with the key columns), or by plan.
 
-        A delete by key reads nothing and never conflicts. A delete by predicate deletes the rows
-        that match in the version right before its own commit; under snapshot isolation, rows that
-        concurrent commits insert survive. A delete by plan deletes exactly the rows that the plan
-        returns, and raises StalePlan if the table has a newer version, or a concurrent commit
-        changes the plan's result. CommitConflict if concurrent commits prevent the delete for
-        `retry_timeout_s` seconds.
+        A delete by key reads nothing and never conflicts; in a table with an event order, `keys`
+        may have the sequence columns, and otherwise the rows that are there are deleted. A delete
+        by predicate deletes the rows that match in the version right before its own commit; under
+        snapshot isolation, rows that concurrent commits insert survive. A delete by plan deletes
+        exactly the rows that the plan returns, and raises StalePlan if the table has a newer
+        version, or a concurrent commit changes the plan's result. CommitConflict if concurrent
+        commits prevent the delete for `retry_timeout_s` seconds.
         """
         if (where is not None) + (keys is not None) + (plan is not None) != 1:
             raise InvalidInput(
@@ -242,8 +253,11 @@ class RowMethods(TableMethods):
             )
         change = self.handle.change("delete_keys", metadata, token, retry_timeout_s)
         order = self.handle.order("delete by key")
-        schema = self.handle.newest.schema.select(order.names)
-        table = prepare_keys(read_data(keys, "delete", schema), schema, order, "delete")
+        schema, sequence = self.handle.newest.schema, self.handle.newest.table.sequence
+        given = read_data(keys, "delete", schema.select((*order.names, *sequence)))
+        if sequence and not has_sequences(given, sequence, "delete"):
+            sequence = ()
+        table = prepare_keys(given, schema, order, "delete", sequence)
         return self.handle.commit_blind(change, Changes(None, table))
 
     @changes("update")
@@ -320,7 +334,8 @@ class RowMethods(TableMethods):
                 "delete('TRUE') removes all of them"
             )
         if self.handle.newest.table.key:
-            rows = prepare_rows(table, schema, self.handle.order("overwrite"), "error", "overwrite")
+            order, sequence = self.handle.order("overwrite"), self.handle.newest.table.sequence
+            rows = prepare_rows(table, schema, order, "error", "overwrite", sequence)
         else:
             rows = prepare_appended(table, schema)
         if where is not None:

@@ -88,6 +88,7 @@ class Catalog(Dropping):
         if_exists: Literal["error", "ignore"] = "error",
         properties: Properties | None = None,
         metadata: Metadata | None = None,
+        sequence: ColumnNames | None = None,
     ) -> Table:
         """Create the table `namespace.name`; TableExists if it exists.
 
@@ -111,6 +112,7 @@ class Catalog(Dropping):
                 properties={**state.properties, **(properties or {})},
                 storage_options=self._storage_options,
                 metadata=metadata,
+                sequence=sequence,
             )
             self._log.change("create_table", partial(self._with_created, wanted, location))
         except TableExists:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rowsieve.changes.data.ingest import Changes
+from rowsieve.changes.event_order.late_changes import with_sequences, without_late
 from rowsieve.objects import ObjectStore, Uploads
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.ir import Predicate
@@ -73,9 +74,20 @@ class Change:
             uploads=self.uploads,
         )
 
-    def write(self, snapshot: Snapshot, changes: Changes) -> CommitRequest:
-        """Start writing the rows and tombstones as parts, and return their commit request."""
+    def write(
+        self, snapshot: Snapshot, changes: Changes, *, overtakes: bool = False
+    ) -> CommitRequest:
+        """Start writing the rows and tombstones as parts, and return their commit request.
+
+        In a table with an event order, those that a stored version is newer than are left out and
+        counted, unless they are known to win: `overtakes`. The caller checks concurrent commits.
+        """
         check_writable(self.operation, snapshot)
+        late = 0
+        if snapshot.table.sequence:
+            changes = with_sequences(self.store, snapshot, changes)
+            if not overtakes:
+                changes, late = without_late(self.store, snapshot, changes, self.operation)
         added = write_parts(
             self.store,
             snapshot.schema,
@@ -86,9 +98,11 @@ class Change:
             properties=snapshot.table.properties,
             collecting=self.collecting,
             uploads=self.uploads,
+            sequence=snapshot.sequence_fields,
         )
-        return self.request(
+        request = self.request(
             added,
             rows_written=0 if changes.rows is None else changes.rows.num_rows,
             rows_deleted=0 if changes.deletes is None else changes.deletes.num_rows,
         )
+        return replace(request, rows_late=late, keeps_order=True)

@@ -50,7 +50,8 @@ def alter_columns(
             f"{base.version}; nothing was changed: look at the columns of version {head.version} "
             "and make the change again"
         )
-    schema, next_field_id = evolve(head.schema, changes, head.next_field_id, head.table.key)
+    kept = (*head.table.key, *head.table.sequence)
+    schema, next_field_id = evolve(head.schema, changes, head.next_field_id, kept)
     if name := far_dates(head, schema.fields):
         raise InvalidSchemaChange(
             f"cannot widen column {name!r} from date to a time: by the statistics of the parts it "
@@ -62,13 +63,14 @@ def alter_columns(
     _check_properties(head, schema)
     names = {field.id: field.name for field in schema}
     key = tuple(names[head.schema.field(name).id] for name in head.table.key)
+    sequence = tuple(names[field.id] for field in head.sequence_fields)
     needed = {SCHEMA_CHANGES}
     if changes_fields(head.schema, schema, head.table.key):
         needed.add(FIELD_CHANGES)
     if changes_kinds(head.schema, schema):
         needed.add(KIND_CHANGES)
     features = tuple(sorted({*head.table.features, *needed}))
-    info = dataclasses.replace(head.table, features=features, key=key)
+    info = dataclasses.replace(head.table, features=features, key=key, sequence=sequence)
     return dataclasses.replace(
         change.request(None), info=info, schema=schema, next_field_id=next_field_id
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from rowsieve.changes.event_order.sequence_columns import with_event_order
 from rowsieve.changes.property_changes import check_columns
 from rowsieve.changes.vector_building import with_vectors_protocol
 from rowsieve.storage.snapshot import COLUMN_TAGS, TableInfo
@@ -26,14 +27,21 @@ class NewTable:
     next_field_id: int
 
 
-def new_table(columns: pa.Schema, key: Sequence[str], properties: Mapping[str, str]) -> NewTable:
-    """Assign field ids to the columns and check the key and the properties; key columns NOT NULL.
+def new_table(
+    columns: pa.Schema,
+    key: Sequence[str],
+    properties: Mapping[str, str],
+    sequence: Sequence[str] = (),
+) -> NewTable:
+    """Assign field ids to the columns and check the key, the sequence and the properties.
 
-    The properties are those that `check_properties` returned.
+    Columns of the key and the sequence are NOT NULL. The properties are those that
+    `check_properties` returned.
     """
     schema, _ = schema_of(columns)
     names = KeyOrder.of(schema, key).names if key else ()  # key= may spell names in another case
-    schema, next_id = schema_of(columns, not_null=names)
+    ordering = tuple(schema.field(name).name for name in sequence)
+    schema, next_id = schema_of(columns, not_null=(*names, *ordering))
     check_columns(properties, schema, names)
     info = TableInfo(
         uuid=uuid.uuid4().hex,
@@ -44,4 +52,6 @@ def new_table(columns: pa.Schema, key: Sequence[str], properties: Mapping[str, s
     )
     if "visibility" in properties:
         info = with_vectors_protocol(info)
+    if ordering:
+        info = with_event_order(info, schema, ordering, "create_table")
     return NewTable(info, schema, next_id)

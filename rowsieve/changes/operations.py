@@ -72,10 +72,10 @@ def delete_planned(change: Change, snapshot: Snapshot, plan: ScanPlan) -> Mutati
     if not snapshot.table.key:
         return hide_and_append(change, snapshot, plan, None)
     order = KeyOrder.of(snapshot.schema, snapshot.table.key)
-    keys = _rows(change.store, plan.project(order.names))
+    keys = _rows(change.store, plan.project((*order.names, *snapshot.table.sequence)))
     if not keys.num_rows:
         return None
-    keys = prepare_keys(keys, snapshot.schema, order, change.operation)
+    keys = prepare_keys(keys, snapshot.schema, order, change.operation, snapshot.table.sequence)
     return _by_key(change, snapshot, order, Changes(None, keys), Question.of(plan))
 
 
@@ -115,6 +115,11 @@ def update_planned(
     for column in snapshot.schema:
         if column.name not in assignments:
             output.append(OutputColumn(column.name))
+        elif column.name in snapshot.table.sequence:
+            raise UnsupportedOperation(
+                f"update cannot assign sequence column {column.name!r}: an update keeps the "
+                "sequence of the row that it saw; upsert rows with a new sequence"
+            )
         elif column.name in key:
             raise UnsupportedOperation(
                 f"update cannot assign key column {column.name!r}: a key identifies its row; "
@@ -148,9 +153,10 @@ def overwrite_where(
         assert mutation is not None
         return _whatever_the_isolation(mutation)
     order = KeyOrder.of(snapshot.schema, snapshot.table.key)
-    keys = _read(change.store, snapshot, question, _columns(order.names))
+    sequence = snapshot.table.sequence
+    keys = _read(change.store, snapshot, question, _columns((*order.names, *sequence)))
     if keys.num_rows:
-        keys = prepare_keys(keys, snapshot.schema, order, change.operation)
+        keys = prepare_keys(keys, snapshot.schema, order, change.operation, sequence)
     _refuse_keys_elsewhere(change, snapshot, order, rows, keys)
     gone = _without(keys, rows, order)
     changes = Changes(rows, gone if gone.num_rows else None)
@@ -165,14 +171,15 @@ def overwrite_where_by_parts(
         plan = _plan(change.store, snapshot, question)
         return _whatever_the_isolation(hide_and_add(change, snapshot, plan, new.parts, new.rows))
     order = KeyOrder.of(snapshot.schema, snapshot.table.key)
-    keys = _read(change.store, snapshot, question, _columns(order.names))
+    sequence = snapshot.table.sequence
+    keys = _read(change.store, snapshot, question, _columns((*order.names, *sequence)))
     if keys.num_rows:
-        keys = prepare_keys(keys, snapshot.schema, order, change.operation)
+        keys = prepare_keys(keys, snapshot.schema, order, change.operation, sequence)
     _refuse_keys_elsewhere(change, snapshot, order, new.keys, keys)
     gone = _without(keys, new.keys, order)
     added = new.parts
     if gone.num_rows:
-        deleted = change.write(snapshot, Changes(None, gone)).added
+        deleted = change.write(snapshot, Changes(None, gone), overtakes=True).added
         assert deleted is not None
         added = added.append(deleted)
     touched = key_columns_of([new.keys, gone], order)
@@ -219,7 +226,7 @@ def _by_key(
 ) -> Mutation:
     keys = key_columns_of([changes.rows, changes.deletes], order)
     return Mutation(
-        change.write(snapshot, changes),
+        change.write(snapshot, changes, overtakes=True),
         Kind.READING,
         touched_by=TouchesKeys(change.store, snapshot.schema, order, keys),
         matched_by=AddsMatches(change.store, snapshot, question),

@@ -20,6 +20,7 @@ from rowsieve.arguments.annotations import Metadata, Moment, StorageOptions, Tok
 from rowsieve.changes.change import Change
 from rowsieve.changes.column_changes import alter_columns, check_same_columns, check_same_meaning
 from rowsieve.changes.data.ingest import Changes
+from rowsieve.changes.event_order.ordered_commits import changes_in_order
 from rowsieve.changes.mutation import Mutation, Stale, commit_mutation, never
 from rowsieve.changes.operations import overwrite_all
 from rowsieve.changes.vector_building import with_eager_vectors
@@ -183,6 +184,8 @@ class Handle:
         check_same_columns(change.operation, change.schema_id, base)
         if changes.is_empty:
             return nothing_done(change.operation, base)
+        if base.table.sequence:
+            return self._commit_in_order(change, changes)
         request = change.write(base, changes)
 
         def request_for(head: Snapshot) -> CommitRequest:
@@ -199,6 +202,18 @@ class Handle:
                 base = self.latest()
                 check_same_columns(change.operation, change.schema_id, base)
 
+    def _commit_in_order(self, change: Change, changes: Changes) -> Commit:
+        """Commit the changes that no stored version of their key is newer than."""
+        late = 0
+
+        def build(snapshot: Snapshot) -> Mutation | None:
+            nonlocal late
+            mutation, late = changes_in_order(change, snapshot, changes)
+            return mutation
+
+        commit = self.commit_mutation(change, build)
+        return commit if commit.committed else replace(commit, rows_late=late)
+
     def commit_merging(
         self,
         change: Change,
@@ -212,6 +227,11 @@ class Handle:
         if not table.num_rows:  # libraries guess the types of empty data
             return nothing_done(change.operation, base)
         wanted = columns_to_add(base.schema, table.schema)
+        if wanted and base.table.sequence:
+            raise UnsupportedOperation(
+                f"{change.operation}: schema_mode='merge' would add columns to a table with an "
+                "event order; nothing was written. Add them with add_column first"
+            )
         if not wanted:
             rows = prepare(table, base.schema)
             now = replace(change, schema_id=base.schema.id)
@@ -256,16 +276,17 @@ class Handle:
             return done
         check_writable("overwrite", base)
         check_same_columns("overwrite", change.schema_id, base)
-        added = change.write(base, Changes(rows, None)).added
+        added = change.write(base, Changes(rows, None), overtakes=True).added
 
         def replacing(head: Snapshot) -> CommitRequest:
             nonlocal added
             check_writable("overwrite", head)
             if is_given_up(added, (), head):
                 now = replace(base, version=head.version)
-                added = change.write(now, Changes(rows, None)).added
+                added = change.write(now, Changes(rows, None), overtakes=True).added
             assert added is not None
-            return overwrite_all(change, head, added, rows.num_rows)
+            request = overwrite_all(change, head, added, rows.num_rows)
+            return replace(request, keeps_order=True)  # it replaces all versions
 
         return self.commit(change, base, replacing)
 

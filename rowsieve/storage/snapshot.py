@@ -13,20 +13,23 @@ from typing import Final, NamedTuple
 
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.types.instants import from_microseconds
+from rowsieve.types.logical import Field
 from rowsieve.types.schema import Schema
 
 READER_VERSION: Final = 1  # the newest protocol that this code reads
-WRITER_VERSION: Final = 4  # the newest protocol that this code writes
+WRITER_VERSION: Final = 5  # the newest protocol that this code writes
 ISOLATION_WRITER: Final = 2  # the first writer that keeps tables serializable
 RETENTION_WRITER: Final = 3  # the first writer that obeys the floors of retention
 VECTORS_WRITER: Final = 4  # the first writer that keeps stored deletion vectors right
+ORDER_WRITER: Final = 5  # the first writer that keeps the order of events
 SCHEMA_CHANGES: Final = "schema_changes"  # columns were added, dropped or changed: read by id
 FIELD_CHANGES: Final = "field_changes"  # fields inside columns, keys or dates were changed
 KIND_CHANGES: Final = "kind_changes"  # integers became floats or decimals, or dates nanoseconds
 PLACED_FILES: Final = "placed_files"  # parts may be foreign files, by their URI
 COLUMN_TAGS: Final = "column_tags"  # files have tags of field ids instead of names
+EVENT_ORDER: Final = "event_order"  # keys keep the version with the greatest sequence
 FEATURES: Final[frozenset[str]] = frozenset(  # what is supported
-    {SCHEMA_CHANGES, FIELD_CHANGES, KIND_CHANGES, PLACED_FILES, COLUMN_TAGS}
+    {SCHEMA_CHANGES, FIELD_CHANGES, KIND_CHANGES, PLACED_FILES, COLUMN_TAGS, EVENT_ORDER}
 )
 MODES: Final = ("upsert", "append")
 
@@ -45,7 +48,9 @@ class Token(NamedTuple):
 class TableInfo:
     """Identity, key, mode, properties and protocol of a table.
 
-    `uuid`, `key` and `mode` never change. `uuid` is in every cache key (invariants, rule 22).
+    `uuid`, `key`, `mode` and `sequence` never change, but for names of columns. `uuid` is in every
+    cache key (invariants, rule 22). `sequence` are the columns by which the versions of a key are
+    ordered; `late_floor` is the greatest sequence of a tombstone that was dropped, as texts.
     """
 
     uuid: str
@@ -55,6 +60,8 @@ class TableInfo:
     reader_version: int = READER_VERSION
     writer_version: int = ISOLATION_WRITER
     features: tuple[str, ...] = ()
+    sequence: tuple[str, ...] = ()
+    late_floor: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +87,11 @@ class Snapshot:
             f"<rowsieve.Snapshot version {self.version} of table {self.table.uuid}: "
             f"{len(self.schema):,} columns, {len(self.parts):,} parts>"
         )
+
+    @property
+    def sequence_fields(self) -> tuple[Field, ...]:
+        """The columns that order the versions of a key; empty without an event order."""
+        return tuple(map(self.schema.field, self.table.sequence))
 
     @property
     def timestamp(self) -> datetime:

@@ -164,7 +164,8 @@ def evolve(
 ) -> tuple[Schema, int]:
     """Apply changes in order; return the schema with the next id, and the next free field id.
 
-    `key` names the key columns. InvalidSchemaChange if a change is not allowed, UnknownColumn for a
+    `key` names the columns that may be neither dropped nor NULL: those of the key and of the event
+    order. InvalidSchemaChange if a change is not allowed, UnknownColumn for a
     name that the schema does not have.
     """
     key_ids = frozenset(schema.field(name).id for name in key)
@@ -353,8 +354,8 @@ def _drop(schema: Schema, chain: Chain, key_ids: frozenset[int]) -> Schema:
     field, name = chain[-1], shown(chain)
     if field.id in key_ids:
         raise InvalidSchemaChange(
-            f"cannot drop column {field.name!r}: it belongs to the key, which identifies the rows; "
-            "create a table with another key"
+            f"cannot drop column {field.name!r}: it belongs to the key, which identifies the rows, "
+            "or to the sequence, which orders their versions; create a table without it"
         )
     _refuse_in_key(chain, f"drop {name!r}")
     if len(siblings(schema, chain[:-1])) == 1:
@@ -439,7 +440,7 @@ def _relax(schema: Schema, chain: Chain, key_ids: frozenset[int]) -> Schema:
     if field.id in key_ids:
         raise InvalidSchemaChange(
             f"cannot allow NULL in column {field.name!r}: it belongs to the key, which identifies "
-            "the rows"
+            "the rows, or to the sequence, which orders their versions"
         )
     if field.nullable:
         raise InvalidSchemaChange(f"column {name!r} may be NULL already")

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from rowsieve.changes.change_sequences import comparable_sequences
 from rowsieve.changes.data.absent_values import RequiredNames
+from rowsieve.changes.data.newest_per_key import newest_per_key, newest_rows
 from rowsieve.changes.data.pandas_data import from_pandas, is_pandas
 from rowsieve.changes.data.polars_data import refuse_polars_objects
 from rowsieve.changes.data.python_data import from_python, gives, is_python_data, kind_of
@@ -27,7 +28,7 @@ from rowsieve.changes.defaults import with_defaults
 from rowsieve.errors import InvalidData, InvalidInput, KeyViolation, SchemaMismatch
 from rowsieve.types.conform import canonical_key, conform
 from rowsieve.types.encodings import arrow_schema, check_nesting
-from rowsieve.types.ordering.keys import KeyOrder
+from rowsieve.types.ordering.keys import KeyColumns, KeyOrder, flat
 from rowsieve.types.schema import Schema
 from rowsieve.types.shown_values import shown_row
 
@@ -224,15 +225,28 @@ def _plain(table: pa.Table) -> pa.Table:
 
 
 def prepare_rows(
-    table: pa.Table, schema: Schema, order: KeyOrder, on_duplicate: OnDuplicate, operation: str
+    table: pa.Table,
+    schema: Schema,
+    order: KeyOrder,
+    on_duplicate: OnDuplicate,
+    operation: str,
+    sequence: Sequence[str] = (),
 ) -> pa.Table:
-    """Convert rows to the schema's types, and sort them by key; each key occurs once."""
+    """Convert rows to the schema's types, and sort them by key; each key occurs once.
+
+    With `sequence`, the columns of an event order, the newest row of each key remains.
+    """
     if on_duplicate not in ("error", "last"):
         raise InvalidInput(
             f"{operation}: on_duplicate must be 'error' or 'last', not {on_duplicate!r}"
         )
     refuse_null_keys(table, order, operation)
-    return _sorted(canonical_keys(conform(table, schema), order), order, on_duplicate, operation)
+    rows = canonical_keys(conform(table, schema), order)
+    if sequence and rows.num_rows:
+        sequences = KeyOrder(tuple(map(schema.field, sequence)))
+        last_wins = on_duplicate == "last"
+        rows = newest_rows(rows, order, sequences, last_wins=last_wins, operation=operation)
+    return _sorted(rows, order, on_duplicate, operation)
 
 
 def prepare_appended(table: pa.Table, schema: Schema) -> pa.Table:
@@ -240,37 +254,68 @@ def prepare_appended(table: pa.Table, schema: Schema) -> pa.Table:
     return conform(with_defaults(table, schema), schema)
 
 
-def prepare_keys(table: pa.Table, schema: Schema, order: KeyOrder, operation: str) -> pa.Table:
-    """Return the keys of rows to delete, sorted and unique; other columns are rejected."""
+def prepare_keys(
+    table: pa.Table,
+    schema: Schema,
+    order: KeyOrder,
+    operation: str,
+    sequence: Sequence[str] = (),
+) -> pa.Table:
+    """Return the keys of rows to delete, with their sequences, sorted and unique.
+
+    Other columns are rejected.
+    """
     refuse_null_keys(table, order, operation)
-    keys = conform(table, schema.select(order.names))
-    return _sorted(canonical_keys(keys, order), order, "last", operation)
+    keys = canonical_keys(conform(table, schema.select((*order.names, *sequence))), order)
+    if sequence and keys.num_rows:
+        sequences = KeyOrder(tuple(map(schema.field, sequence)))
+        keys = newest_rows(keys, order, sequences, last_wins=True, operation=operation)
+    return _sorted(keys, order, "last", operation)
 
 
 def reduce_changes(
-    table: pa.Table, schema: Schema, order: KeyOrder, *, op: str, sequence: str
+    table: pa.Table,
+    schema: Schema,
+    order: KeyOrder,
+    *,
+    op: str,
+    sequence: str | Sequence[str],
+    table_order: Sequence[str] = (),
 ) -> Changes:
-    """Reduce a change stream to the last action per key, by its sequence column.
+    """Reduce a change stream to the last action per key, by its sequence columns.
 
     `op` names the column of actions, in any case: i, u, c, r, insert, update, upsert, create and
-    read write the row; d and delete remove its key. KeyViolation for two changes of one key with
-    the same sequence, because their order is unknown.
+    read write the row; d and delete remove its key. A change that occurs twice counts once.
+    KeyViolation for two different changes of one key with the same sequence, because their order is
+    unknown. `table_order` are the sequence columns of a table with an event order: tombstones keep
+    them, and they are ordered by the table's types.
     """
     if not table.num_rows:
         return Changes(None, None)
-    check_change_columns(table, {op: "op", sequence: "sequence"})
-    sequences = comparable_sequences(table.column(sequence), sequence)
+    names = (sequence,) if isinstance(sequence, str) else tuple(sequence)
+    check_change_columns(table, {op: "op", **dict.fromkeys(names, "sequence")})
     refuse_null_keys(table, order, "apply_changes")
     deletes = deletes_in(table.column(op), op)
-    last = _last_per_key(table, schema, order, sequence, sequences)
+    own = table.select(key_names(table, order))
+    keys = canonical_keys(conform(own, schema.select(order.names)), order)
+    sequences = sequences_of(table, schema, names, table_order)
+    beside = {op, *names}.difference(schema.names)
+    last = newest_per_key(
+        table.drop_columns(sorted({op, *beside})),
+        order.columns(keys),
+        sequences,
+        deletes=deletes,
+        operation="apply_changes",
+        names=names,
+    )
     deleted = deletes[last]
-    beside = {op, sequence}.difference(schema.names)
-    names = [name for name in table.column_names if name not in beside]
-    rows = table.select(names).take(pa.array(last[~deleted]))
-    keys = table.select(key_names(table, order)).take(pa.array(last[deleted]))
+    kept = [name for name in table.column_names if name not in beside]
+    rows = table.select(kept).take(pa.array(last[~deleted]))
+    given = [*key_names(table, order), *(names if table_order else ())]
+    gone = table.select(given).take(pa.array(last[deleted]))
     return Changes(
         prepare_rows(rows, schema, order, "error", "apply_changes") if rows.num_rows else None,
-        prepare_keys(keys, schema, order, "apply_changes") if keys.num_rows else None,
+        prepare_keys(gone, schema, order, "apply_changes", table_order) if gone.num_rows else None,
     )
 
 
@@ -289,33 +334,15 @@ def check_change_columns(table: pa.Table, roles: Mapping[str, str]) -> None:
             )
 
 
-def _last_per_key(
-    table: pa.Table,
-    schema: Schema,
-    order: KeyOrder,
-    sequence: str,
-    values: pa.ChunkedArray,
-) -> np.ndarray[Any, np.dtype[np.int64]]:
-    keys = conform(table.select(key_names(table, order)), schema.select(order.names))
-    columns = order.columns(canonical_keys(keys, order))
-    by_sequence = np.asarray(pc.sort_indices(values).to_numpy(), dtype=np.int64)
-    within = order.columns(canonical_keys(keys, order).take(pa.array(by_sequence))).sort()
-    ordered = by_sequence[within]
-    same_key = columns.repeats(ordered)
-    sequences = values.combine_chunks().take(pa.array(ordered))
-    tied = np.zeros(len(ordered), dtype=bool)
-    tied[1:] = same_key[1:] & np.asarray(
-        pc.equal(sequences[1:], sequences[:-1]).to_numpy(zero_copy_only=False), dtype=bool
-    )
-    if tied.any():
-        row = shown_row(table, int(ordered[np.flatnonzero(tied)[0]]))
-        raise KeyViolation(
-            f"apply_changes: two changes of one key have the same {sequence!r}, so their order is "
-            f"unknown; one of them is {row}; make the sequence unique per key"
-        )
-    last = np.ones(len(ordered), dtype=bool)
-    last[:-1] = ~same_key[1:]
-    return ordered[last]
+def sequences_of(
+    table: pa.Table, schema: Schema, names: Sequence[str], table_order: Sequence[str]
+) -> KeyColumns:
+    """The sequences of changes in a form that sorts and compares as they do."""
+    if table_order:
+        given = conform(table.select(list(names)), schema.select(tuple(table_order)))
+        return KeyOrder(tuple(map(schema.field, table_order))).columns(given)
+    columns = [comparable_sequences(table.column(name), name) for name in names]
+    return KeyColumns(tuple(flat(column) for column in columns))
 
 
 def deletes_in(column: pa.ChunkedArray, op: str) -> np.ndarray[Any, np.dtype[np.bool_]]:

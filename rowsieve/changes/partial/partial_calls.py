@@ -6,10 +6,15 @@ from collections.abc import Mapping, Sequence
 
 from rowsieve.arguments.annotations import Metadata, Token
 from rowsieve.changes.change import Change
-from rowsieve.changes.change_sequences import comparable_sequences
 from rowsieve.changes.column_methods import SchemaMode
 from rowsieve.changes.computed import keyed_change
-from rowsieve.changes.data.ingest import OnDuplicate, check_change_columns, deletes_in
+from rowsieve.changes.data.ingest import (
+    OnDuplicate,
+    check_change_columns,
+    deletes_in,
+    sequences_of,
+)
+from rowsieve.changes.event_order.sequence_columns import sequence_names
 from rowsieve.changes.mutation import Mutation, never
 from rowsieve.changes.partial.combine_rules import check_rules
 from rowsieve.changes.partial.events import Events, prepare_events
@@ -20,7 +25,7 @@ from rowsieve.errors import UnsupportedOperation
 from rowsieve.storage.log.log_entry import Commit
 from rowsieve.storage.log.retries import RETRY_TIMEOUT_S
 from rowsieve.storage.snapshot import Snapshot
-from rowsieve.types.ordering.keys import KeyColumns, KeyOrder, flat
+from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
 
 
@@ -55,7 +60,7 @@ def apply_given(
     data: object,
     *,
     op: str,
-    sequence: str,
+    sequence: str | Sequence[str] | None,
     keeps: bool,
     combine: Mapping[str, str] | None,
     unchanged: str | None,
@@ -69,21 +74,24 @@ def apply_given(
     given = read_given(data, "apply_changes", schema, keeps=keeps, unchanged=unchanged, op=op)
     if not given.table.num_rows:
         return nothing_done("apply", handle.newest)
-    events = _stream(given, schema, order, op, sequence)
+    names = sequence_names(sequence, handle.newest.table.sequence, "apply_changes")
+    events = _stream(given, schema, order, op, names)
     return _commit(handle, change, events, rules, "apply_changes")
 
 
-def _stream(given: GivenValues, schema: Schema, order: KeyOrder, op: str, sequence: str) -> Events:
-    check_change_columns(given.table, {op: "op", sequence: "sequence"})
-    sequences = comparable_sequences(given.table.column(sequence), sequence)
-    control: Sequence[str] = [name for name in {op, sequence} if name not in schema.names]
+def _stream(
+    given: GivenValues, schema: Schema, order: KeyOrder, op: str, names: Sequence[str]
+) -> Events:
+    check_change_columns(given.table, {op: "op", **dict.fromkeys(names, "sequence")})
+    sequences = sequences_of(given.table, schema, names, ())
+    control: Sequence[str] = [name for name in {op, *names} if name not in schema.names]
     return prepare_events(
         given,
         schema,
         order,
         "apply_changes",
         deletes=deletes_in(given.table.column(op), op),
-        sequences=KeyColumns((flat(sequences),)),
+        sequences=sequences,
         control=control,
     )
 
@@ -92,6 +100,12 @@ def _commit(
     handle: Handle, change: Change, events: Events, rules: Mapping[str, str], operation: str
 ) -> Commit:
     def build(snapshot: Snapshot) -> Mutation | None:
+        if snapshot.table.sequence:
+            raise UnsupportedOperation(
+                f"{operation}: the table has an event order, and this call keeps or "
+                "combines values of the row that is there, which a late change must not; nothing "
+                "was written. Give whole rows"
+            )
         order = KeyOrder.of(snapshot.schema, snapshot.table.key)
         changes = resolve_events(change.store, snapshot, snapshot.schema, events, rules, operation)
         return keyed_change(change, snapshot, order, changes, never)

@@ -53,6 +53,7 @@ from rowsieve.storage.log.commit_request import (
     CommitRequest,
     OnConflict,
     check_against,
+    check_order,
     check_request,
     check_schemas,
     rebased,
@@ -210,6 +211,7 @@ class CommitLog(LogReader):
                 return earlier, head
             check_request(request)
             check_against(request, head)
+            check_order(request, head)
             check_schemas(request, head, schemas)
             if request.info is not None:
                 _check_info(request.info)
@@ -505,6 +507,7 @@ def _entry_of(draft: _Draft, head: Snapshot) -> LogEntry:
         next_field_id=request.next_field_id,
         removed=request.removed,
         file=draft.file,
+        rows_late=request.rows_late,
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow.compute as pc
 
-from rowsieve.errors import CommitConflict, InvalidInput
+from rowsieve.errors import CommitConflict, InvalidInput, UnsupportedOperation
 from rowsieve.objects import Uploads
 from rowsieve.storage.log.conflicts import OPERATIONS
 from rowsieve.storage.log.floors import check_bases, check_not_lowered
@@ -39,7 +39,8 @@ class CommitRequest:
     sequence was committed, it and lower sequences of the same application are not committed again.
     `info` is the new table information, if it changes, `schema` the new schema with the next free
     field id. `uploads` are uploads of the parts' files that may still be running; the commit waits
-    for them.
+    for them. `rows_late` counts changes that were left out, because their key has a newer version
+    in the event order; `keeps_order`: the new parts were made with regard to that order.
     """
 
     operation: str
@@ -54,6 +55,8 @@ class CommitRequest:
     schema: Schema | None = None
     next_field_id: int | None = None
     uploads: Uploads | None = None
+    rows_late: int = 0
+    keeps_order: bool = False
 
 
 OnConflict: TypeAlias = Callable[[Snapshot, tuple[LogEntry, ...]], CommitRequest]
@@ -113,6 +116,21 @@ def check_against(request: CommitRequest, head: Snapshot) -> None:
                 f"this {request.operation} adds a part with commit_ts {newest}, which is after "
                 f"version {head.version}"
             )
+
+
+def check_order(request: CommitRequest, head: Snapshot) -> None:
+    """Raise UnsupportedOperation if new parts were made without regard to the table's event order.
+
+    Their rows would win because they were committed last (invariant 36).
+    """
+    if request.keeps_order or not head.table.sequence or not request.added:
+        return
+    if len(request.added.without(request.removed)):
+        raise UnsupportedOperation(
+            f"{request.operation}: the table has an event order by its sequence "
+            f"({', '.join(head.table.sequence)}), which this way of writing does not keep; nothing "
+            "was committed. Use upsert, apply_changes, update, delete or overwrite of the table"
+        )
 
 
 def check_schemas(request: CommitRequest, head: Snapshot, known: Mapping[int, Schema]) -> None:

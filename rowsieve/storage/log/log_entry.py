@@ -42,8 +42,9 @@ _T = TypeVar("_T")
 class Commit:
     """A commit in a table's history, or the result of a change that had nothing to do.
 
-    For the latter `committed` is False, all counts are 0, and `version`, `commit_id` and
-    `timestamp` are those of the current version.
+    `rows_late` counts changes that a newer version of their key had overtaken in the event order:
+    they change nothing. If nothing was done, `committed` is False, the other counts are 0, and
+    `version`, `commit_id` and `timestamp` are those of the current version.
     """
 
     version: int
@@ -56,11 +57,14 @@ class Commit:
     parts_removed: int
     metadata: Mapping[str, Any]
     committed: bool = True
+    rows_late: int = 0
 
     def __repr__(self) -> str:
         if not self.committed:
+            late = f"; {self.rows_late:,} rows were late" if self.rows_late else ""
             return (
-                f"<rowsieve.Commit: {self.operation} had nothing to do at version {self.version}>"
+                f"<rowsieve.Commit: {self.operation} had nothing to do at version {self.version}"
+                f"{late}>"
             )
         facts = ", ".join(f"{name} {value}" for name, value in self._facts().items())
         return f"<rowsieve.Commit version {self.version}: {facts}>"
@@ -79,7 +83,7 @@ class Commit:
             "rows": f"+{self.rows_written:,} -{self.rows_deleted:,}",
             "parts": f"+{self.parts_added:,} -{self.parts_removed:,}",
             "id": self.commit_id[:8],
-        }
+        } | ({"late": f"{self.rows_late:,}"} if self.rows_late else {})
 
 
 class AddedFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -112,6 +116,7 @@ class LogEntry:
     removed: tuple[str, ...] = ()
     file: AddedFile | None = None
     added: PartTable | None = field(default=None, compare=False)
+    rows_late: int = 0
 
     @property
     def commit(self) -> Commit:
@@ -126,10 +131,11 @@ class LogEntry:
             0 if self.file is None else self.file.parts,
             len(self.removed),
             self.metadata,
+            rows_late=self.rows_late,
         )
 
 
-class _CommitLine(msgspec.Struct, forbid_unknown_fields=True):
+class _CommitLine(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     version: int
     commit_id: str
     predecessor: str | None
@@ -140,6 +146,7 @@ class _CommitLine(msgspec.Struct, forbid_unknown_fields=True):
     rows_deleted: int
     token: tuple[str, int] | None
     metadata: dict[str, Any]
+    rows_late: int = 0
 
 
 class _ProtocolLine(msgspec.Struct, forbid_unknown_fields=True):
@@ -148,11 +155,13 @@ class _ProtocolLine(msgspec.Struct, forbid_unknown_fields=True):
     features: list[str]
 
 
-class _TableLine(msgspec.Struct, forbid_unknown_fields=True):
+class _TableLine(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     uuid: str
     key: list[str]
     mode: str
     properties: dict[str, str]
+    sequence: tuple[str, ...] = ()
+    late_floor: tuple[str, ...] = ()
 
 
 class _RemoveLine(msgspec.Struct, forbid_unknown_fields=True):
@@ -183,6 +192,7 @@ def encode_entry(entry: LogEntry) -> bytes:
         entry.rows_deleted,
         entry.token,
         dict(entry.metadata),
+        entry.rows_late,
     )
     lines: list[dict[str, Any]] = [{"commit": commit}]
     if entry.info is not None:
@@ -217,6 +227,7 @@ def decode_entry(data: bytes, version: int, where: str) -> LogEntry:
         rows_deleted=commit.rows_deleted,
         token=commit.token,
         metadata=commit.metadata,
+        rows_late=commit.rows_late,
         info=read_info(lines, where),
         schema=schema,
         next_field_id=next_field_id,
@@ -228,7 +239,14 @@ def decode_entry(data: bytes, version: int, where: str) -> LogEntry:
 def info_lines(info: TableInfo) -> list[dict[str, Any]]:
     """Return the protocol and table lines."""
     protocol = _ProtocolLine(info.reader_version, info.writer_version, list(info.features))
-    table = _TableLine(info.uuid, list(info.key), info.mode, dict(info.properties))
+    table = _TableLine(
+        info.uuid,
+        list(info.key),
+        info.mode,
+        dict(info.properties),
+        info.sequence,
+        info.late_floor,
+    )
     return [{"protocol": protocol}, {"table": table}]
 
 
@@ -279,6 +297,8 @@ def read_info(lines: Mapping[str, Mapping[str, Any]], where: str) -> TableInfo |
         protocol.reader,
         protocol.writer,
         tuple(protocol.features),
+        table.sequence,
+        table.late_floor,
     )
 
 

@@ -17,6 +17,9 @@ in a checkpoint are read on demand (`rowsieve.storage.manifests.manifest_columns
   (`rowsieve.types.ordering.sort_order`); NULL means unknown;
 - `key.<field id>.lower|upper`: the first and the last key, tombstones included (trap T4). A NULL is
   infinite, and so is every later key column of that bound;
+- `order.<field id>.upper`, only in tables with an event order: the greatest sequence of the rows
+  and tombstones, and `order.oldest_delete`: the oldest commit_ts of a rewritten tombstone. NULL
+  means unknown; for the latter, that of the part;
 - `stats.<field id>.<fact>`: see `rowsieve.stats.tabulate`. Absent or NULL means unknown.
 
 Soundness: `rowsieve.storage.manifests.manifest_layout` checks a manifest that is read. Files that
@@ -29,7 +32,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Final, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -65,6 +68,7 @@ from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Field
 from rowsieve.types.schema import Schema
 
+OLDEST_DELETE: Final = "order.oldest_delete"
 _COMPRESSED_FROM = 32  # parts; below it a codec costs more than it saves
 
 
@@ -141,12 +145,16 @@ class PartEntry:
 class NewPart:
     """A finished part: its entry, its statistics by subject, and its sketches by column name.
 
+    `sequence_upper` has one scalar for each column of the event order, if the table has one.
+
     The names are those of manifest columns (`rowsieve.storage.manifests.part_sketches`).
     """
 
     entry: PartEntry
     statistics: Mapping[Subject, ColumnStatistics] = field(default_factory=dict)
     sketches: Mapping[str, bytes] = field(default_factory=dict)
+    sequence_upper: tuple[pa.Scalar | None, ...] = ()
+    oldest_delete: int | None = None
 
 
 @runtime_checkable
@@ -182,8 +190,14 @@ class PartTable:
         return cls(FIXED.empty_table())
 
     @classmethod
-    def of(cls, parts: Sequence[NewPart], schema: Schema, key: Sequence[Field]) -> PartTable:
-        """Make the manifest of finished parts with this schema and key."""
+    def of(
+        cls,
+        parts: Sequence[NewPart],
+        schema: Schema,
+        key: Sequence[Field],
+        sequence: Sequence[Field] = (),
+    ) -> PartTable:
+        """Make the manifest of finished parts with this schema, key and event order."""
         entries = [part.entry for part in parts]
         columns: dict[str, pa.Array] = {
             name: pa.array([_fixed_value(entry, name) for entry in entries], type_)
@@ -199,6 +213,7 @@ class PartTable:
             for side in ("lower", "upper"):
                 bounds = [getattr(entry, f"key_{side}")[i] for entry in entries]
                 columns[f"key.{key_field.id}.{side}"] = scalar_array(bounds, type_)
+        columns.update(_order_columns(parts, sequence))
         columns.update(statistics_columns([part.statistics for part in parts], schema))
         for name in dict.fromkeys(name for part in parts for name in part.sketches):
             columns[name] = pa.array([part.sketches.get(name) for part in parts], pa.binary())
@@ -457,6 +472,18 @@ class PartTable:
         if prefix == "data" and self._columns.schema.get_field_index(COLUMNS) >= 0:
             columns.append(self.column(COLUMNS).to_pylist())
         return zip(*columns, strict=True)
+
+
+def _order_columns(parts: Sequence[NewPart], sequence: Sequence[Field]) -> dict[str, pa.Array]:
+    """The bounds of sequences, and the oldest tombstones where some are rewritten."""
+    columns: dict[str, pa.Array] = {}
+    for i, column in enumerate(sequence):
+        uppers = [part.sequence_upper[i] for part in parts]
+        columns[f"order.{column.id}.upper"] = scalar_array(uppers, arrow_type(column.type))
+    oldest = [part.oldest_delete for part in parts]
+    if any(version is not None for version in oldest):
+        columns[OLDEST_DELETE] = pa.array(oldest, pa.int64())
+    return columns
 
 
 def placed_parts(

@@ -40,9 +40,11 @@ from rowsieve.storage.parts.part_file import (
     member_paths,
 )
 from rowsieve.storage.parts.shredded_rows import ShreddedRows
+from rowsieve.storage.parts.tombstones import DELETED_AT, tombstone_schema
 from rowsieve.types.logical import Field, Float
 from rowsieve.types.opaque_forms import has_opaque_forms, opaque, opaque_rows
 from rowsieve.types.ordering.keys import Key, KeyOrder
+from rowsieve.types.ordering.sequences import greatest
 from rowsieve.types.ordering.sort_order import SortOrder
 from rowsieve.types.schema import Schema
 from rowsieve.types.stored_names import has_tags, tagged, tagged_rows
@@ -65,7 +67,9 @@ class PartWriter:
     Rows of a table without a key may come in any order: the property `cluster_by` sorts them in
     runs. With `sorted_by` they come in that order already. Parts record the order of their rows.
     Bounds of keys are truncated to `bound_bytes`, but longer where parts would seem to overlap.
-    Parts get sketches of the columns `sketched`: those that the rewritten ones have.
+    Parts get sketches of the columns `sketched`: those that the rewritten ones have. With
+    `sequence`, the columns of an event order, tombstones have these too, and parts the greatest
+    sequence.
     """
 
     def __init__(
@@ -80,6 +84,7 @@ class PartWriter:
         sorted_by: SortOrder | None = None,
         bound_bytes: int = LIMIT_BYTES,
         sketched: Iterable[Field] = (),
+        sequence: Sequence[Field] = (),
     ) -> None:
         self._sketched = tuple(sketched)
         self._bound_bytes = bound_bytes
@@ -94,7 +99,7 @@ class PartWriter:
         self._schema = schema
         self._key = tuple(key)
         self._order = KeyOrder(self._key) if self._key else None
-        self._key_schema = Schema(schema.id, self._key)
+        self._sequence = KeyOrder(tuple(sequence)) if sequence else None
         self._has_tags = has_tags(properties)
         self._with_forms = schema
         if has_opaque_forms(properties):
@@ -102,7 +107,7 @@ class PartWriter:
         is_opaque = self._with_forms is not schema
         self._format_version = OPAQUE_FORMAT if is_opaque else STRUCTURED_FORMAT
         self._stored = self._as_stored_schema(self._with_forms)
-        self._stored_key = self._as_stored_schema(self._key_schema)
+        self._stored_key = self._as_stored_schema(Schema(schema.id, self._key))
         self._shredded = ShreddedRows.of(properties, schema, self._stored)
         self._base_version = base_version
         self._target_bytes = target_part_bytes(properties)
@@ -146,9 +151,9 @@ class PartWriter:
             self._flush(everything=False)
 
     def write_deletes(self, keys: Any) -> None:
-        """Add tombstones: the key columns of deleted rows, in key order."""
+        """Add tombstones: keys of deleted rows in key order, see `tombstone_schema`."""
         if keys.num_rows:
-            self._deletes.append(_as_table(keys))
+            self._deletes.append(_as_table(keys).select(self._delete_schema(keys).names))
 
     def finish(self) -> PartTable:
         """Put the remaining rows and tombstones; return the manifest entries in key order.
@@ -172,7 +177,8 @@ class PartWriter:
             return PartTable.empty()
         if self._collecting is not None:
             self._collecting.metrics.parts_written += len(parts)
-        return PartTable.of(parts, self._schema, self._key)
+        sequence = () if self._sequence is None else self._sequence.fields
+        return PartTable.of(parts, self._schema, self._key, sequence)
 
     def _as_stored_schema(self, schema: Schema) -> Schema:
         return tagged(schema) if self._has_tags else schema
@@ -235,6 +241,7 @@ class PartWriter:
         self._open.file.write(stored)
         self._open.statistics.add(rows)
         self._open.sketches.add(rows)
+        self._open.upper = self._raised(self._open.upper, rows)
         self._open.last = self._end(rows, rows.num_rows - 1)
         if self._open.file.size_bytes >= self._target_bytes:
             self._close()
@@ -253,6 +260,7 @@ class PartWriter:
                 self._open.sketches.finish(),
                 ends,
                 self._sort_order if self._open.in_one_run else None,
+                self._open.upper,
             )
         )
         self._open = None
@@ -295,7 +303,7 @@ class PartWriter:
         ref = None
         if deletes is not None:
             ref = self._put_deletes(part_id, deletes)
-            statistics.add_tombstones(deletes)
+            statistics.add_tombstones(deletes.select([column.name for column in self._key]))
         entry = PartEntry(
             part_id=part_id,
             base_version=self._base_version,
@@ -308,11 +316,19 @@ class PartWriter:
             key_lower=lower,
             key_upper=upper,
         )
-        return NewPart(entry, statistics.finish(), rows.sketches if rows else {})
+        sketches = rows.sketches if rows else {}
+        if self._sequence is None:
+            return NewPart(entry, statistics.finish(), sketches)
+        greatest_row = self._raised(rows.upper if rows else None, deletes)
+        assert greatest_row is not None
+        upper = tuple(greatest_row.column(name)[0] for name in self._sequence.names)
+        return NewPart(entry, statistics.finish(), sketches, upper, _oldest(deletes))
 
     def _put_deletes(self, part_id: str, keys: pa.Table) -> FileRef:
-        schema, keys = self._stored_key, self._as_stored(keys, self._key_schema)
-        options = FileOptions.choose(schema, schema.fields, keys, _nan_columns(schema, keys))
+        columns = self._delete_schema(keys)
+        schema, keys = self._as_stored_schema(columns), self._as_stored(keys, columns)
+        key = self._stored_key.fields
+        options = FileOptions.choose(schema, key, keys, _nan_columns(schema, keys))
         path = f"data/{part_id}.{self._base_version}.deletes.parquet"
         file = PartFile(schema, options, self._uploads, path)
         while keys.num_rows:
@@ -322,6 +338,20 @@ class PartWriter:
         ref = file.put()
         self._count(ref)
         return ref
+
+    def _delete_schema(self, keys: Any) -> Schema:
+        sequence = () if self._sequence is None else self._sequence.fields
+        dated = DELETED_AT.name in keys.schema.names
+        return tombstone_schema(self._schema, self._key, sequence, dated=dated)
+
+    def _raised(self, upper: pa.Table | None, rows: pa.Table | None) -> pa.Table | None:
+        """The greatest sequence so far, and of these rows or tombstones."""
+        if self._sequence is None or rows is None:
+            return upper
+        ours = greatest(rows, self._sequence)
+        if upper is None:
+            return ours
+        return greatest(pa.concat_tables([upper, ours]), self._sequence)
 
     def _count(self, ref: FileRef) -> None:
         """Add a written file to the metrics."""
@@ -345,12 +375,15 @@ def write_parts(
     properties: Mapping[str, str],
     collecting: Collecting | None = None,
     uploads: Uploads | None = None,
+    sequence: Sequence[Field] = (),
 ) -> PartTable:
     """Write in-memory rows and tombstones, both in key order and with disjoint keys.
 
     The files are durable when this returns, unless `uploads` is given: then its owner waits.
     """
-    writer = PartWriter(store, schema, key, properties, base_version, collecting, uploads)
+    writer = PartWriter(
+        store, schema, key, properties, base_version, collecting, uploads, sequence=sequence
+    )
     if rows is not None:
         writer.write(rows)
     if deletes is not None:
@@ -384,6 +417,7 @@ class _OpenPart:
     last: pa.Table
     run: int
     in_one_run: bool = True
+    upper: pa.Table | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -396,6 +430,15 @@ class _FinishedRows:
     sketches: Mapping[str, bytes]
     ends: tuple[pa.Table, pa.Table]
     sort_order: str | None
+    upper: pa.Table | None = None
+
+
+def _oldest(deletes: pa.Table | None) -> int | None:
+    """The oldest commit_ts of rewritten tombstones; None if there are none."""
+    if deletes is None or DELETED_AT.name not in deletes.schema.names:
+        return None
+    oldest: int | None = pc.min(deletes.column(DELETED_AT.name)).as_py()
+    return oldest
 
 
 def _as_table(rows: Any) -> pa.Table:

@@ -1,0 +1,24 @@
+"""The columns of tombstones: the key, and in a table with an event order more.
+
+There they also have the sequence of the change that deleted the key, and, once they are rewritten,
+the commit_ts that they had first (invariants I1 and 37).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from rowsieve.types.logical import Field, Int
+from rowsieve.types.schema import Schema
+
+DELETED_AT: Final = Field(2**31 - 2, "_rowsieve_commit_ts", Int(64))
+"""The commit_ts of a rewritten tombstone; NULL in the file that its own commit wrote."""
+
+
+def tombstone_schema(
+    schema: Schema, key: Sequence[Field], sequence: Sequence[Field], *, dated: bool = False
+) -> Schema:
+    """The columns that tombstones are read with; `dated`: their commit_ts, too."""
+    last = (DELETED_AT,) if dated and sequence else ()
+    return Schema(schema.id, (*key, *sequence, *last))

@@ -1,0 +1,265 @@
+"""In a table with an event order, the version of a key with the greatest sequence is its row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import permutations
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import rowsieve as rs
+from rowsieve import Table
+from rowsieve.errors import (
+    InvalidData,
+    InvalidInput,
+    InvalidSchemaChange,
+    KeyViolation,
+    RowsieveError,
+    SchemaMismatch,
+    UnsupportedOperation,
+)
+from tests.small_tables import fresh_uri
+
+SCHEMA = pa.schema([("id", pa.int64()), ("lsn", pa.int64()), ("v", pa.string())])
+Event = tuple[int, int, str | None]
+"""(id, lsn, v); without v the event deletes the row."""
+
+
+def ordered(*events: Event, schema: pa.Schema = SCHEMA, **options: Any) -> Table:
+    table = rs.create_table(fresh_uri(), schema, key=["id"], sequence=["lsn"], **options)
+    if events:
+        apply(table, *events)
+    return table
+
+
+def apply(table: Table, *events: Event) -> int:
+    """Apply the events as one batch; return how many of them were late."""
+    rows = [
+        {"id": id_, "lsn": lsn, "v": v, "op": "d" if v is None else "u"} for id_, lsn, v in events
+    ]
+    return table.apply_changes(rows, op="op").rows_late
+
+
+def rows(table: Table) -> list[tuple[int, int, str]]:
+    return sorted((r["id"], r["lsn"], r["v"]) for r in table.scan().to_arrow().to_pylist())
+
+
+EVENTS: tuple[Event, ...] = ((1, 10, "a"), (1, 20, "b"), (1, 30, None), (1, 25, "zombie"))
+
+
+@pytest.mark.parametrize("events", list(permutations(EVENTS)))
+def test_every_order_of_events_gives_one_table(events: tuple[Event, ...]) -> None:
+    table = ordered()
+    late = sum(apply(table, event) for event in events)
+    assert rows(table) == []
+    applied = [e[1] for i, e in enumerate(events) if e[1] == max(f[1] for f in events[: i + 1])]
+    assert late == len(events) - len(applied)
+    apply(table, (1, 31, "new"))
+    assert rows(table) == [(1, 31, "new")]
+
+
+def test_a_late_event_changes_nothing_and_emits_nothing() -> None:
+    table = ordered((1, 20, "b"))
+    version = table.version
+    commit = table.apply_changes([{"id": 1, "lsn": 10, "v": "a", "op": "u"}], op="op")
+    assert (commit.committed, commit.rows_late) == (False, 1)
+    assert "1 rows were late" in repr(commit)
+    commit = table.upsert([{"id": 1, "lsn": 15, "v": "a"}, {"id": 2, "lsn": 1, "v": "n"}])
+    assert (commit.committed, commit.rows_late, commit.rows_written) == (True, 1, 1)
+    assert rows(table) == [(1, 20, "b"), (2, 1, "n")]
+    assert table.history(1)[0].rows_late == 1
+    feed = table.changes(version + 1).read_all().to_pylist()
+    assert [(change["id"], change["lsn"]) for change in feed] == [(2, 1)]
+
+
+def test_of_equal_sequences_the_later_commit_wins() -> None:
+    table = ordered((1, 20, "b"))
+    assert apply(table, (1, 20, "c")) == 0
+    assert rows(table) == [(1, 20, "c")]
+    apply(table, (1, 20, None))
+    assert rows(table) == []
+
+
+def test_in_a_batch_identical_changes_collapse_and_different_ones_are_refused() -> None:
+    table = ordered()
+    apply(table, (1, 20, "b"), (1, 20, "b"), (1, 10, "a"))
+    assert rows(table) == [(1, 20, "b")]
+    with pytest.raises(KeyViolation, match="the same 'lsn'"):
+        apply(table, (1, 30, "c"), (1, 30, "d"))
+    with pytest.raises(KeyViolation, match="the same 'lsn'"):
+        apply(table, (1, 30, "c"), (1, 30, None))
+    data = [{"id": 1, "lsn": 40, "v": "x"}, {"id": 1, "lsn": 40, "v": "y"}]
+    with pytest.raises(KeyViolation, match="the same 'lsn'"):
+        table.upsert(data)
+    table.upsert(data, on_duplicate="last")
+    assert rows(table) == [(1, 40, "y")]
+    table.upsert([{"id": 1, "lsn": 60, "v": "later"}, {"id": 1, "lsn": 50, "v": "sooner"}])
+    assert rows(table) == [(1, 60, "later")]
+
+
+def test_changes_by_condition_keep_the_sequence_of_the_row_that_they_saw() -> None:
+    table = ordered((1, 20, "b"), (2, 20, "b"))
+    table.update({"v": "'updated'"}, where="id = 1")
+    table.delete("id = 2")
+    assert apply(table, (1, 19, "late"), (2, 19, "late")) == 2
+    assert rows(table) == [(1, 20, "updated")]
+    assert apply(table, (1, 21, "new"), (2, 21, "new")) == 0
+    assert rows(table) == [(1, 21, "new"), (2, 21, "new")]
+    with pytest.raises(UnsupportedOperation, match="cannot assign sequence column 'lsn'"):
+        table.update({"lsn": 5})
+
+
+def test_a_delete_by_key_brings_a_sequence_or_takes_the_newest() -> None:
+    table = ordered((1, 20, "b"), (2, 20, "b"), (3, 20, "b"))
+    commit = table.delete(keys=[{"id": 1, "lsn": 10}, {"id": 2, "lsn": 30}, {"id": 9, "lsn": 50}])
+    assert (commit.rows_late, commit.rows_deleted) == (1, 2)
+    table.delete(keys=[{"id": 1}, {"id": 8}])
+    assert apply(table, (1, 19, "l"), (2, 29, "l"), (9, 49, "l"), (8, 1, "n")) == 3
+    assert rows(table) == [(3, 20, "b"), (8, 1, "n")]
+    assert not table.delete(keys=[{"id": 7}]).committed
+
+
+def test_restore_and_overwrite_win_over_everything_before() -> None:
+    table = ordered((1, 10, "a"))
+    version = table.version
+    apply(table, (1, 30, "b"), (2, 30, "b"))
+    table.restore(version)
+    assert rows(table) == [(1, 10, "a")]
+    assert apply(table, (1, 20, "c"), (2, 5, "c")) == 0  # nothing after the restored version counts
+    assert rows(table) == [(1, 20, "c"), (2, 5, "c")]
+    table.overwrite([{"id": 1, "lsn": 7, "v": "o"}])
+    assert apply(table, (1, 6, "late"), (2, 4, "new")) == 1
+    assert rows(table) == [(1, 7, "o"), (2, 4, "new")]
+
+
+def test_an_overwrite_by_condition_wins_with_lower_sequences() -> None:
+    table = ordered((1, 90, "a"), (2, 90, "a"), (3, 90, "a"))
+    table.overwrite([{"id": 1, "lsn": 50, "v": "o"}], where="id <= 2")
+    assert rows(table) == [(1, 50, "o"), (3, 90, "a")]
+    assert apply(table, (1, 40, "late"), (2, 89, "late")) == 2
+    assert apply(table, (1, 60, "new"), (2, 90, "new")) == 0
+    assert rows(table) == [(1, 60, "new"), (2, 90, "new"), (3, 90, "a")]
+
+
+def test_sequences_of_several_columns_are_compared_one_after_the_other() -> None:
+    schema = pa.schema([("id", pa.int64()), ("file", pa.string()), ("pos", pa.int64())])
+    table = rs.create_table(fresh_uri(), schema, key=["id"], sequence=["file", "pos"])
+
+    def write(file: str, pos: int) -> int:
+        return table.upsert([{"id": 1, "file": file, "pos": pos}]).rows_late
+
+    assert [write("bin.2", 5), write("bin.1", 99), write("bin.2", 4), write("bin.2", 6)] == [
+        0, 1, 1, 0,
+    ]  # fmt: skip
+    assert write("bin.3", 0) == 0
+    assert table.scan().to_arrow().to_pylist() == [{"id": 1, "file": "bin.3", "pos": 0}]
+
+
+def test_a_batch_in_order_reads_no_file() -> None:
+    table = ordered(*((i, i, "a") for i in range(100)))
+    reads: list[str] = []
+    store = table.handle.store
+    get = store.get_range
+
+    def noting(path: str, *args: Any, **kwargs: Any) -> Any:
+        reads.append(path)
+        return get(path, *args, **kwargs)
+
+    store.get_range = noting  # type: ignore[method-assign]
+    apply(table, *((i, 100 + i, "b") for i in range(100)))
+    assert not [path for path in reads if path.startswith("data/")]
+    apply(table, (5, 50, "late"))
+    assert [path for path in reads if path.startswith("data/")]
+
+
+BAD: list[Any] = [
+    pytest.param({"id": 1, "v": "a"}, SchemaMismatch, "lsn", id="lacking"),
+    pytest.param({"id": 1, "lsn": None, "v": "a"}, RowsieveError, "lsn", id="null"),
+    pytest.param({"id": 1, "lsn": "x", "v": "a"}, RowsieveError, "lsn", id="another type"),
+]
+
+
+@pytest.mark.parametrize(("row", "error", "words"), BAD)
+def test_bad_sequences_are_refused(row: dict[str, Any], error: type, words: str) -> None:
+    table = ordered((1, 1, "a"))
+    version = table.version
+    calls: list[Callable[[], Any]] = [
+        lambda: table.upsert([row]),
+        lambda: table.apply_changes([{**row, "op": "u"}], op="op"),
+        lambda: table.apply_changes([{**row, "op": "d"}], op="op"),
+        lambda: table.overwrite([row]),
+    ]
+    for call in calls:
+        with pytest.raises(error, match=words):
+            call()
+    assert table.refresh() == version
+
+
+def test_nan_and_numbers_in_text_are_refused() -> None:
+    floats = ordered(schema=pa.schema([("id", pa.int64()), ("lsn", pa.float64())]))
+    with pytest.raises(InvalidData, match="NaN, which has no order"):
+        floats.upsert(pa.table({"id": [1], "lsn": [float("nan")]}))
+    texts = ordered(schema=pa.schema([("id", pa.int64()), ("lsn", pa.string())]))
+    for text in ("9", "0/16B3748"):
+        with pytest.raises(InvalidData, match="is not ordered by its value"):
+            texts.upsert([{"id": 1, "lsn": text}])
+    texts.upsert([{"id": 1, "lsn": "0000002c:00000a30:0003"}])
+    assert texts.count() == 1
+
+
+def test_a_sequence_is_checked_when_a_table_is_created() -> None:
+    def create(key: list[str] | None, sequence: Any, type_: Any = "int64") -> None:
+        rs.create_table(
+            fresh_uri(), pa.schema([("id", "int64"), ("s", type_)]), key, sequence=sequence
+        )
+
+    cases: list[tuple[Callable[[], None], str]] = [
+        (lambda: create(None, ["s"]), "give key= as well"),
+        (lambda: create(["id"], ["id"]), "names a column twice, or one of the key"),
+        (lambda: create(["id"], ["s", "s"]), "names a column twice"),
+        (lambda: create(["id"], "s"), "not a list of names"),
+        (lambda: create(["id"], ["s"], pa.bool_()), "cannot order the versions"),
+        (lambda: create(["id"], ["s"], pa.list_(pa.int64())), "cannot order the versions"),
+    ]
+    for call, words in cases:
+        with pytest.raises(InvalidInput, match=words):
+            call()
+
+
+def test_another_sequence_than_the_tables_is_refused() -> None:
+    table = ordered((1, 1, "a"))
+    event = {"id": 1, "lsn": 2, "v": "b", "op": "u"}
+    with pytest.raises(InvalidInput, match=r"is not the table's, which orders changes by \(lsn\)"):
+        table.apply_changes([event], op="op", sequence="v")
+    table.apply_changes([event], op="op", sequence="lsn")
+    assert rows(table) == [(1, 2, "b")]
+    plain = rs.create_table(fresh_uri(), SCHEMA, key=["id"])
+    with pytest.raises(InvalidInput, match="sequence= is missing"):
+        plain.apply_changes([event], op="op")
+
+
+def test_sequence_columns_are_renamed_and_widened_but_neither_dropped_nor_nullable() -> None:
+    schema = pa.schema([("id", pa.int64()), ("lsn", pa.int32()), ("v", pa.string())])
+    table = ordered((1, 20, "a"), (2, 20, None), schema=schema)
+    changes: list[Callable[[], Any]] = [
+        lambda: table.drop_column("lsn"),
+        lambda: table.relax_not_null("lsn"),
+    ]
+    for change in changes:
+        with pytest.raises(InvalidSchemaChange, match="to the sequence"):
+            change()
+    table.rename_column("lsn", "pos")
+    table.widen_column("pos", pa.int64())
+    data = [{"id": i, "pos": 19, "v": "late"} for i in (1, 2)]
+    assert table.upsert(data).rows_late == 2
+    assert table.upsert([{"id": 2, "pos": 2**40, "v": "new"}]).rows_late == 0
+    assert table.count() == 2
+
+
+def test_a_table_without_an_order_is_written_as_before() -> None:
+    table = rs.create_table(fresh_uri(), SCHEMA, key=["id"])
+    info = table.handle.newest.table
+    assert (info.writer_version, info.features, info.sequence) == (2, (), ())
+    assert ordered().handle.newest.table.features == ("event_order",)
