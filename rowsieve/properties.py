@@ -20,6 +20,11 @@ _FORMS: Mapping[str, tuple[str, re.Pattern[str]]] = {
     "pruning": ("on, soft or off", re.compile("on|soft|off")),
     "audit_percent": _PERCENTAGE,
     "audit_on_violation": ("raise or report", re.compile("raise|report")),
+    "late_horizon": (
+        "a count of seconds, minutes, hours or days, as '7 days', or forever",
+        re.compile(r"\d{1,9} (second|minute|hour|day)s?|forever", re.ASCII),
+    ),
+    "on_too_late": ("error or drop", re.compile("error|drop")),
     "column_names": ("user or tag", re.compile("user|tag")),
     "value_forms": ("structured or opaque", re.compile("structured|opaque")),
 }
@@ -42,6 +47,8 @@ PROPERTIES: Mapping[str, str] = {
     "pruning": "on (default); off reads every part; soft does so too, and audits all pruning first",
     "audit_percent": "share of what pruning skips that scans check, 0 to 100 (default 0)",
     "audit_on_violation": "what a scan does that finds pruning wrong: raise (default) or report",
+    "late_horizon": "how long deletes of an event order are kept (default 7 days), or forever",
+    "on_too_late": "what changes beyond late_horizon are: error (default), or drop: left out",
     "column_names": "names in data files: user (default), or tag, which hides them; never changes",
     "value_forms": "stored uuid, json, interval, numeric: structured (default) or opaque bytes",
 }

@@ -5,8 +5,9 @@ rows: no other part holds any of their keys, so tombstones have no more rows to 
 row may get the newest commit_ts of its inputs, because later commits have a newer one (invariant
 11). A slice of a group keeps its tombstones (`rowsieve.compaction.slices`). Both require that the
 snapshot's parts are unchanged at commit: a concurrent rollback, overwrite or rewrite of them makes
-the pass stale (invariant 13, trap T25). Memory holds what `MEMORY_BYTES` allows of the inputs, and
-one output part.
+the pass stale (invariant 13, trap T25). In a table with an event order, tombstones are kept with
+their sequences until the horizon has passed them (`rowsieve.compaction.late_horizon`). Memory holds
+what `MEMORY_BYTES` allows of the inputs, and one output part.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.arguments.annotations import Progress
 from rowsieve.changes.mutation import Mutation, never
 from rowsieve.compaction.cut_ranges import KeyRanges
+from rowsieve.compaction.late_horizon import Dropping
 from rowsieve.compaction.pace import Pace
 from rowsieve.compaction.pick import Picked
 from rowsieve.compaction.slices import SLICE_BYTES, Slice
@@ -29,9 +32,11 @@ from rowsieve.executor.execute import Execution
 from rowsieve.executor.newest_actions import newest_actions
 from rowsieve.executor.sorted_rows import sorted_rows
 from rowsieve.objects import ObjectStore, Uploads
+from rowsieve.planner.overlap import overlap_groups
 from rowsieve.planner.part_facts import planned_parts
 from rowsieve.planner.plan import table_columns
 from rowsieve.planner.plan_scan import plan_scan
+from rowsieve.planner.split import PlannedPart
 from rowsieve.stats.bounds import LIMIT_BYTES
 from rowsieve.stats.collect import Collecting
 from rowsieve.storage.log.commit_log import CommitRequest
@@ -64,10 +69,12 @@ class Compaction:
     collecting: Collecting | None = None
     pace: Pace = field(default_factory=Pace)
 
-    def plan_pass(self, snapshot: Snapshot, picked: Picked) -> Mutation | None:
+    def plan_pass(
+        self, snapshot: Snapshot, picked: Picked, horizon: int | None = None
+    ) -> Mutation | None:
         """Rewrite the picked parts of the snapshot into new files; None if nothing was picked.
 
-        The caller commits. Stopped if `pace` was stopped.
+        The caller commits. Stopped if `pace` was stopped. `horizon`: see `late_horizon`.
         """
         if not picked.parts:
             return None
@@ -77,13 +84,16 @@ class Compaction:
         for one in picked.slices:
             for writer in self._merged(snapshot, one, uploads, counting):
                 added = added.append(_aged(writer, snapshot.parts.take(one.parts)))
+        dropping = Dropping(snapshot, -1 if horizon is None else horizon)
         order = cluster_order(snapshot.table.properties, snapshot.schema)
         for run in picked.runs:
             parts = snapshot.parts.take(run)
             writer = self._writer(snapshot, uploads, order, _bound_bytes(snapshot, parts))
-            for batch in _live_rows(self.store, snapshot, parts, order):
+            for batch, deletes in self._remaining(snapshot, parts, order, dropping):
                 self.pace.take(batch.nbytes)
                 writer.write(batch)
+                if deletes is not None:
+                    writer.write_deletes(deletes)
                 counting.add(batch.num_rows)
             added = added.append(_aged(writer, parts))
         self.pace.check()
@@ -94,8 +104,40 @@ class Compaction:
             metadata=self.metadata,
             rows_written=pc.sum(added.table.column("data.rows")).as_py() or 0,
             uploads=uploads,
+            info=dropping.info(),
+            keeps_order=True,
         )
         return Mutation(request, Kind.REWRITING, touched_by=never)
+
+    def _remaining(
+        self, snapshot: Snapshot, parts: PartTable, order: SortOrder | None, dropping: Dropping
+    ) -> Iterator[tuple[pa.RecordBatch | pa.Table, pa.Table | None]]:
+        """The visible rows of whole overlap groups, and the tombstones that are kept."""
+        if not snapshot.table.sequence or not parts.numbers("deletes.rows").any():
+            for batch in _live_rows(self.store, snapshot, parts, order):
+                yield batch, None
+            return
+        key = KeyOrder.of(snapshot.schema, snapshot.table.key)
+        commits = parts.numbers("commit_ts_max")
+        for members in overlap_groups(parts.select("key.").table, key):
+            group = np.array(members)
+            newest_first = group[np.argsort(-commits[group], kind="stable")]
+            planned = planned_parts(parts, newest_first)
+            for rows, deletes in self._newest(snapshot, planned, key, at_once=False):
+                yield rows, dropping.kept(deletes)
+
+    def _newest(
+        self, snapshot: Snapshot, planned: Sequence[PlannedPart], key: KeyOrder, *, at_once: bool
+    ) -> Iterator[tuple[pa.Table, pa.Table]]:
+        return newest_actions(
+            self.store,
+            planned,
+            snapshot.schema,
+            key,
+            MEMORY_BYTES,
+            at_once=at_once,
+            sequence=snapshot.sequence_fields,
+        )
 
     def _merged(
         self, snapshot: Snapshot, one: Slice, uploads: Uploads, counting: _Counting
@@ -107,9 +149,7 @@ class Compaction:
         at_once = one.size_bytes <= SLICE_BYTES
         bound_bytes = MAX_BYTES if one.cut_at else LIMIT_BYTES
         writer, current = self._writer(snapshot, uploads, bound_bytes=bound_bytes), 0
-        for rows, deletes in newest_actions(
-            self.store, planned, snapshot.schema, order, MEMORY_BYTES, at_once=at_once
-        ):
+        for rows, deletes in self._newest(snapshot, planned, order, at_once=at_once):
             self.pace.take(rows.nbytes + deletes.nbytes)
             counting.add(rows.num_rows)
             written, deleted = dict(ranges.split(rows)), dict(ranges.split(deletes))
@@ -143,6 +183,7 @@ class Compaction:
             order,
             bound_bytes,
             sketched_fields(snapshot.parts, snapshot.schema),
+            snapshot.sequence_fields,
         )
 
 

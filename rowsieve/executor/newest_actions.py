@@ -2,7 +2,8 @@
 
 For merging parts of an overlap group while older parts of it stay as they are: tombstones must
 survive, because they may delete rows of those parts (traps T2 and T24). Deletion vectors do not
-matter here, because in tables with a key they only repeat what the keys say (invariant I3).
+matter here, because in tables with a key they only repeat what the keys say (invariant I3). In a
+table with an event order, tombstones keep their sequence and the commit_ts that they had first.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rowsieve.executor.merging.windows import windows
 from rowsieve.executor.part_sources import PartSource
@@ -20,7 +22,9 @@ from rowsieve.executor.streams import Streams
 from rowsieve.objects import FetchingStore, ObjectStore
 from rowsieve.parquet.footer import expect_tails
 from rowsieve.planner.split import PlannedPart
+from rowsieve.storage.parts.tombstones import DELETED_AT, tombstone_schema
 from rowsieve.types.encodings import arrow_schema
+from rowsieve.types.logical import Field
 from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
 
@@ -33,40 +37,61 @@ def newest_actions(
     memory_bytes: int,
     *,
     at_once: bool,
+    sequence: Sequence[Field] = (),
 ) -> Iterator[tuple[pa.Table, pa.Table]]:
     """Read parts, newest first; yield the rows and the deleted keys that survive, in key order.
 
     No key is in both tables, or in two pairs of tables. `at_once` reads all parts and sorts once,
     which is fastest for many tiny parts. Otherwise parts are merged in windows, and `memory_bytes`
-    limits what these buffer.
+    limits what these buffer. With `sequence`, the deleted keys have the columns of
+    `tombstone_schema`.
     """
     if store.overlaps:
         store = FetchingStore(store, memory_bytes // 2)
         refs = (ref for part in parts for ref in (part.data, part.deletes) if ref is not None)
         expect_tails(store, refs, with_pages=True)
-    keys = schema.select(order.names)
+    keys = tombstone_schema(schema, order.fields, sequence, dated=True)
+    ages = [part.commit_ts for part in parts]
     sources = [PartSource(store, part, schema, None, memory_bytes) for part in parts]
     with ReadAhead(1, 0) as ahead:
         streams = Streams(store, sources, order, keys, memory_bytes, ahead)
         if at_once:
-            yield _survivors(list(_all_batches(streams, schema)), schema, order)
+            yield _survivors(list(_all_batches(streams, schema, ages)), schema, order, keys)
             return
         for window in windows(streams.open(schema), order):
-            batches = [(run.deletes, run.rows) for run in window]
-            yield _survivors(batches, schema, order)
+            batches = [
+                (run.deletes, _dated(run.rows, ages[run.stream // 2]) if run.deletes else run.rows)
+                for run in window
+            ]
+            yield _survivors(batches, schema, order, keys)
 
 
 Batches: TypeAlias = Sequence[tuple[bool, pa.RecordBatch]]
 """Pairs (are they tombstones, rows or keys); newest first, each in key order."""
 
 
-def _all_batches(streams: Streams, schema: Schema) -> Iterator[tuple[bool, pa.RecordBatch]]:
+def _dated(deletes: pa.RecordBatch, commit_ts: int) -> pa.RecordBatch:
+    """Give tombstones that were never rewritten the commit_ts of their part (invariant I1)."""
+    place = deletes.schema.get_field_index(DELETED_AT.name)
+    if place < 0 or not deletes.column(place).null_count:
+        return deletes
+    dates = pc.fill_null(deletes.column(place), pa.scalar(commit_ts, pa.int64()))
+    return deletes.set_column(place, deletes.schema.field(place), dates)
+
+
+def _all_batches(
+    streams: Streams, schema: Schema, ages: Sequence[int]
+) -> Iterator[tuple[bool, pa.RecordBatch]]:
     """All tombstones and rows of each part; the pages of all parts are requested at once."""
     for number, batches in enumerate(streams.read(schema)):
-        yield from ((number % 2 == 0, batch) for _, batch in batches)
+        for _, batch in batches:
+            deletes = number % 2 == 0
+            yield deletes, _dated(batch, ages[number // 2]) if deletes else batch
 
 
-def _survivors(batches: Batches, schema: Schema, order: KeyOrder) -> tuple[pa.Table, pa.Table]:
+def _survivors(
+    batches: Batches, schema: Schema, order: KeyOrder, tombstones: Schema
+) -> tuple[pa.Table, pa.Table]:
     """The newest rows, and the keys whose newest action is a tombstone, each in key order."""
     names = list(order.names)
     actions = [batch.select(names) for _, batch in batches]
@@ -80,9 +105,13 @@ def _survivors(batches: Batches, schema: Schema, order: KeyOrder) -> tuple[pa.Ta
         [batch.num_rows for _, batch in batches],
     )
     places = np.cumsum(is_row) - 1  # of each action that is a row, among all rows
+    others = np.cumsum(~is_row) - 1
     rows = pa.Table.from_batches(
         [batch for deletes, batch in batches if not deletes], arrow_schema(schema)
     ).combine_chunks()
     kept = newest[is_row[newest]]
     deleted = newest[~is_row[newest]]
-    return rows.take(pa.array(places[kept])), keys.take(pa.array(deleted))
+    gone = pa.Table.from_batches(
+        [batch for deletes, batch in batches if deletes], arrow_schema(tombstones)
+    ).combine_chunks()
+    return rows.take(pa.array(places[kept])), gone.take(pa.array(others[deleted]))

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from rowsieve.changes.vector_building import few_keys_are_new
+from rowsieve.compaction.late_horizon import kept_by_default
 from rowsieve.compaction.pick import Unit, pick, units_of
 from rowsieve.maintenance.analyzing import (
     lacks_newer_sketches,
@@ -100,7 +101,7 @@ def advise(snapshot: Snapshot) -> Advice:
     order = KeyOrder.of(snapshot.schema, key) if key else None
     target = target_part_bytes(snapshot.table.properties)
     sizes = parts.numbers("data.size_bytes") + parts.numbers("deletes.size_bytes")
-    units = units_of(parts, order)
+    units = units_of(parts, order, kept_by_default(snapshot))
     rows = sum(unit.row_count for unit in units)
     read = sum(unit.row_count * len(unit.parts) for unit in units)
     current = of_current_columns(parts, snapshot.schema)

@@ -10,6 +10,7 @@ from rowsieve.arguments.annotations import Metadata, Progress
 from rowsieve.changes.mutation import Mutation
 from rowsieve.changes.table_handle import Handle
 from rowsieve.changes.vector_building import plan_vectors
+from rowsieve.compaction.late_horizon import horizon_version
 from rowsieve.compaction.pace import Pace
 from rowsieve.compaction.pick import pick
 from rowsieve.compaction.rewrite_passes import (
@@ -89,9 +90,10 @@ def compact_in_passes(
 
     def plan_pass(snapshot: Snapshot) -> Mutation | None:
         nonlocal is_last
-        picked = pick(snapshot, partial(_is_full, handle.store, snapshot))
+        horizon = horizon_version(snapshot, lambda moment: handle.log.as_of(moment).version)
+        picked = pick(snapshot, partial(_is_full, handle.store, snapshot), horizon)
         is_last = not picked.slices
-        return compaction.plan_pass(snapshot, picked)
+        return compaction.plan_pass(snapshot, picked, horizon)
 
     for _ in range(MAX_PASSES):
         commit = handle.commit_mutation(change, plan_pass, any_columns=True)

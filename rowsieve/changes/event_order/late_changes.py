@@ -27,6 +27,7 @@ from rowsieve.changes.event_order.stored_sequences import (
     newer_versions,
     stored_versions,
 )
+from rowsieve.changes.event_order.too_late import too_late
 from rowsieve.objects import ObjectStore
 from rowsieve.storage.log.log_entry import LogEntry
 from rowsieve.storage.snapshot import Snapshot
@@ -54,10 +55,13 @@ def without_late(
         return changes, 0
     key = snapshot.table.key
     actions = actions_of(changes, (*key, *snapshot.table.sequence))
+    late = too_late(store, snapshot, actions, operation)
     stored = newer_versions(store, snapshot, actions)
-    if not stored.versions.num_rows:
+    if stored.versions.num_rows:
+        overtaken = _overtaken(actions, stored, KeyOrder.of(snapshot.schema, key), sequences)
+        late = overtaken if late is None else late | overtaken
+    if late is None or not late.any():
         return changes, 0
-    late = _overtaken(actions, stored, KeyOrder.of(snapshot.schema, key), sequences)
     return _filtered(changes, ~late), int(late.sum())
 
 

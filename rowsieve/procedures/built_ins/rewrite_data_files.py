@@ -58,7 +58,8 @@ Rows: TypeAlias = pa.Table | pa.RecordBatch
 class RewriteTask(msgspec.Struct, frozen=True):
     """One task: the plan of its input parts, the table's properties, and the order to sort by.
 
-    `notes` are for `RewriteDataFiles.changed`; `sketched` names the columns with sketches.
+    `notes` are for `RewriteDataFiles.changed`; `sketched` names the columns with sketches,
+    `sequence` those of an event order.
     """
 
     plan: bytes
@@ -66,6 +67,7 @@ class RewriteTask(msgspec.Struct, frozen=True):
     order: SortOrder | None = None
     notes: dict[str, str] = {}
     sketched: tuple[str, ...] = ()
+    sequence: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +167,7 @@ class RewriteDataFiles(DistributedProcedure):
             self.only(snapshot),
             None if order is None else order.to_text(snapshot.schema),
         )
+        _refuse_tombstones(self.name, snapshot, part_groups)
         if arguments.get("dry_run"):
             groups = [_Group(parts, 0) for parts in part_groups]
             rewrite = _Rewrite(snapshot, groups, (), started_s)
@@ -202,13 +205,14 @@ class RewriteDataFiles(DistributedProcedure):
             plan.version,
             sorted_by=order,
             sketched=map(plan.schema.field, work.sketched),
+            sequence=tuple(map(plan.schema.field, work.sequence)),
         )
         row_count = 0
         for rows in _rows(plan, store, order):
             row_count += rows.num_rows
             changed = self.changed(rows, work.notes)
             if changed is not rows:
-                _check_changed(self.name, rows, changed, plan.key)
+                _check_changed(self.name, rows, changed, (*plan.key, *work.sequence))
                 writer.forget_order()
             writer.write(changed)
         yield row_count, writer.finish().to_ipc()
@@ -298,6 +302,7 @@ class RewriteDataFiles(DistributedProcedure):
             removed=tuple(sorted(removed.part_ids)),
             metadata={} if self.name == self.operation else {"procedure": self.name},
             rows_written=int(added.numbers("data.rows").sum()),
+            keeps_order=True,
         )
         commit = context.table.handle.commit_rewrite(
             rewrite.base, request, rewrite.started_s, own_commits=rewrite.commit_ids
@@ -310,6 +315,16 @@ class RewriteDataFiles(DistributedProcedure):
         context.applied_deletes.update(part_id for part_id, has in marked if has)
 
 
+def _refuse_tombstones(procedure: str, snapshot: Snapshot, groups: Sequence[PartTable]) -> None:
+    """Raise UnsupportedOperation if a rewrite would drop tombstones that an event order needs."""
+    if snapshot.table.sequence and any(each.numbers("deletes.rows").any() for each in groups):
+        raise UnsupportedOperation(
+            f"{procedure}: the parts have deletes that the table's event order needs, and this "
+            "rewrite would drop them; nothing was written. Call compact, which keeps them, or give "
+            "a filter for other parts"
+        )
+
+
 def _check_changed(procedure: str, before: Rows, after: Rows, key: Sequence[str]) -> None:
     """Raise InvalidInput unless the rows have the columns and keys that they had (invariant I5)."""
     if before.schema != after.schema or before.num_rows != after.num_rows:
@@ -320,7 +335,8 @@ def _check_changed(procedure: str, before: Rows, after: Rows, key: Sequence[str]
     for name in key:
         if not before.column(name).equals(after.column(name)):
             raise InvalidInput(
-                f"{procedure}: the column {name} belongs to the key, which no rewrite can change"
+                f"{procedure}: the column {name} belongs to the key or to the sequence, "
+                "which no rewrite can change"
             )
 
 
@@ -333,7 +349,9 @@ def _task_encoder(
     properties["target_part_bytes"] = str(options.target_file_size_bytes)
 
     def encode(plan: ScanPlan) -> bytes:
-        task = RewriteTask(plan.to_bytes(), properties, order, notes, sketched)
+        task = RewriteTask(
+            plan.to_bytes(), properties, order, notes, sketched, snapshot.table.sequence
+        )
         return msgspec.msgpack.encode(task)
 
     return encode

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rowsieve.compaction.late_horizon import kept_by_default
 from rowsieve.compaction.pick import Unit, runs_of, units_of
 from rowsieve.errors import InvalidInput
 from rowsieve.planner.plan_scan import plan_scan
@@ -36,7 +37,8 @@ def groups_to_rewrite(
     `sort_order`, parts that do not record this order are worth a rewrite.
     """
     key = snapshot.table.key
-    units = units_of(snapshot.parts, KeyOrder.of(snapshot.schema, key) if key else None)
+    order = KeyOrder.of(snapshot.schema, key) if key else None
+    units = units_of(snapshot.parts, order, kept_by_default(snapshot))
     selected = _selected(snapshot, scan, strict=options.strict)
     if only is not None:
         selected = only if selected is None else selected & only

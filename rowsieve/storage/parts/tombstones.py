@@ -12,7 +12,8 @@ from typing import Final
 from rowsieve.types.logical import Field, Int
 from rowsieve.types.schema import Schema
 
-DELETED_AT: Final = Field(2**31 - 2, "_rowsieve_commit_ts", Int(64))
+_NO_SCHEMA: Final = 2**31 - 1  # above the id of every schema: files without the column have NULL
+DELETED_AT: Final = Field(2**31 - 2, "_rowsieve_commit_ts", Int(64), added=_NO_SCHEMA)
 """The commit_ts of a rewritten tombstone; NULL in the file that its own commit wrote."""
 
 

@@ -130,6 +130,7 @@ def begin_job(options: WriteOptions, schema: StructType, *, overwrite: bool) -> 
         return creation_job(options, schema, store, overwrite=overwrite)
     head = log.latest() if options.merge_base is None else log.at(options.merge_base)
     check_existing(options, head, overwrite=overwrite)
+    _refuse_event_order(head)
     if options.is_conditional and not overwrite:
         raise InvalidInput("option replaceWhere is for the save mode overwrite")
     ignored = options.if_exists == "ignore"
@@ -158,6 +159,17 @@ def begin_job(options: WriteOptions, schema: StructType, *, overwrite: bool) -> 
         check_writable(operation, head)
         job.check_columns(arrow_schema_of(schema))
     return job
+
+
+def _refuse_event_order(head: Snapshot) -> None:
+    """Raise UnsupportedOperation: tasks write parts without looking for newer versions of keys."""
+    if head.table.sequence:
+        raise UnsupportedOperation(
+            "a write by Spark's tasks does not compare the sequences of its rows, by "
+            f"({', '.join(head.table.sequence)}), with those of a table that has an event order; "
+            "nothing was written. Write from the driver: table.apply_changes(frame.toArrow(), "
+            "op=...) or table.upsert, in a stream by foreachBatch"
+        )
 
 
 class TaskParts:

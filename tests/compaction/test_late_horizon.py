@@ -1,0 +1,146 @@
+"""Compaction keeps the deletes of an event order until the late horizon has passed them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import rowsieve as rs
+from rowsieve import Table, clock
+from rowsieve.errors import InvalidData, InvalidInput, UnsupportedOperation
+from rowsieve.storage.parts.tombstones import DELETED_AT
+from tests.changes.event_order.test_event_order import SCHEMA, apply, ordered, rows
+
+DAY_US = 86_400_000_000
+
+
+def pass_days(monkeypatch: pytest.MonkeyPatch, days: float) -> None:
+    now = clock.now_us() + int(days * DAY_US)
+    monkeypatch.setattr(clock, "now_us", lambda: now)
+
+
+def tombstones(table: Table) -> int:
+    return int(table.handle.newest.parts.numbers("deletes.rows").sum())
+
+
+def test_a_compaction_keeps_deletes_with_their_sequences() -> None:
+    table = ordered((1, 10, "a"), (2, 10, "b"))
+    apply(table, (1, 30, None), (3, 50, None))
+    assert table.compact().committed
+    assert tombstones(table) == 2
+    assert not table.compact().committed  # what is kept makes no part dirty
+    assert apply(table, (1, 20, "zombie"), (3, 49, "zombie")) == 2
+    assert rows(table) == [(2, 10, "b")]
+    apply(table, (1, 31, "new"))
+    table.compact()
+    assert rows(table) == [(1, 31, "new"), (2, 10, "b")]
+    assert apply(table, (1, 30, "late")) == 1
+
+
+def test_deletes_go_when_the_horizon_has_passed_and_what_is_below_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    table = ordered((1, 10, "a"), (2, 10, "b"))
+    apply(table, (1, 30, None))
+    table.compact()
+    pass_days(monkeypatch, 6)
+    apply(table, (2, 40, None))
+    table.compact()
+    assert tombstones(table) == 2
+    pass_days(monkeypatch, 2)
+    table.compact()
+    assert tombstones(table) == 1
+    assert table.handle.newest.table.late_floor == ("30",)
+    version = table.version
+    with pytest.raises(InvalidData, match=r"1 changes, such as .* are not above the floor \(30\)"):
+        apply(table, (1, 30, "too late"), (5, 31, "in time"))
+    assert (table.refresh(), rows(table)) == (version, [])
+    table.set_properties({"on_too_late": "drop"})
+    assert apply(table, (1, 30, "too late"), (5, 31, "in time"), (2, 39, "late")) == 2
+    assert rows(table) == [(5, 31, "in time")]
+    assert table.version == version + 2
+
+
+def test_the_floor_never_sinks_and_stored_rows_are_changed_below_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    table = ordered((1, 10, "a"), (2, 10, "b"), (4, 90, None))
+    version = table.version
+    pass_days(monkeypatch, 8)
+    table.compact()
+    assert table.handle.newest.table.late_floor == ("90",)
+    table.update({"v": "'updated'"}, where="id = 1")
+    table.delete("id = 2")
+    assert rows(table) == [(1, 10, "updated")]
+    table.restore(version)
+    assert rows(table) == [(1, 10, "a"), (2, 10, "b")]
+    with pytest.raises(InvalidData, match="not above the floor"):
+        apply(table, (1, 80, "too late"))
+    pass_days(monkeypatch, 8)
+    table.compact()
+    assert table.handle.newest.table.late_floor == ("90",)
+
+
+def test_forever_keeps_all_deletes(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = ordered((1, 30, None), properties={"late_horizon": "forever"})
+    pass_days(monkeypatch, 10_000)
+    table.compact()
+    assert tombstones(table) == 1
+    table.set_properties({"late_horizon": "1 hour"})
+    table.compact()
+    assert tombstones(table) == 0
+    for value in ("soon", "7", "7 weeks", "-1 days"):
+        with pytest.raises(InvalidInput, match="late_horizon"):
+            table.set_properties({"late_horizon": value})
+
+
+def test_many_small_parts_are_merged_with_their_deletes() -> None:
+    table = ordered(*((i, 0, "a") for i in range(200)))
+    for n in range(1, 90):
+        apply(table, (n, n, None if n % 3 else "b"), (n + 90, n, "c"))
+    before = rows(table)
+    table.compact()
+    assert rows(table) == before
+    assert apply(table, *((n, n - 1, "late") for n in range(1, 90))) == 89
+    assert rows(table) == before
+
+
+def test_rewritten_deletes_keep_the_commit_of_their_own() -> None:
+    table = ordered((1, 10, None))
+    version = table.version
+    apply(table, (2, 10, None))
+    table.compact()
+    apply(table, (3, 10, None))
+    table.compact()
+    (path,) = table.handle.newest.parts.column("deletes.path").to_pylist()
+    data = table.handle.store.get(path)
+    stored = pq.read_table(pa.BufferReader(data))
+    assert stored.column(DELETED_AT.name).to_pylist() == [version, version + 1, version + 3]
+
+
+def test_a_rewrite_that_would_drop_deletes_is_refused(tmp_path: Path) -> None:
+    catalog = rs.Catalog(tmp_path)
+    rewrite = "CALL system.rewrite_data_files('db.{}', options => map('rewrite-all', 'true'))"
+    table, plain = (
+        catalog.create_table(f"db.{name}", SCHEMA, ["id"], sequence=["lsn"])
+        for name in ("deleted", "plain")
+    )
+    apply(table, (1, 10, "a"), (2, 5, "b"))
+    apply(table, (1, 20, None))
+    with pytest.raises(UnsupportedOperation, match="Call compact, which keeps them"):
+        catalog.call(rewrite.format("deleted"))
+    apply(plain, (1, 10, "a"), (2, 5, "b"))
+    apply(plain, (3, 20, "c"))
+    catalog.call(rewrite.format("plain"))
+    assert apply(plain, (1, 9, "late"), (3, 21, "new")) == 1
+    assert rows(plain) == [(1, 10, "a"), (2, 5, "b"), (3, 21, "new")]
+
+
+def test_a_clone_keeps_the_order_and_its_deletes(tmp_path: Path) -> None:
+    table = ordered((1, 10, "a"), (2, 10, None))
+    clone = table.clone(str(tmp_path / "clone"))
+    assert apply(clone, (1, 9, "late"), (2, 9, "late"), (2, 11, "new")) == 1
+    assert rows(clone) == [(1, 10, "a"), (2, 11, "new")]
