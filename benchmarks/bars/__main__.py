@@ -24,6 +24,7 @@ from benchmarks.bars import (
     merged,
     net_changes,
     opening,
+    partial_upsert,
     peers,
     points,
     procedures,
@@ -48,6 +49,7 @@ from benchmarks.result import RESULTS, Bar, Machine, save
 
 BARS: dict[str, Callable[[Sizes, Path], Bar | list[Bar]]] = {
     "upsert": upsert.measure,
+    "partial_upsert": partial_upsert.measure,
     "processes": processes.measure,
     "opening": opening.measure,
     "full_scan": full_scan.beside_plain_file,
