@@ -94,8 +94,10 @@ class RowMethods(TableMethods):
         The data must have every column. A duplicate key is a KeyViolation unless
         `on_duplicate="last"`. Upserts never conflict: for each key the later commit wins. In a
         table with an event order, the row with the greatest sequence wins instead, within the data
-        too, and `Commit.rows_late` counts those that change nothing.
-        `schema_mode="merge"` adds the columns that the table lacks, in the same commit.
+        too, and `Commit.rows_late` counts those that change nothing. `schema_mode="merge"` adds the
+        columns that the table lacks, and widens those whose type does not hold the data, in the
+        same commit.
+
 
         With `columns="given"`, what the data lacks keeps the value of the row that the table has; a
         new row gets the default. `unchanged` names a column of lists, the names of each row's
@@ -104,7 +106,8 @@ class RowMethods(TableMethods):
         these reads the rows with these keys, and commits again after a conflict;
         `on_duplicate="last"` then applies all rows of a key in their order.
         """
-        if columns == "given" or unchanged is not None or combine:
+        brings = schema_mode == "merge" and bool(self.handle.newest.table.sequence)
+        if columns == "given" or unchanged is not None or combine or brings:
             return upsert_given(
                 self.handle,
                 data,
@@ -124,13 +127,11 @@ class RowMethods(TableMethods):
             return self.handle.commit_merging(
                 change,
                 table,
-                lambda rows, schema: prepare_rows(
-                    rows,
-                    schema,
-                    KeyOrder.of(schema, self.handle.newest.table.key),
-                    on_duplicate,
-                    "upsert",
-                    self.handle.newest.table.sequence,
+                lambda schema: Changes(
+                    prepare_rows(
+                        table, schema, KeyOrder.of(schema, order.names), on_duplicate, "upsert"
+                    ),
+                    None,
                 ),
             )
         sequence = self.handle.newest.table.sequence
@@ -148,7 +149,8 @@ class RowMethods(TableMethods):
     ) -> Commit:
         """Add rows to a table without a key; columns that the data lacks get their default.
 
-        `schema_mode="merge"` adds the columns that the table lacks, in the same commit.
+        `schema_mode="merge"` adds the columns that the table lacks, and widens those whose type
+        does not hold the data, in the same commit.
         """
         if key := self.handle.newest.table.key:
             raise UnsupportedOperation(
@@ -159,7 +161,9 @@ class RowMethods(TableMethods):
         schema = self.handle.newest.schema
         table = read_data(data, "append", schema, appends=True)
         if schema_mode == "merge":
-            return self.handle.commit_merging(change, table, prepare_appended)
+            return self.handle.commit_merging(
+                change, table, lambda schema: Changes(prepare_appended(table, schema), None)
+            )
         rows = prepare_appended(table, schema)
         return self.handle.commit_blind(change, Changes(rows, None))
 
@@ -173,6 +177,7 @@ class RowMethods(TableMethods):
         missing: Literal["error", "keep"] = "error",
         unchanged: str | None = None,
         combine: Combine | None = None,
+        schema_mode: SchemaMode = "strict",
         metadata: Metadata | None = None,
         token: Token | None = None,
     ) -> Commit:
@@ -184,9 +189,11 @@ class RowMethods(TableMethods):
         changes that a newer one in the table has overtaken.
 
         With `missing="keep"`, what the data lacks keeps its value, and all changes of a key apply
-        in their order; `unchanged` and `combine` are as in `upsert`.
+        in their order; `unchanged` and `combine` are as in `upsert`. `schema_mode="merge"` adds the
+        columns that the table lacks, and widens those whose type does not hold the data, in the
+        same commit; a column that the data, or a dict of it, lacks gets its default or NULL.
         """
-        if missing == "keep" or unchanged is not None or combine:
+        if missing == "keep" or unchanged is not None or combine or schema_mode == "merge":
             return apply_given(
                 self.handle,
                 data,
@@ -195,6 +202,7 @@ class RowMethods(TableMethods):
                 keeps=missing == "keep",
                 combine=combine,
                 unchanged=unchanged,
+                schema_mode=schema_mode,
                 metadata=metadata,
                 token=token,
             )

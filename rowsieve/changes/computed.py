@@ -27,14 +27,23 @@ def changes_rows(entry: LogEntry) -> bool:
 
 
 def keyed_change(
-    change: Change, snapshot: Snapshot, order: KeyOrder, changes: Changes, reads: Check
+    change: Change,
+    snapshot: Snapshot,
+    order: KeyOrder,
+    changes: Changes,
+    reads: Check,
+    *,
+    overtakes: bool = False,
 ) -> Mutation | None:
-    """Write rows and delete keys; `reads` checks whether a commit changed what they depend on."""
+    """Write rows and delete keys; `reads` checks whether a commit changed what they depend on.
+
+    `overtakes`: none of them is late in a table with an event order.
+    """
     if changes.is_empty:
         return None
     keys = key_columns_of([changes.rows, changes.deletes], order)
     return Mutation(
-        change.write(snapshot, changes),
+        change.write(snapshot, changes, overtakes=overtakes),
         Kind.READING,
         touched_by=TouchesKeys(change.store, snapshot.schema, order, keys),
         matched_by=reads,

@@ -86,7 +86,7 @@ def current_rows(
         plan = _plan(snapshot, store, order, some, names)
         execution = Execution(plan, store)
         rows = _with_these_keys(execution.read(), execution.schema, some, order)
-        at = _places(rows, some, order)
+        at = places_of(rows, some, order)
         places[chosen] = np.where(at < 0, -1, at + count)
         pieces.append(rows.select(list(columns)))
         count += rows.num_rows
@@ -152,11 +152,11 @@ def _matching(
     batches: Sequence[pa.RecordBatch], schema: pa.Schema, keys: pa.Table, order: KeyOrder
 ) -> pa.Table:
     rows = pa.Table.from_batches(batches, schema)
-    return rows.filter(pa.array(_places(keys, rows, order) >= 0))
+    return rows.filter(pa.array(places_of(keys, rows, order) >= 0))
 
 
-def _places(rows: pa.Table, keys: pa.Table, order: KeyOrder) -> Places:
-    """(keys,) the row of each key, whose keys are unique; -1 where no row has it."""
+def places_of(rows: pa.Table, keys: pa.Table, order: KeyOrder) -> Places:
+    """(keys,) the row that has each key, the first of several; -1 where none has it."""
     names = list(order.names)
     stored = rows.select(names)
     both = pa.concat_tables([stored, keys.select(names).cast(stored.schema)])

@@ -21,6 +21,7 @@ from rowsieve.changes.change import Change
 from rowsieve.changes.column_changes import alter_columns, check_same_columns, check_same_meaning
 from rowsieve.changes.data.ingest import Changes
 from rowsieve.changes.event_order.ordered_commits import changes_in_order
+from rowsieve.changes.merged_columns import changes_with_data
 from rowsieve.changes.mutation import Mutation, Stale, commit_mutation, never
 from rowsieve.changes.operations import overwrite_all
 from rowsieve.changes.vector_building import with_eager_vectors
@@ -46,7 +47,6 @@ from rowsieve.types.instants import from_microseconds
 from rowsieve.types.logical import Field
 from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
-from rowsieve.types.schema_diff import columns_to_add
 
 
 def send_failure(
@@ -217,29 +217,22 @@ class Handle:
     def commit_merging(
         self,
         change: Change,
-        table: pa.Table,
-        prepare: Callable[[pa.Table, Schema], pa.Table],
+        columns: pa.Table,
+        prepare: Callable[[Schema], Changes],
     ) -> Commit:
-        """Add the columns that only the data has, and write the rows, in one commit."""
+        """Add and widen columns for data with these `columns`, and write it, in one commit."""
         base = self.latest()
         if (done := self.log.committed_before(change.token, base)) is not None:
             return done
-        if not table.num_rows:  # libraries guess the types of empty data
+        if not columns.num_rows:  # libraries guess the types of empty data
             return nothing_done(change.operation, base)
-        wanted = columns_to_add(base.schema, table.schema)
-        if wanted and base.table.sequence:
-            raise UnsupportedOperation(
-                f"{change.operation}: schema_mode='merge' would add columns to a table with an "
-                "event order; nothing was written. Add them with add_column first"
-            )
+        wanted = changes_with_data(base.schema, columns)
         if not wanted:
-            rows = prepare(table, base.schema)
             now = replace(change, schema_id=base.schema.id)
-            return self.commit_blind(now, Changes(rows, None))
+            return self.commit_blind(now, prepare(base.schema))
         schema = alter_columns(change, base, base, wanted).schema
         assert schema is not None
-        rows = prepare(table, schema)
-        written = Changes(rows, None)
+        written = prepare(schema)
         request = change.write(replace(base, schema=schema), written)
 
         def altered(head: Snapshot) -> CommitRequest:

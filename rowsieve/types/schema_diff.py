@@ -25,6 +25,15 @@ def columns_to_add(schema: Schema, wanted: pa.Schema) -> tuple[SchemaChange, ...
     return tuple(additions)
 
 
+def columns_to_widen(schema: Schema, wanted: pa.Schema) -> tuple[SchemaChange, ...]:
+    """Return the changes that widen the columns which are narrower than in `wanted`.
+
+    InvalidSchemaChange for a column whose type differs otherwise.
+    """
+    columns = [(field.name, field) for field in schema]
+    return tuple(_wider(columns, _named(list(wanted)), ()))
+
+
 def changes_towards(schema: Schema, wanted: pa.Schema) -> tuple[SchemaChange, ...]:
     """Return the changes that add the columns of `wanted`, and widen those that are narrower there.
 
@@ -34,7 +43,7 @@ def changes_towards(schema: Schema, wanted: pa.Schema) -> tuple[SchemaChange, ..
     """
     columns = [(field.name, field) for field in schema]
     _refuse_not_null(columns, _named(list(wanted)), ())
-    return (*columns_to_add(schema, wanted), *_wider(columns, _named(list(wanted)), ()))
+    return (*columns_to_add(schema, wanted), *columns_to_widen(schema, wanted))
 
 
 def _refuse_not_null(

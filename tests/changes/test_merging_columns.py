@@ -80,9 +80,16 @@ def test_columns_that_are_there_stay_as_they_are(table: Table) -> None:
     put(table, pa.table({"id": [3], "b": [7]}), schema_mode="merge")
     assert table.schema.field("b").type == pa.int32()
     with pytest.raises(SchemaMismatch, match="int32"):
-        put(table, pa.table({"id": [3], "b": [2**40]}), schema_mode="merge")
+        put(table, pa.table({"id": [3], "b": ["7"]}), schema_mode="merge")
     put(table, pa.table({"id": pa.array([], pa.int64()), "q": [1][:0]}), schema_mode="merge")
     assert table.schema.names == ["id", "b"]
+
+
+def test_a_column_is_widened_for_a_value_that_does_not_fit(table: Table) -> None:
+    put(table, pa.table({"id": [3], "b": [2**40]}), schema_mode="merge")
+    assert table.schema.field("b").type == pa.int64()
+    assert [row["b"] for row in rows(table)] == [5, 6, 2**40]
+    assert rows(table, "b > 2147483647") == [{"id": 3, "b": 2**40}]
 
 
 def test_nothing_is_changed_if_the_rows_are_refused() -> None:

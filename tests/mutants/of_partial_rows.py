@@ -68,8 +68,8 @@ MUTANTS = (
     Mutant(
         EVENTS,
         "changes apply in the order of the data",
-        "both = columns if sequences is None else KeyColumns((*columns.arrays, *sequences.arrays))",
-        "both = columns",
+        "    if sequence:\n        ordered",
+        "    if False:\n        ordered",
     ),
     Mutant(
         EVENTS,

@@ -32,15 +32,39 @@ def newest_per_key(
     operation: str,
     names: Sequence[str],
 ) -> Places:
-    """Return the places of the newest change of each key, in key order.
+    """Return the places of the newest change of each key, in key order; see `in_order`."""
+    ordered = in_order(
+        rows,
+        keys,
+        sequences,
+        deletes=deletes,
+        last_wins=last_wins,
+        operation=operation,
+        names=names,
+    )
+    last = np.ones(len(ordered), dtype=bool)
+    last[:-1] = ~keys.repeats(ordered)[1:]
+    return ordered[last]
+
+
+def in_order(
+    rows: pa.Table,
+    keys: KeyColumns,
+    sequences: KeyColumns,
+    *,
+    deletes: Mask | None = None,
+    last_wins: bool = False,
+    operation: str,
+    names: Sequence[str],
+) -> Places:
+    """Return the places of the changes by key and sequence; of a repeated change the last one.
 
     `names` are those of the sequence columns. `deletes`: which changes delete their key; their
     other columns mean nothing. KeyViolation for two different changes of one key with one sequence,
-    unless `last_wins`.
+    of which `last_wins` keeps both in their order instead.
     """
     both = KeyColumns((*keys.arrays, *sequences.arrays))
     ordered = both.sort()  # stable: of equal changes the last one comes last
-    same_key = keys.repeats(ordered)
     tied = np.flatnonzero(both.repeats(ordered))
     if len(tied) and not last_wins:
         differs = _differ(rows, ordered[tied - 1], ordered[tied], deletes)
@@ -51,9 +75,8 @@ def newest_per_key(
                 f"{', '.join(map(repr, names))}, so their order is unknown; "
                 f"one of them is {row}; make the sequence unique per key"
             )
-    last = np.ones(len(ordered), dtype=bool)
-    last[:-1] = ~same_key[1:]
-    return ordered[last]
+        return np.delete(ordered, tied - 1)
+    return ordered
 
 
 def newest_rows(
@@ -89,6 +112,8 @@ def _differ(rows: pa.Table, before: Places, after: Places, deletes: Mask | None)
 
 
 def _unequal(left: Any, right: Any) -> Mask:
+    if pa.types.is_null(left.type):
+        return np.zeros(len(left), dtype=bool)
     if pa.types.is_nested(left.type) or pa.types.is_dictionary(left.type):
         pairs = zip(left.to_pylist(), right.to_pylist(), strict=True)
         return np.array([a != b for a, b in pairs], dtype=bool)

@@ -66,9 +66,12 @@ RULES: Final[Mapping[str, Rule]] = {
 
 
 def check_rules(
-    combine: Mapping[str, str], schema: Schema, key: Sequence[str], operation: str
+    combine: Mapping[str, str], schema: Schema, fixed: Sequence[str], operation: str
 ) -> dict[str, str]:
-    """Return the rules by the names of the table's columns; InvalidInput for one that cannot be."""
+    """Return the rules by the names of the table's columns; InvalidInput for one that cannot be.
+
+    `fixed` are the columns of the key and of the event order.
+    """
     rules: dict[str, str] = {}
     for name, rule in combine.items():
         field = schema.field(name)
@@ -77,10 +80,10 @@ def check_rules(
                 f"{operation}: combine={{{name!r}: {rule!r}}} is no rule; known are "
                 f"{', '.join(RULES)}{did_you_mean(str(rule), RULES)}"
             )
-        if field.name in key:
+        if field.name in fixed:
             raise InvalidInput(
-                f"{operation}: combine= names the key column {field.name!r}; a key identifies its "
-                "row and is never combined"
+                f"{operation}: combine= names column {field.name!r}, which identifies its row or "
+                "orders its changes, and is never combined"
             )
         if field.name in rules:
             raise InvalidInput(f"{operation}: combine= names column {field.name!r} twice")

@@ -13,7 +13,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from rowsieve.changes.data.ingest import OnDuplicate, canonical_keys, key_names, refuse_null_keys
+from rowsieve.changes.data.ingest import (
+    OnDuplicate,
+    canonical_keys,
+    key_names,
+    refuse_null_keys,
+    sequences_of,
+)
+from rowsieve.changes.data.newest_per_key import in_order
+from rowsieve.changes.event_order.sequence_columns import check_sequences
 from rowsieve.changes.partial.given_values import GivenValues, Mask
 from rowsieve.errors import KeyViolation, SchemaMismatch, did_you_mean
 from rowsieve.types.conform import conform
@@ -33,6 +41,7 @@ class Events:
     `keys` are sorted and unique; `owners` (m,) is the place of each event's key among them, and
     `deletes` (m,) whether it deletes the row. `values` has the columns that some event gives, in
     the table's types; `given` (m,) says which events give a column, and the others have NULL.
+    `sequences` (m,) has the sequence columns of a table with an event order, of deletes too.
     """
 
     keys: pa.Table
@@ -40,6 +49,7 @@ class Events:
     deletes: Mask
     values: pa.Table
     given: Mapping[str, Mask]
+    sequences: pa.Table | None
 
     def __len__(self) -> int:
         return len(self.owners)
@@ -54,8 +64,9 @@ class Events:
             self.keys.filter(pa.array(has_events)),
             (np.cumsum(has_events) - 1)[owners],
             self.deletes[kept],
-            self.values.filter(chosen),
+            self.values.filter(chosen) if self.given else self.values,
             {name: mask[kept] for name, mask in self.given.items()},
+            None if self.sequences is None else self.sequences.filter(chosen),
         )
 
 
@@ -66,26 +77,39 @@ def prepare_events(
     operation: str,
     *,
     deletes: Mask | None = None,
-    sequences: KeyColumns | None = None,
+    sequence: Sequence[str] = (),
+    table_order: Sequence[str] = (),
     on_duplicate: OnDuplicate = "error",
     control: Sequence[str] = (),
 ) -> Events:
-    """Check and convert the rows, and order them by key and sequence.
+    """Check and convert the rows, and order them by key and by the columns `sequence`.
 
-    Without `sequences` they apply in their own order, and a repeated key is a KeyViolation unless
-    `on_duplicate="last"`. `control` are columns that are not the table's.
+    Without those they apply in their own order, and a repeated key is a KeyViolation unless
+    `on_duplicate="last"`. `table_order` are the sequence columns of a table with an event order.
+    `control` are columns that are not the table's.
     """
     table = given.table
     names = key_names(table, order)
-    for name in order.names:
-        _refuse_absent_key(given, name, operation)
+    for name in (*order.names, *table_order):
+        _refuse_absent(given, name, operation)
     refuse_null_keys(table, order, operation)
     keys = canonical_keys(conform(table.select(names), schema.select(order.names)), order)
     columns = order.columns(keys)
-    both = columns if sequences is None else KeyColumns((*columns.arrays, *sequences.arrays))
-    ordered = both.sort()  # stable
-    if sequences is not None or on_duplicate == "error":
-        _refuse_ties(keys, both, ordered, operation, has_sequences=sequences is not None)
+    stored = _stored_sequences(table, schema, table_order, operation)
+    if sequence:
+        ordered = in_order(
+            _compared(given, control),
+            columns,
+            sequences_of(table if stored is None else stored, schema, sequence, table_order),
+            deletes=deletes,
+            last_wins=on_duplicate == "last",
+            operation=operation,
+            names=sequence,
+        )
+    else:
+        ordered = columns.sort()  # stable
+        if on_duplicate == "error":
+            _refuse_repeats(keys, columns, ordered, operation)
     is_delete = np.zeros(table.num_rows, dtype=bool) if deletes is None else deletes
     others = table.drop_columns([*names, *control])
     values, gives = _values(given, others, schema, order, ~is_delete, operation)
@@ -96,7 +120,32 @@ def prepare_events(
         is_delete[ordered],
         values.take(pa.array(ordered)),
         {name: mask[ordered] for name, mask in gives.items()},
+        None if stored is None else stored.take(pa.array(ordered)),
     )
+
+
+def _compared(given: GivenValues, control: Sequence[str]) -> pa.Table:
+    """What two changes must have in common to be the same one."""
+    table = given.table.drop_columns([*control])
+    for number, mask in enumerate(given.absent.values()):
+        table = table.append_column(f"absent {number}", pa.array(mask))
+    return table
+
+
+def _stored_sequences(
+    table: pa.Table, schema: Schema, table_order: Sequence[str], operation: str
+) -> pa.Table | None:
+    """The sequence columns of a table with an event order, in its types."""
+    if not table_order:
+        return None
+    fields = schema.select(tuple(table_order))
+    folded = {name.lower(): name for name in table.column_names}
+    given = [folded[name.lower()] for name in table_order if name.lower() in folded]
+    sequences = table.select(given)
+    if len(given) == len(table_order):
+        sequences = conform(sequences, _nullable(fields))
+    check_sequences(sequences, KeyOrder(fields.fields), operation)
+    return sequences
 
 
 def _values(
@@ -127,7 +176,7 @@ def _values(
         else:
             others = others.drop_columns([name])
             fields = [field for field in fields if field.name.lower() != name.lower()]
-    relaxed = Schema(schema.id, tuple(replace(field, nullable=True) for field in fields))
+    relaxed = _nullable(Schema(schema.id, tuple(fields)))
     values = conform(others, relaxed)
     by_name = {field.name: gives[field.name.lower()] for field in fields}
     for field in fields:
@@ -135,6 +184,10 @@ def _values(
             _refuse_nulls(given.table, order, values, field, by_name[field.name], operation)
     columns = [values.column(field.name) for field in fields]
     return pa.table(columns, schema=pa.schema([arrow_field(f) for f in relaxed])), by_name
+
+
+def _nullable(schema: Schema) -> Schema:
+    return Schema(schema.id, tuple(replace(field, nullable=True) for field in schema))
 
 
 def _refuse_unknown(others: pa.Table, schema: Schema) -> None:
@@ -165,28 +218,20 @@ def _refuse_nulls(
         )
 
 
-def _refuse_absent_key(given: GivenValues, name: str, operation: str) -> None:
+def _refuse_absent(given: GivenValues, name: str, operation: str) -> None:
     absent = given.absent_in(name)
     if absent is not None and absent.any():
         raise KeyViolation(
-            f"{operation}: row {int(np.argmax(absent))}, counted from 0, does not give the key "
-            f"column {name!r}; a key identifies its row, so each change has it"
+            f"{operation}: row {int(np.argmax(absent))}, counted from 0, does not give column "
+            f"{name!r}; each change has its key, and its sequence in a table with an event order"
         )
 
 
-def _refuse_ties(
-    keys: pa.Table, both: KeyColumns, ordered: Places, operation: str, *, has_sequences: bool
-) -> None:
-    repeats = both.repeats(ordered)
-    if not repeats.any():
-        return
-    key = shown_row(keys, int(ordered[np.argmax(repeats)]))
-    if has_sequences:
+def _refuse_repeats(keys: pa.Table, columns: KeyColumns, ordered: Places, operation: str) -> None:
+    repeats = columns.repeats(ordered)
+    if repeats.any():
         raise KeyViolation(
-            f"{operation}: two changes of the key {key} have the same sequence, so their order is "
-            "unknown; make the sequence unique per key"
+            f"{operation}: {int(repeats.sum())} rows repeat the key of another row, such as "
+            f"{shown_row(keys, int(ordered[np.argmax(repeats)]))}; nothing was written. Pass "
+            "on_duplicate='last' to apply them in their order"
         )
-    raise KeyViolation(
-        f"{operation}: {int(repeats.sum())} rows repeat the key of another row, such as {key}; "
-        "nothing was written. Pass on_duplicate='last' to apply them in their order"
-    )

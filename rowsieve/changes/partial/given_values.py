@@ -28,12 +28,14 @@ Mask = npt.NDArray[np.bool_]
 class GivenValues:
     """The rows of a change; `absent` has the rows, (n,), in which a column of theirs is absent.
 
-    `keeps`: whether the data may lack columns, which are then absent in all rows.
+    `keeps`: whether the data may lack columns, which are then absent in all rows. `lacking` has the
+    rows that lack a name of theirs where the data is filled, instead of kept.
     """
 
     table: pa.Table
     absent: Mapping[str, Mask]
     keeps: bool
+    lacking: Mapping[str, Mask]
 
     def absent_in(self, name: str) -> Mask | None:
         """(n,) the rows that do not give this column of the table; None if all do."""
@@ -47,24 +49,27 @@ def read_given(
     schema: Schema,
     *,
     keeps: bool,
+    fills: bool = False,
     unchanged: str | None = None,
     op: str | None = None,
 ) -> GivenValues:
     """Read data of any supported kind; `unchanged` names a column of lists of column names.
 
-    That column is dropped, unless the table has one of its name.
+    That column is dropped, unless the table has one of its name. `fills`: whether dicts may lack
+    names that do not keep their value, either.
     """
-    table = read_data(data, operation, schema, op=op, keeps=keeps)
-    absent = _without_names(data) if keeps and is_python_data(data) else {}
+    table = read_data(data, operation, schema, op=op, keeps=keeps or fills)
+    lacking = _without_names(data) if (keeps or fills) and is_python_data(data) else {}
+    absent = dict(lacking) if keeps else {}
     if unchanged is None:
-        return GivenValues(table, absent, keeps)
+        return GivenValues(table, absent, keeps, lacking)
     if table.num_rows:
         names = [name for name in (*table.column_names, *schema.names) if name != unchanged]
         for name, mask in _unchanged(table, unchanged, names, operation).items():
             absent[name] = absent[name] | mask if name in absent else mask
     if unchanged in table.column_names and unchanged not in schema.names:
         table = table.drop_columns([unchanged])
-    return GivenValues(table, absent, keeps)
+    return GivenValues(table, absent, keeps, lacking)
 
 
 def _without_names(data: Any) -> dict[str, Mask]:

@@ -1,32 +1,65 @@
-"""The calls that give some columns of rows, from their arguments to their commit."""
+"""The calls that give some columns of rows, or bring columns, from their arguments to their commit.
+
+Soundness: the rows are resolved against the version that the commit follows, with the columns that
+the commit adds or widens.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from rowsieve.arguments.annotations import Metadata, Token
 from rowsieve.changes.change import Change
+from rowsieve.changes.column_changes import alter_columns
 from rowsieve.changes.column_methods import SchemaMode
 from rowsieve.changes.computed import keyed_change
 from rowsieve.changes.data.ingest import (
+    Changes,
     OnDuplicate,
     check_change_columns,
     deletes_in,
-    sequences_of,
+    reduce_changes,
 )
+from rowsieve.changes.defaults import with_defaults
 from rowsieve.changes.event_order.sequence_columns import sequence_names
+from rowsieve.changes.merged_columns import changes_with_data
 from rowsieve.changes.mutation import Mutation, never
 from rowsieve.changes.partial.combine_rules import check_rules
 from rowsieve.changes.partial.events import Events, prepare_events
 from rowsieve.changes.partial.given_values import GivenValues, read_given
+from rowsieve.changes.partial.late_events import without_late_events
 from rowsieve.changes.partial.resolving import resolve_events
 from rowsieve.changes.table_handle import Handle, nothing_done
-from rowsieve.errors import UnsupportedOperation
 from rowsieve.storage.log.log_entry import Commit
 from rowsieve.storage.log.retries import RETRY_TIMEOUT_S
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
+from rowsieve.types.stored_defaults import constant
+
+
+@dataclass(frozen=True, slots=True)
+class PartialWrite:
+    """What a call says about values that its data does not give whole.
+
+    `keeps`: what the data lacks keeps its value; otherwise it must be there or, with `merges`, has
+    its default. `merges`: columns are added and widened for the data.
+    """
+
+    operation: str
+    keeps: bool
+    merges: bool
+    combine: Mapping[str, str]
+    unchanged: str | None
+
+    @property
+    def reads_rows(self) -> bool:
+        """Whether the result depends on rows that the table has."""
+        return self.keeps or bool(self.combine) or self.unchanged is not None
 
 
 def upsert_given(
@@ -42,17 +75,25 @@ def upsert_given(
     token: Token | None,
 ) -> Commit:
     """Upsert rows that keep or combine values of the rows that the table has."""
-    if schema_mode == "merge":
-        raise UnsupportedOperation(
-            "upsert: schema_mode='merge' takes whole rows; nothing was written. Add the columns "
-            "with add_column first, or leave out columns=, unchanged= and combine="
-        )
+    write = PartialWrite("upsert", keeps, schema_mode == "merge", dict(combine or {}), unchanged)
     change = handle.change("upsert", metadata, token, RETRY_TIMEOUT_S)
-    order, schema = handle.order("upsert"), handle.newest.schema
-    rules = check_rules(combine or {}, schema, order.names, "upsert")
-    given = read_given(data, "upsert", schema, keeps=keeps, unchanged=unchanged)
-    events = prepare_events(given, schema, order, "upsert", on_duplicate=on_duplicate)
-    return _commit(handle, change, events, rules, "upsert")
+    key = handle.order("upsert").names
+    given = read_given(data, "upsert", handle.newest.schema, keeps=keeps, unchanged=unchanged)
+
+    sequence = handle.newest.table.sequence
+
+    def events(schema: Schema) -> Events:
+        return prepare_events(
+            given,
+            schema,
+            KeyOrder.of(schema, key),
+            "upsert",
+            sequence=sequence,
+            table_order=sequence,
+            on_duplicate=on_duplicate,
+        )
+
+    return _commit(handle, change, write, given.table, events)
 
 
 def apply_given(
@@ -64,50 +105,102 @@ def apply_given(
     keeps: bool,
     combine: Mapping[str, str] | None,
     unchanged: str | None,
+    schema_mode: SchemaMode,
     metadata: Metadata | None,
     token: Token | None,
 ) -> Commit:
-    """Apply a change stream whose rows keep or combine values of the rows that the table has."""
+    """Apply a change stream whose rows keep or combine values, or bring columns."""
+    merges = schema_mode == "merge"
+    write = PartialWrite("apply_changes", keeps, merges, dict(combine or {}), unchanged)
     change = handle.change("apply", metadata, token, RETRY_TIMEOUT_S)
-    order, schema = handle.order("apply_changes"), handle.newest.schema
-    rules = check_rules(combine or {}, schema, order.names, "apply_changes")
-    given = read_given(data, "apply_changes", schema, keeps=keeps, unchanged=unchanged, op=op)
+    key, schema = handle.order("apply_changes").names, handle.newest.schema
+    given = read_given(
+        data, "apply_changes", schema, keeps=keeps, fills=merges, unchanged=unchanged, op=op
+    )
     if not given.table.num_rows:
         return nothing_done("apply", handle.newest)
-    names = sequence_names(sequence, handle.newest.table.sequence, "apply_changes")
-    events = _stream(given, schema, order, op, names)
-    return _commit(handle, change, events, rules, "apply_changes")
-
-
-def _stream(
-    given: GivenValues, schema: Schema, order: KeyOrder, op: str, names: Sequence[str]
-) -> Events:
+    table_order = handle.newest.table.sequence
+    names = sequence_names(sequence, table_order, "apply_changes")
     check_change_columns(given.table, {op: "op", **dict.fromkeys(names, "sequence")})
-    sequences = sequences_of(given.table, schema, names, ())
-    control: Sequence[str] = [name for name in {op, *names} if name not in schema.names]
-    return prepare_events(
-        given,
-        schema,
-        order,
-        "apply_changes",
-        deletes=deletes_in(given.table.column(op), op),
-        sequences=sequences,
-        control=control,
-    )
+    control = [name for name in dict.fromkeys((op, *names)) if name not in schema.names]
+    control = [name for name in control if name.lower() not in map(str.lower, table_order)]
+    rows = given.table.drop_columns(control)
+
+    def filled(schema: Schema) -> GivenValues:
+        return given if keeps or not merges else _with_defaults(given, schema)
+
+    def reduced(schema: Schema) -> Changes:
+        table, order = filled(schema).table, KeyOrder.of(schema, key)
+        return reduce_changes(table, schema, order, op=op, sequence=names)
+
+    def events(schema: Schema) -> Events:
+        return prepare_events(
+            filled(schema),
+            schema,
+            KeyOrder.of(schema, key),
+            "apply_changes",
+            deletes=deletes_in(given.table.column(op), op),
+            sequence=names,
+            table_order=table_order,
+            control=control,
+        )
+
+    if not write.reads_rows and not table_order:
+        return handle.commit_merging(change, rows, reduced)
+    return _commit(handle, change, write, rows, events)
+
+
+def _with_defaults(given: GivenValues, schema: Schema) -> GivenValues:
+    """Give what the data lacks its default; what a row says is unchanged stays absent."""
+    table = with_defaults(given.table, schema)
+    defaults = {field.name.lower(): field for field in schema if field.default is not None}
+    for place, name in enumerate(given.table.column_names):
+        field, lacking = defaults.get(name.lower()), given.lacking.get(name)
+        if field is None or lacking is None:
+            continue
+        default, column = constant(field.default, field.type), table.column(place)
+        column = column.cast(default.type) if pa.types.is_null(column.type) else column
+        filled = pc.if_else(pa.array(lacking), default.cast(column.type), column)
+        table = table.set_column(place, name, filled)
+    return replace(given, table=table)
 
 
 def _commit(
-    handle: Handle, change: Change, events: Events, rules: Mapping[str, str], operation: str
+    handle: Handle,
+    change: Change,
+    write: PartialWrite,
+    rows: pa.Table,
+    events: Callable[[Schema], Events],
 ) -> Commit:
-    def build(snapshot: Snapshot) -> Mutation | None:
-        if snapshot.table.sequence:
-            raise UnsupportedOperation(
-                f"{operation}: the table has an event order, and this call keeps or "
-                "combines values of the row that is there, which a late change must not; nothing "
-                "was written. Give whole rows"
-            )
-        order = KeyOrder.of(snapshot.schema, snapshot.table.key)
-        changes = resolve_events(change.store, snapshot, snapshot.schema, events, rules, operation)
-        return keyed_change(change, snapshot, order, changes, never)
+    """Resolve and commit the events; `rows` has the columns of the data that are the table's."""
+    late = 0
 
-    return handle.commit_mutation(change, build)
+    def build(snapshot: Snapshot) -> Mutation | None:
+        nonlocal late
+        evolved, altered = snapshot, None
+        if write.merges and (wanted := changes_with_data(snapshot.schema, rows)):
+            altered = alter_columns(change, snapshot, snapshot, wanted)
+            assert altered.schema is not None
+            evolved = replace(snapshot, schema=altered.schema)
+        order = KeyOrder.of(evolved.schema, snapshot.table.key)
+        fixed = (*order.names, *snapshot.table.sequence)
+        rules = check_rules(write.combine, evolved.schema, fixed, write.operation)
+        timely, late = without_late_events(
+            change.store, evolved, events(evolved.schema), rules.values()
+        )
+        changes = resolve_events(change.store, evolved, timely, rules, write.operation)
+        mutation = keyed_change(change, evolved, order, changes, never, overtakes=True)
+        if mutation is None:
+            return None
+        request = replace(mutation.request, rows_late=late)
+        if altered is not None:
+            request = replace(
+                request,
+                info=altered.info,
+                schema=altered.schema,
+                next_field_id=altered.next_field_id,
+            )
+        return replace(mutation, request=request)
+
+    commit = handle.commit_mutation(change, build)
+    return commit if commit.committed else replace(commit, rows_late=late)

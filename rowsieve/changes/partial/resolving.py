@@ -64,12 +64,11 @@ class _Rows:
 def resolve_events(
     store: ObjectStore,
     snapshot: Snapshot,
-    schema: Schema,
     events: Events,
     rules: Mapping[str, str],
     operation: str,
 ) -> Changes:
-    """Return the rows to write and the keys to delete; `schema` is that of the commit."""
+    """Return the rows to write and the keys to delete; the snapshot has the commit's columns."""
     order = KeyOrder.of(snapshot.schema, snapshot.table.key)
     key_count = events.keys.num_rows
     deletes = np.flatnonzero(events.deletes)
@@ -78,8 +77,7 @@ def resolve_events(
     live = np.flatnonzero(~events.deletes & (np.arange(len(events)) > ends[events.owners]))
     is_written = np.zeros(key_count, dtype=bool)
     is_written[events.owners[live]] = True
-    gone = events.keys.filter(pa.array(~is_written))
-    deleted = gone if gone.num_rows else None
+    deleted = _deleted(snapshot, events, ~is_written, ends)
     if not len(live):
         return Changes(None, deleted)
     owners = (np.cumsum(is_written) - 1)[events.owners[live]]
@@ -89,7 +87,19 @@ def resolve_events(
     names = _columns_to_read(snapshot, events, rules, live, owners, continues)
     current, places = _current(store, snapshot, order, keys, continues, names)
     rows = _Rows(keys, live, owners, live[starts], current, places)
-    return Changes(_whole_rows(rows, schema, events, rules, operation), deleted)
+    return Changes(_whole_rows(rows, snapshot.schema, events, rules, operation), deleted)
+
+
+def _deleted(snapshot: Snapshot, events: Events, is_gone: Mask, ends: Places) -> pa.Table | None:
+    """The keys to delete, with the sequences of their last events in a table that has an order."""
+    if not is_gone.any():
+        return None
+    gone = events.keys.filter(pa.array(is_gone))
+    if events.sequences is None:
+        return gone
+    last = events.sequences.take(pa.array(ends[is_gone]))
+    columns = snapshot.schema.select((*gone.column_names, *snapshot.table.sequence))
+    return pa.table([*gone.columns, *last.columns], schema=arrow_schema(columns))
 
 
 def _columns_to_read(

@@ -98,9 +98,12 @@ class KeyColumns:
         return np.concatenate([np.ones(min(len(self), 1), dtype=bool), above])
 
     def repeats(self, order: npt.NDArray[np.int64] | None = None) -> npt.NDArray[np.bool_]:
-        """(n,) whether a row, in the order of `order`, has the same key as the row before it."""
-        same = np.zeros(len(self), dtype=bool)
-        if len(self) < 2:
+        """(n,) whether a row, in the order of `order`, has the same key as the row before it.
+
+        `order` may leave out rows.
+        """
+        same = np.zeros(len(self) if order is None else len(order), dtype=bool)
+        if len(same) < 2:
             return same
         same[1:] = True
         for array in self.arrays:

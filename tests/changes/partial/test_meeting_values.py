@@ -35,7 +35,7 @@ from tests.profiles import examples
 
 NAN, INF = float("nan"), float("inf")
 FLOATS = (None, NAN, INF, -INF, -0.0, 0.0, 1.5, -2.0)
-LISTS = (None, [], [None], [NAN, 1.0], [-0.0, 0.0, 1.0], [1.0, 1.0, 2.0])
+LISTS: Sequence[Any] = (None, [], [None], [NAN, 1.0], [-0.0, 0.0, 1.0], [1.0, 1.0, 2.0])
 # Objects in which no path changes its kind, and without the null that removes a name.
 OBJECTS = (None, "{}", '{"a":1}', '{"a":2,"b":{"c":"x"}}', '{"b":{"c":"y","d":[1]}}', '{"e":[{}]}')
 ANY_JSON = (
