@@ -17,6 +17,7 @@ from rowsieve.arguments.annotations import (
     Metadata,
     Moment,
     Properties,
+    SequenceNames,
     StorageOptions,
     TableUri,
 )
@@ -59,7 +60,7 @@ def create_table(
     properties: Properties | None = None,
     storage_options: StorageOptions | None = None,
     metadata: Metadata | None = None,
-    sequence: ColumnNames | None = None,
+    sequence: SequenceNames | None = None,
 ) -> Table:
     """Create a table as version 0, with its first rows if data is given.
 
@@ -69,7 +70,8 @@ def create_table(
     the version with the greatest sequence, in whatever order changes come. TableExists if
     a table exists at `uri`; `if_exists="ignore"` opens that table and writes nothing.
     """
-    columns, ordering = _names("key", key), _names("sequence", sequence)
+    columns = _key_names(key)
+    ordering = (sequence,) if isinstance(sequence, str) else tuple(sequence or ())
     _check_choices(mode or ("upsert" if columns else "append"), columns, if_exists)
     checked = check_properties(properties or {})
     notes = dict(metadata or {})
@@ -211,10 +213,9 @@ def scan_polars(
     return source.scan_polars(version=version, as_of=as_of)
 
 
-def _names(argument: str, names: Sequence[str] | None) -> tuple[str, ...]:
-    if isinstance(names, str):
+def _key_names(key: Sequence[str] | None) -> tuple[str, ...]:
+    if isinstance(key, str):
         raise InvalidInput(
-            f"create_table: {argument}= must be a list of column names, not text; write "
-            f"{argument}=[{names!r}]"
+            f"create_table: key= must be a list of column names, not text; write key=[{key!r}]"
         )
-    return tuple(names or ())
+    return tuple(key or ())

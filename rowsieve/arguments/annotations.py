@@ -14,6 +14,11 @@ TableUri: TypeAlias = Annotated[str | os.PathLike[str], ANY_TEXT, Example("'s3:/
 
 ColumnNames: TypeAlias = Annotated[Sequence[str], Example("['id']", "a list of names")]
 
+SequenceNames: TypeAlias = Annotated[
+    str | Sequence[str], Example("'lsn'", "a name, or a list of names")
+]
+"""The columns of an event order, the most significant first."""
+
 ColumnPath: TypeAlias = Annotated[
     str | Sequence[str], Example("'address.city'", "a name, a path, or a list of a path's steps")
 ]

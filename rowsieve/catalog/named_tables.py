@@ -26,6 +26,7 @@ from rowsieve.arguments.annotations import (
     Moment,
     Properties,
     PropertyNames,
+    SequenceNames,
     StorageOptions,
     TableUri,
 )
@@ -88,7 +89,7 @@ class Catalog(Dropping):
         if_exists: Literal["error", "ignore"] = "error",
         properties: Properties | None = None,
         metadata: Metadata | None = None,
-        sequence: ColumnNames | None = None,
+        sequence: SequenceNames | None = None,
     ) -> Table:
         """Create the table `namespace.name`; TableExists if it exists.
 

@@ -28,12 +28,14 @@ from rowsieve.demo.flights import (
     load_flights,
     schedule,
 )
+from rowsieve.demo.late_events import late_events
 from rowsieve.demo.rewrite_by_call import rewrite_by_call
 from rowsieve.opening import create_table
 from rowsieve.table import Table
 
 SCHEDULED, REMAINING, UNKNOWN_ARRIVALS = 336_776, 328_521, 1_175
 STORM_SCHEDULED, STORM_LEFT = 930, 458
+STORM_DAY = (2, 8)
 STORM = "month = 2 AND day = 8"
 
 
@@ -69,6 +71,7 @@ def tell(folder: Path, console: Console) -> Checks:
     changes = apply_what_happened(table, flights, console, checks)
     ask(table, console, checks)
     look_back(table, scheduled, console, checks)
+    checks.all_equal(late_events(folder, flights, STORM_DAY, console))
     inspect(table, console, checks)
     compare_effort(folder, flights, changes, console)
     checks.all_equal(rewrite_by_call(folder, table, console))
