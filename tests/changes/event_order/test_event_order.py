@@ -219,13 +219,20 @@ def test_a_sequence_is_checked_when_a_table_is_created() -> None:
         (lambda: create(None, ["s"]), "give key= as well"),
         (lambda: create(["id"], ["id"]), "names a column twice, or one of the key"),
         (lambda: create(["id"], ["s", "s"]), "names a column twice"),
-        (lambda: create(["id"], "s"), "not a list of names"),
+        (lambda: create(["id"], 3), "a name, or a list of names"),
         (lambda: create(["id"], ["s"], pa.bool_()), "cannot order the versions"),
         (lambda: create(["id"], ["s"], pa.list_(pa.int64())), "cannot order the versions"),
     ]
     for call, words in cases:
         with pytest.raises(InvalidInput, match=words):
             call()
+
+
+def test_one_sequence_column_is_named_without_a_list() -> None:
+    schema = pa.schema([("id", pa.int64()), ("s", pa.int64())])
+    table = rs.create_table(fresh_uri(), schema, ["id"], sequence="s")
+    table.upsert([{"id": 1, "s": 2}])
+    assert table.upsert([{"id": 1, "s": 1}]).rows_late == 1
 
 
 def test_another_sequence_than_the_tables_is_refused() -> None:
