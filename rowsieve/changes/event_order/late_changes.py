@@ -50,7 +50,7 @@ def without_late(
     sequences = order_of(snapshot)
     for table in (changes.rows, changes.deletes):
         if table is not None and table.num_rows:
-            check_sequences(table, sequences, operation)
+            check_sequences(table, sequences, operation, snapshot.parts)
     if changes.is_empty:
         return changes, 0
     key = snapshot.table.key

@@ -1,27 +1,24 @@
 """The columns of an event order: which may be, and which of their values have an order.
 
-Soundness: what is refused here would be ordered otherwise than its source orders it. Text is
-compared as bytes, in which '9' is above '10' and '0/9A' above '0/16B', so numbers in text are
-refused. NaN has no place in an order of events.
+Soundness: what is refused here would be ordered otherwise than its source orders it, as some text
+is (`sequence_texts`). NaN has no place in an order of events.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.errors import InvalidData, InvalidInput, SchemaMismatch, repr_of
+from rowsieve.changes.event_order.sequence_texts import check_texts
+from rowsieve.errors import InvalidData, InvalidInput, SchemaMismatch
+from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.snapshot import EVENT_ORDER, ORDER_WRITER, Snapshot, TableInfo
-from rowsieve.types.logical import Bool, Enum, Float, String, is_ordered, type_name
+from rowsieve.types.logical import Binary, Bool, Enum, Float, String, is_ordered, type_name
 from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
-
-_NUMBERS: Final = re.compile(r"^[0-9]+$|^[0-9A-Fa-f]{1,8}/[0-9A-Fa-f]{1,8}$")
 
 
 def with_event_order(
@@ -90,8 +87,13 @@ def order_of(snapshot: Snapshot) -> KeyOrder:
     return KeyOrder(snapshot.sequence_fields)
 
 
-def check_sequences(rows: pa.Table, order: KeyOrder, operation: str) -> None:
-    """Raise unless each row or tombstone, in the table's types, has a sequence with an order."""
+def check_sequences(
+    rows: pa.Table, order: KeyOrder, operation: str, parts: PartTable | None = None
+) -> None:
+    """Raise unless each row or tombstone, in the table's types, has a sequence with an order.
+
+    `parts`: those of the table, if it has any.
+    """
     for field in order.fields:
         if field.name not in rows.column_names:
             raise SchemaMismatch(
@@ -109,16 +111,5 @@ def check_sequences(rows: pa.Table, order: KeyOrder, operation: str) -> None:
                 f"{operation}: sequence column {field.name!r} holds NaN, which has no order; give "
                 "every change a number. Nothing was written"
             )
-        if isinstance(field.type, String):
-            _refuse_numbers(column, field.name, operation)
-
-
-def _refuse_numbers(column: pa.ChunkedArray, name: str, operation: str) -> None:
-    numbers = pc.match_substring_regex(column, _NUMBERS.pattern)
-    if not pc.any(numbers).as_py():
-        return
-    text = column.filter(numbers)[0].as_py()
-    raise InvalidData(
-        f"{operation}: sequence column {name!r} is text, and {repr_of(text)} in it is a number, "
-        "which as text is not ordered by its value; nothing was written. Use a column of numbers"
-    )
+        if isinstance(field.type, String | Binary):
+            check_texts(column, field, parts, operation)

@@ -202,11 +202,43 @@ def test_nan_and_numbers_in_text_are_refused() -> None:
     with pytest.raises(InvalidData, match="NaN, which has no order"):
         floats.upsert(pa.table({"id": [1], "lsn": [float("nan")]}))
     texts = ordered(schema=pa.schema([("id", pa.int64()), ("lsn", pa.string())]))
-    for text in ("9", "0/16B3748"):
-        with pytest.raises(InvalidData, match="is not ordered by its value"):
+    for text in ("9", "0/16B3748", "-1", "+9"):
+        with pytest.raises(InvalidData, match="is a number"):
             texts.upsert([{"id": 1, "lsn": text}])
-    texts.upsert([{"id": 1, "lsn": "0000002c:00000a30:0003"}])
-    assert texts.count() == 1
+    assert texts.version == 0
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (("2c:a30:3", "100:0:1"), "another length"),
+        (("000000a0:00000a30:0003", "000000FF:00000a30:0003"), "small hexadecimal digits"),
+        (("9.5", "10.5"), "another length"),
+        ((" 9", "10"), None),
+        (("binlog.000009:9", "binlog.000009:10"), "another length"),
+        (("0000002c:00000a30:0003", "0000002c:00000a31:0001"), None),
+        (("2026-01-01T10:00:00Z", "2026-01-01T10:00:01Z"), None),
+        ((b"9", b"10"), "another length"),
+        ((b"\x00\x09", b"\x01\x00"), None),
+    ],
+)
+def test_text_and_bytes_have_one_length_in_a_batch_and_in_the_table(
+    values: tuple[Any, Any], words: str | None
+) -> None:
+    type_ = pa.string() if isinstance(values[0], str) else pa.binary()
+    schema = pa.schema([("id", pa.int64()), ("lsn", type_)])
+    batches = ordered(schema=schema), ordered(schema=schema)
+    rows = [{"id": number, "lsn": value} for number, value in enumerate(values)]
+    if words is None:
+        assert batches[0].upsert([{**row, "id": 1} for row in rows]).rows_written == 1
+        assert [batches[1].upsert([{**row, "id": 1}]).rows_late for row in rows] == [0, 0]
+        return
+    with pytest.raises(InvalidData, match=words):
+        batches[0].upsert(rows)
+    batches[1].upsert(rows[:1])
+    with pytest.raises(InvalidData, match=words):
+        batches[1].upsert(rows[1:])
+    assert (batches[0].version, batches[1].version) == (0, 1)
 
 
 def test_a_sequence_is_checked_when_a_table_is_created() -> None:
