@@ -77,6 +77,14 @@ class KeyViolation(InvalidData):
     """A NULL or duplicate key."""
 
 
+class ConstraintViolation(InvalidData):
+    """Rows violate a constraint of the table; `name` is the constraint's."""
+
+    def __init__(self, message: str, *, name: str = "") -> None:
+        super().__init__(message)
+        self.name = name
+
+
 class InvalidPredicate(InvalidInput):
     """A filter or expression has a syntax or type error, or exceeds a limit.
 

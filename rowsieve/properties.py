@@ -56,11 +56,13 @@ PROPERTIES: Mapping[str, str] = {
 
 OLDEST_VERSION = "rowsieve.oldest_version"
 OLDEST_BASE = "rowsieve.oldest_base"
+CONSTRAINTS = "rowsieve.constraints"
 MANAGED: Mapping[str, str] = {
     OLDEST_VERSION: "expire_versions",
     OLDEST_BASE: "remove_orphans",
+    CONSTRAINTS: "add_constraint",
 }
-"""Properties that only one operation sets, and that operation."""
+"""Properties that only their own operations set, and one of these."""
 
 FIXED: Mapping[str, str] = {
     "key": "parts are sorted and merged by it; create a table with another key= from these rows",
@@ -109,8 +111,8 @@ def check_name(name: str) -> None:
         return
     if name in MANAGED:
         raise InvalidInput(
-            f"table property {name!r} records what was deleted and cannot be set or unset; "
-            f"{MANAGED[name]} sets it"
+            f"table property {name!r} is kept by Rowsieve and cannot be set or unset; "
+            f"{MANAGED[name]} changes it"
         )
     if name in FIXED:
         raise InvalidInput(

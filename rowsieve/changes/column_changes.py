@@ -14,7 +14,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
+from rowsieve.bridges.sql.alterations import TableChange, of_columns
+from rowsieve.bridges.sql.constraint_actions import AddConstraint, DropConstraint
 from rowsieve.changes.change import Change, Question
+from rowsieve.changes.constraint_changes import Proof, change_constraints, check_evolution
 from rowsieve.errors import CommitConflict, InvalidInput, InvalidSchemaChange, UnsupportedOperation
 from rowsieve.executor.execute import Execution
 from rowsieve.objects import ObjectStore
@@ -41,15 +44,38 @@ from rowsieve.types.widening import last_day
 
 
 def alter_columns(
-    change: Change, base: Snapshot, head: Snapshot, changes: Sequence[SchemaChange]
+    change: Change,
+    base: Snapshot,
+    head: Snapshot,
+    changes: Sequence[TableChange],
+    proof: Proof | None = None,
 ) -> CommitRequest:
-    """Apply changes to the columns of the head; `base` is the version that they were made for."""
+    """Apply changes to the columns of the head, and to its constraints.
+
+    `base` is the version that the changes were made for. Attempts of one call share the `proof`.
+    """
     if head.schema.id != base.schema.id:
         raise CommitConflict(
             f"the columns of the table were changed by another commit after version "
             f"{base.version}; nothing was changed: look at the columns of version {head.version} "
             "and make the change again"
         )
+    columns = of_columns(changes)
+    if columns:
+        request = _altered(change, head, columns)
+        assert request.schema is not None
+        assert request.info is not None
+        head = dataclasses.replace(head, schema=request.schema, table=request.info)
+    else:
+        request = change.request(None)
+    of_constraints = [each for each in changes if isinstance(each, AddConstraint | DropConstraint)]
+    if not of_constraints:
+        return request
+    info = change_constraints(change.store, head, of_constraints, proof or Proof())
+    return dataclasses.replace(request, info=info)
+
+
+def _altered(change: Change, head: Snapshot, changes: Sequence[SchemaChange]) -> CommitRequest:
     kept = (*head.table.key, *head.table.sequence)
     schema, next_field_id = evolve(head.schema, changes, head.next_field_id, kept)
     if name := far_dates(head, schema.fields):
@@ -61,6 +87,7 @@ def alter_columns(
         )
     _check_not_null(change.store, head, schema)
     _check_properties(head, schema)
+    check_evolution(head.schema, schema, head.table)
     names = {field.id: field.name for field in schema}
     key = tuple(names[head.schema.field(name).id] for name in head.table.key)
     sequence = tuple(names[field.id] for field in head.sequence_fields)

@@ -18,8 +18,10 @@ from rowsieve.arguments.annotations import (
     RetryTimeout,
 )
 from rowsieve.arguments.kinds import described
-from rowsieve.bridges.sql.alterations import alterations_of
+from rowsieve.bridges.sql.alterations import TableChange, alterations_of, of_columns
+from rowsieve.bridges.sql.constraint_actions import AddConstraint, DropConstraint
 from rowsieve.changes.column_changes import alter_columns
+from rowsieve.changes.constraint_changes import Proof, changes_constraints
 from rowsieve.changes.property_changes import change_properties, checked_settings, is_set
 from rowsieve.changes.table_handle import nothing_done
 from rowsieve.changes.table_methods import TableMethods, changes
@@ -28,6 +30,7 @@ from rowsieve.properties import check_name
 from rowsieve.statements.alter import AlterTable
 from rowsieve.statements.parse_statement import parse
 from rowsieve.statements.refused import Refused
+from rowsieve.storage.constraints import constraints_of
 from rowsieve.storage.log.log_entry import Commit
 from rowsieve.storage.log.retries import RETRY_TIMEOUT_S
 from rowsieve.storage.snapshot import Snapshot
@@ -38,7 +41,6 @@ from rowsieve.types.evolution import (
     RelaxNotNull,
     RenameColumn,
     ReorderColumns,
-    SchemaChange,
     SetComment,
     SetDefault,
     SetNotNull,
@@ -62,10 +64,10 @@ class Alteration:
     the commit, once it is made.
     """
 
-    def __init__(self, schema: Schema, finish: Callable[[Sequence[SchemaChange]], Commit]) -> None:
+    def __init__(self, schema: Schema, finish: Callable[[Sequence[TableChange]], Commit]) -> None:
         self._schema = schema
         self._finish = finish
-        self._changes: list[SchemaChange] = []
+        self._changes: list[TableChange] = []
         self.commit: Commit | None = None
 
     def add_column(
@@ -137,7 +139,7 @@ class Alteration:
         if kind is None:
             self.commit = self._finish(tuple(self._changes))
 
-    def _append(self, change: SchemaChange) -> Alteration:
+    def _append(self, change: TableChange) -> Alteration:
         self._check_open()
         self._changes.append(change)
         return self
@@ -309,22 +311,59 @@ class ColumnMethods(TableMethods):
 
     @changes("alter")
     def _finish(
-        self, base: Snapshot, wanted: Sequence[SchemaChange], metadata: Metadata | None
+        self, base: Snapshot, wanted: Sequence[TableChange], metadata: Metadata | None
     ) -> Commit:
         return self._alter(base, wanted, metadata)
 
     def _alter(
-        self, base: Snapshot, wanted: Sequence[SchemaChange], metadata: Metadata | None
+        self, base: Snapshot, wanted: Sequence[TableChange], metadata: Metadata | None
     ) -> Commit:
         if not wanted:
             raise InvalidInput("alter: no change was given; add, drop or rename a column")
         change = self.handle.change("alter", metadata, None)
-        unchanged, _ = evolve(base.schema, wanted, base.next_field_id, base.table.key)
-        if unchanged.fields == base.schema.fields:  # of changes that were conditional
+        unchanged, _ = evolve(base.schema, of_columns(wanted), base.next_field_id, base.table.key)
+        same_columns = unchanged.fields == base.schema.fields  # of changes that were conditional
+        if same_columns and not changes_constraints(base, wanted):
             return nothing_done("alter", base)
+        proof = Proof()
         return self.handle.commit(
-            change, base, lambda head: alter_columns(change, base, head, wanted)
+            change, base, lambda head: alter_columns(change, base, head, wanted, proof)
         )
+
+    # Constraints
+
+    @property
+    def constraints(self) -> dict[str, str]:
+        """The constraints of the pinned version: name and condition, as text for people."""
+        pinned = self.handle.pinned
+        return {
+            each.name: each.text(pinned.schema) for each in constraints_of(pinned.table.properties)
+        }
+
+    @changes("alter")
+    def add_constraint(
+        self,
+        name: str,
+        condition: Any,
+        *,
+        dialect: str = "postgres",
+        metadata: Metadata | None = None,
+    ) -> Commit:
+        """Allow only rows for which the condition is TRUE or NULL, from the next version on.
+
+        `condition` is SQL text or a condition of another engine, on the columns of one row.
+        ConstraintViolation if a row violates it. Rows are read only where the statistics of the
+        parts do not show that none does.
+        """
+        change = AddConstraint(name, condition, dialect)
+        return self._alter(self.handle.latest(), (change,), metadata)
+
+    @changes("alter")
+    def drop_constraint(
+        self, name: str, *, if_exists: bool = False, metadata: Metadata | None = None
+    ) -> Commit:
+        """Remove a constraint from the next version on. InvalidInput for an unknown name."""
+        return self._alter(self.handle.latest(), (DropConstraint(name, if_exists),), metadata)
 
     # Properties
 

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from rowsieve.changes.change import Change, Question
 from rowsieve.changes.column_changes import check_restorable
+from rowsieve.changes.constraint_changes import check_all
 from rowsieve.changes.data.ingest import Changes, prepare_keys
 from rowsieve.changes.hiding import hide_and_add, hide_and_append
 from rowsieve.changes.mutation import AddsMatches, AnyOf, Mutation, TouchesKeys, key_columns_of
@@ -36,6 +37,7 @@ from rowsieve.predicate.bind import bind
 from rowsieve.predicate.evaluate import matching
 from rowsieve.predicate.ir import TRUE, Cast, Operand
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.properties import CONSTRAINTS
 from rowsieve.storage.log.commit_log import CommitRequest
 from rowsieve.storage.log.conflicts import Kind
 from rowsieve.storage.log.floors import check_kept
@@ -201,10 +203,13 @@ def overwrite_all(change: Change, snapshot: Snapshot, added: PartTable, rows: in
 def restore_to(change: Change, head: Snapshot, target: Snapshot) -> CommitRequest:
     """Replace the head's files with those of `target`; parts keep their commit_ts (I1).
 
-    The columns stay those of the head. SnapshotExpired if the target is below the head's floor.
+    The columns and constraints stay those of the head. SnapshotExpired if the target is below the
+    head's floor, ConstraintViolation if a row of the target violates a constraint.
     """
     check_kept(target.version, head)
     check_restorable(head, target)
+    if head.table.properties.get(CONSTRAINTS) != target.table.properties.get(CONSTRAINTS):
+        check_all(change.store, head, target.parts, f"restore: version {target.version}")
     wanted = set(_identities(target.parts))
     kept = {identity[0] for identity in _identities(head.parts) if identity in wanted}
     removed = tuple(part_id for part_id in head.parts.part_ids if part_id not in kept)

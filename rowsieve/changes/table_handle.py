@@ -35,10 +35,10 @@ from rowsieve.locks import ForkSafeLock
 from rowsieve.metrics import CommitReport, Reporter, WriterMetrics, send
 from rowsieve.objects import ObjectStore
 from rowsieve.stats.collect import Collecting
+from rowsieve.storage.constraints import with_constraints_of
 from rowsieve.storage.log.commit_log import CommitLog, Outrun, check_writable
-from rowsieve.storage.log.commit_request import CommitRequest, check_request
+from rowsieve.storage.log.commit_request import CommitRequest, check_request, must_write_again
 from rowsieve.storage.log.conflicts import Kind
-from rowsieve.storage.log.floors import is_given_up
 from rowsieve.storage.log.log_entry import Commit, LogEntry
 from rowsieve.storage.log.retries import RETRY_TIMEOUT_S, Retries
 from rowsieve.storage.log.version_arguments import resolve_snapshot
@@ -191,8 +191,8 @@ class Handle:
         def request_for(head: Snapshot) -> CommitRequest:
             nonlocal request
             check_writable(change.operation, head)
-            if is_given_up(request.added, request.removed, head):
-                request = change.write(replace(base, version=head.version), changes)
+            if must_write_again(request.operation, request.added, request.removed, head):
+                request = change.write(with_constraints_of(base, head), changes)
             return with_eager_vectors(self.store, head, request)
 
         while True:
@@ -237,8 +237,8 @@ class Handle:
 
         def altered(head: Snapshot) -> CommitRequest:
             nonlocal request
-            if is_given_up(request.added, request.removed, head):
-                now = replace(base, schema=schema, version=head.version)
+            if must_write_again(request.operation, request.added, request.removed, head):
+                now = replace(with_constraints_of(base, head), schema=schema)
                 request = change.write(now, written)
             again = alter_columns(change, base, head, wanted)
             return replace(
@@ -274,8 +274,8 @@ class Handle:
         def replacing(head: Snapshot) -> CommitRequest:
             nonlocal added
             check_writable("overwrite", head)
-            if is_given_up(added, (), head):
-                now = replace(base, version=head.version)
+            if must_write_again("overwrite", added, (), head):
+                now = with_constraints_of(base, head)
                 added = change.write(now, Changes(rows, None), overtakes=True).added
             assert added is not None
             request = overwrite_all(change, head, added, rows.num_rows)

@@ -184,6 +184,7 @@ class Compaction:
             bound_bytes,
             sketched_fields(snapshot.parts, snapshot.schema),
             snapshot.sequence_fields,
+            checked=True,
         )
 
 

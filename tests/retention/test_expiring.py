@@ -263,11 +263,11 @@ def test_the_floors_are_set_by_retention_alone() -> None:
     table = with_history(versions=4)
     table.expire_versions(retain_last=1)
     for name in ("rowsieve.oldest_version", "rowsieve.oldest_base"):
-        with pytest.raises(InvalidInput, match="records what was deleted"):
+        with pytest.raises(InvalidInput, match="is kept by Rowsieve"):
             table.set_properties({name: "0"})
-        with pytest.raises(InvalidInput, match="records what was deleted"):
+        with pytest.raises(InvalidInput, match="is kept by Rowsieve"):
             table.unset_properties([name])
-        with pytest.raises(InvalidInput, match="records what was deleted"):
+        with pytest.raises(InvalidInput, match="is kept by Rowsieve"):
             rowsieve.create_table("memory:///floors", ROWS_SCHEMA, properties={name: "0"})
     table.set_properties({"checkpoint_interval": 7})
     table.unset_properties(["checkpoint_interval"])

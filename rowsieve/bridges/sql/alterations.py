@@ -18,6 +18,14 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from rowsieve import clock
+from rowsieve.bridges.sql.constraint_actions import (
+    AddConstraint,
+    ConstraintChange,
+    DropConstraint,
+    added_constraint,
+    check_texts,
+    dropped_constraints,
+)
 from rowsieve.bridges.sql.dialects import Dialect, dialect_named
 from rowsieve.errors import InvalidInput, InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate import ir
@@ -45,6 +53,8 @@ _LONGEST = 100_000  # characters
 _FREE_ID = 2**31  # for columns that are added only to know the types of the next actions
 _BETWEEN = "\x1f"  # the steps of a path that is one name for the grammar
 
+TableChange: TypeAlias = SchemaChange | ConstraintChange
+"""One action of ALTER TABLE."""
 _TypeAt: TypeAlias = Callable[[Path], LogicalType]
 
 
@@ -65,13 +75,13 @@ def _no_warnings() -> Iterator[None]:
 
 @_no_warnings()
 def alterations_of(
-    text: str, schema: Schema, dialect: str = "postgres", before: Sequence[SchemaChange] = ()
-) -> tuple[SchemaChange, ...]:
+    text: str, schema: Schema, dialect: str = "postgres", before: Sequence[TableChange] = ()
+) -> tuple[TableChange, ...]:
     """Read actions of ALTER TABLE, separated by commas, without `ALTER TABLE` and the table's name.
 
     `schema` has the columns that there are, which the changes `before` and each action change for
-    the next one. InvalidInput names what is not understood; ADD COLUMN, DROP COLUMN, RENAME COLUMN
-    and ALTER COLUMN are.
+    the next one. InvalidInput names what is not understood; ADD COLUMN, DROP COLUMN, RENAME COLUMN,
+    ALTER COLUMN, ADD CONSTRAINT and DROP CONSTRAINT are.
     """
     import sqlglot  # noqa: PLC0415 - it takes 0.1 s to import
     from sqlglot import exp  # noqa: PLC0415
@@ -96,20 +106,28 @@ def alterations_of(
     (node,) = statements if len(statements) == 1 else (None,)
     if not isinstance(node, exp.Alter) or _extra(node, "this", "kind", "actions"):
         raise _not_read(text)
-    changes: list[SchemaChange] = []
+    changes: list[TableChange] = []
+    checks = iter(check_texts(whole, tokens))
 
     def type_at(path: Path) -> LogicalType:
-        now, _ = evolve(schema, [*before, *changes], _FREE_ID)
+        now, _ = evolve(schema, of_columns([*before, *changes]), _FREE_ID)
         return resolve(now, path)[-1].type
 
     for action in node.args["actions"]:
-        changes += [*_changes(action, type_at, known)]
-    if not changes:
+        changes += [*_changes(action, type_at, checks, known)]
+    if not changes or next(checks, None) is not None:
         raise _not_read(text)
     return tuple(changes)
 
 
-def _changes(action: Any, type_at: _TypeAt, dialect: Dialect) -> Iterator[SchemaChange]:
+def of_columns(changes: Sequence[TableChange]) -> list[SchemaChange]:
+    """The changes that are not of constraints."""
+    return [each for each in changes if not isinstance(each, AddConstraint | DropConstraint)]
+
+
+def _changes(
+    action: Any, type_at: _TypeAt, checks: Iterator[str], dialect: Dialect
+) -> Iterator[TableChange]:
     from sqlglot import exp  # noqa: PLC0415
 
     match action:
@@ -122,6 +140,12 @@ def _changes(action: Any, type_at: _TypeAt, dialect: Dialect) -> Iterator[Schema
         case exp.RenameColumn():
             _only(action, "this", "to")
             yield RenameColumn(_path(action.this), _name(action.args["to"]))
+        case exp.AddConstraint():
+            if (added := added_constraint(action, next(checks, None), dialect)) is None:
+                raise _not_read(action.sql())
+            yield added
+        case exp.Drop() if (dropped := dropped_constraints(action)) is not None:
+            yield from dropped
         case exp.AlterColumn():
             yield _altered(action, type_at, dialect)
         case _:
@@ -336,6 +360,7 @@ def _not_read(text: str) -> InvalidInput:
         f"cannot read the change {text.replace(_BETWEEN, '.')!r}; write ADD COLUMN name type [NOT "
         "NULL] [DEFAULT constant] [COMMENT text] [FIRST | AFTER name], DROP COLUMN name, RENAME "
         "COLUMN name TO name, ALTER COLUMN name TYPE type, ALTER COLUMN name SET DEFAULT constant, "
-        "DROP DEFAULT, SET NOT NULL, DROP NOT NULL or COMMENT text; IF NOT EXISTS or IF EXISTS may "
-        "stand before the name of a column to add or drop"
+        "DROP DEFAULT, SET NOT NULL, DROP NOT NULL or COMMENT text, ADD CONSTRAINT name CHECK "
+        "(condition) or DROP CONSTRAINT name; IF NOT EXISTS or IF EXISTS may stand before the name "
+        "of what is added or dropped, except that of a constraint to add"
     )

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.arguments.annotations import StorageOptions
+from rowsieve.changes.constraint_changes import check_all
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.foreign.created_in_place import check_place
 from rowsieve.foreign.hive import no_partitions, partitions_of
@@ -157,6 +158,7 @@ def commit(
         operation = "upsert" if head.table.key else "append"
         check_writable(operation, head)
         check_new(uris, head)
+        check_all(table.handle.store, head, parts, "add_files")
         added = parts
         if is_given_up(added, (), head):  # safe: none of the files is ours to delete
             added = added.with_base_version(head.version)

@@ -206,6 +206,7 @@ class RewriteDataFiles(DistributedProcedure):
             sorted_by=order,
             sketched=map(plan.schema.field, work.sketched),
             sequence=tuple(map(plan.schema.field, work.sequence)),
+            checked=self.operation != "rewrite_rows",
         )
         row_count = 0
         for rows in _rows(plan, store, order):

@@ -53,6 +53,7 @@ from rowsieve.storage.log.commit_request import (
     CommitRequest,
     OnConflict,
     check_against,
+    check_constraints,
     check_order,
     check_request,
     check_schemas,
@@ -213,6 +214,7 @@ class CommitLog(LogReader):
             check_against(request, head)
             check_order(request, head)
             check_schemas(request, head, schemas)
+            check_constraints(request, head)
             if request.info is not None:
                 _check_info(request.info)
             draft = self._prove_and_stage(request, head, draft)

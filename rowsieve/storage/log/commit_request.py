@@ -16,8 +16,15 @@ import pyarrow.compute as pc
 
 from rowsieve.errors import CommitConflict, InvalidInput, UnsupportedOperation
 from rowsieve.objects import Uploads
-from rowsieve.storage.log.conflicts import OPERATIONS
-from rowsieve.storage.log.floors import check_bases, check_not_lowered
+from rowsieve.properties import CONSTRAINTS
+from rowsieve.storage.constraints import check_new_parts
+from rowsieve.storage.log.conflicts import OPERATIONS, Kind
+from rowsieve.storage.log.floors import (
+    base_of_path,
+    check_bases,
+    check_not_lowered,
+    is_given_up,
+)
 from rowsieve.storage.log.log_entry import LogEntry
 from rowsieve.storage.log.sealed_lines import seal
 from rowsieve.storage.manifests.manifest import PartTable
@@ -157,6 +164,43 @@ def check_schemas(request: CommitRequest, head: Snapshot, known: Mapping[int, Sc
                 f"{head.version} of the table has changed since: {why}; nothing was committed. "
                 "Refresh the table and do it again"
             )
+
+
+def check_constraints(request: CommitRequest, head: Snapshot) -> None:
+    """Raise CommitConflict if rows were written before a constraint of the head was added.
+
+    Rewrites write visible rows, which obey it; foreign files and restored parts were checked for
+    this head by who brings them.
+    """
+    if CONSTRAINTS not in head.table.properties or not request.added:
+        return
+    if OPERATIONS[request.operation] is Kind.REWRITING:
+        return
+    check_new_parts(request.operation, _written(request.added, request.removed), head)
+
+
+def must_write_again(
+    operation: str, added: PartTable | None, removed: tuple[str, ...], head: Snapshot
+) -> bool:
+    """Return whether the head refuses these new parts, and may take the same rows in new files."""
+    if is_given_up(added, removed, head):
+        return True
+    if CONSTRAINTS not in head.table.properties or not added:
+        return False
+    try:
+        check_new_parts(operation, _written(added, removed), head)
+    except CommitConflict:
+        return True
+    return False
+
+
+def _written(added: PartTable, removed: tuple[str, ...]) -> PartTable:
+    """The new parts whose rows Rowsieve wrote."""
+    fresh = added.without(removed)
+    paths = fresh.column("data.path").to_pylist()
+    return fresh.take(
+        [i for i, path in enumerate(paths) if path is not None and base_of_path(path) is not None]
+    )
 
 
 def _schema_ids(parts: PartTable) -> set[int]:

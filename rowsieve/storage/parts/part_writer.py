@@ -28,6 +28,7 @@ from rowsieve.stats.bounds import LIMIT_BYTES
 from rowsieve.stats.collect import Collecting, StatisticsCollector
 from rowsieve.stats.selection import statistics_options
 from rowsieve.stats.values import without_nan
+from rowsieve.storage.constraints import RowChecks
 from rowsieve.storage.manifests.key_bounds import KeyBound, separated_bounds
 from rowsieve.storage.manifests.manifest import FileRef, NewPart, PartEntry, PartTable
 from rowsieve.storage.manifests.part_sketches import PartSketches
@@ -69,7 +70,8 @@ class PartWriter:
     Bounds of keys are truncated to `bound_bytes`, but longer where parts would seem to overlap.
     Parts get sketches of the columns `sketched`: those that the rewritten ones have. With
     `sequence`, the columns of an event order, tombstones have these too, and parts the greatest
-    sequence.
+    sequence. `checked`: the rows were read from the table, so they need not be checked by its
+    constraints again.
     """
 
     def __init__(
@@ -85,7 +87,10 @@ class PartWriter:
         bound_bytes: int = LIMIT_BYTES,
         sketched: Iterable[Field] = (),
         sequence: Sequence[Field] = (),
+        *,
+        checked: bool = False,
     ) -> None:
+        self._checks = None if checked else RowChecks.of(properties, schema, key)
         self._sketched = tuple(sketched)
         self._bound_bytes = bound_bytes
         self._clustered = None
@@ -124,10 +129,13 @@ class PartWriter:
         """Add rows (a table or a batch) that follow all rows added so far."""
         if not rows.num_rows:
             return
+        table = _as_table(rows)
+        if self._checks is not None:
+            self._checks.check(table)
         if self._clustered is None:
-            self._add(_as_table(rows))
+            self._add(table)
             return
-        self._clustered.add(_as_table(rows))
+        self._clustered.add(table)
         if self._clustered.is_full:
             self._write_run()
 
