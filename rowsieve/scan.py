@@ -320,6 +320,7 @@ class Scan:
             semantics=self._plan.semantics,
             now_us=self._plan.now_us,
             pruning=pruning,
+            constrained=True,
         )
 
     def _new_execution(self, plan: ScanPlan) -> Execution:

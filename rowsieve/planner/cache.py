@@ -89,6 +89,7 @@ class PlanCache:
                 predicate=predicate,
                 now_us=now_us,
                 within_limits=True,
+                constrained=True,
                 **options,
             )
             origin = Origin((table_uri, snapshot.table.uuid), snapshot.version)

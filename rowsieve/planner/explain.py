@@ -22,7 +22,7 @@ from rowsieve.planner.explanation import (
 )
 from rowsieve.planner.part_facts import Verdicts, part_facts
 from rowsieve.planner.plan import ScanPlan
-from rowsieve.planner.prune_parts import Reason, prune_parts
+from rowsieve.planner.prune_parts import Reason, prune_parts, pruned_by_constraints
 from rowsieve.planner.split import Piece, PlannedPart
 from rowsieve.planner.statistics import plain_value
 from rowsieve.predicate import ir
@@ -30,6 +30,7 @@ from rowsieve.predicate.bind import BoundPredicate, bind_conjuncts
 from rowsieve.predicate.interpret import Verdict, interpret
 from rowsieve.stats.columnar import PartStatistics
 from rowsieve.stats.tabulate import statistics_name
+from rowsieve.storage.constraints import constraints_of
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.snapshot import Snapshot
 
@@ -38,6 +39,7 @@ Describe = Callable[[ir.Predicate], str]
 _NOT_BY_ROWS = {
     Reason.VISIBILITY: "it holds only deletes, and no part to read is older",
     Reason.LIMIT: "other parts hold enough rows that are returned for sure",
+    Reason.CONSTRAINT: "no row of the table can match, by its constraints",
 }
 
 
@@ -64,6 +66,11 @@ def explain(
         filtered=any(piece.residual for piece in pieces),
         skipped=_skipped(plan, snapshot, describe),
         groups=tuple(_groups(plan, snapshot, pieces, describe, store)),
+        constraints=tuple(
+            f"{each.name}: {describe(each.named(snapshot.schema))}"
+            for each in constraints_of(snapshot.table.properties)
+            if each.name in plan.constraints
+        ),
         conditions=tuple(
             _conditions(plan, snapshot, describe, merged=any(piece.needs_merge for piece in pieces))
         ),
@@ -163,7 +170,10 @@ def _skipped(plan: ScanPlan, snapshot: Snapshot, describe: Describe) -> tuple[Pa
     if plan.pruning:
         limit = None if plan.ordered else plan.limit
         predicate = plan.filter
-    reasons = prune_parts(facts, predicate, limit=limit).reasons
+    if any(group.by == Reason.CONSTRAINT.name.lower() for group in plan.pruned):
+        reasons = pruned_by_constraints(facts).reasons
+    else:
+        reasons = prune_parts(facts, predicate, limit=limit).reasons
     indices = np.flatnonzero(reasons != Reason.KEPT)
     parts, reasons = snapshot.parts.take(indices), reasons[indices]
     terms, refuting = _refuting(plan, snapshot, parts, reasons)

@@ -133,6 +133,7 @@ class Explanation:
     skipped: tuple[PartReason, ...] = field(default=())
     groups: tuple[GroupReason, ...] = field(default=())
     conditions: tuple[ConditionReason, ...] = field(default=())
+    constraints: tuple[str, ...] = field(default=())
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -159,6 +160,8 @@ class Explanation:
             f"  bytes {self.bytes_considered:,} considered, "
             f"{self.bytes_considered - self.bytes_read:,} skipped, {self.bytes_read:,} to read"
         )
+        for each in self.constraints:
+            yield f"  decided by the constraint {each}"
         yield f"  {self._filtering()}"
         yield from _first_lines((f"  condition {one}" for one in self.conditions), "conditions")
         yield from _first_lines((line for group in self.groups for line in _group(group)), "lines")

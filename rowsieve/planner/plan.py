@@ -51,8 +51,8 @@ class Pruned(msgspec.Struct, frozen=True):
     """Counts of the parts that the plan skips for one reason.
 
     `by` is "key", "statistics", "visibility" (only tombstones, and no older part is read), "limit"
-    (other parts certainly hold enough rows), or in a resolved plan a value of
-    `PartRows.emptied_by`.
+    (other parts certainly hold enough rows), "constraint" (no row of the table can match, by its
+    constraints), or in a resolved plan a value of `PartRows.emptied_by`.
     """
 
     by: str
@@ -82,7 +82,8 @@ class ScanPlan(msgspec.Struct, frozen=True):
 
     `schema` is the table's schema at this version. Every returned row satisfies `predicate` under
     the rules of `semantics`; it is TRUE for a scan without a condition. `filter` is the predicate
-    bound to the schema and the time `now_us`, None for TRUE. `resolved` holds the rows to read of
+    bound to the schema and the time `now_us`, without the conjuncts that `constraints` of the table
+    imply; None for TRUE. `resolved` holds the rows to read of
     each part if the plan was made with `resolve=True`; with None, the reader finds them.
     """
 
@@ -104,6 +105,7 @@ class ScanPlan(msgspec.Struct, frozen=True):
     statistics_unreadable: int = 0
     filter: BoundPredicate | None = None
     resolved: tuple[PartRows, ...] | None = None
+    constraints: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         pieces = [piece for split in self.splits for piece in split.pieces]
@@ -247,6 +249,7 @@ class _Form(msgspec.Struct, frozen=True):
     statistics_contradicting: int = 0
     statistics_unreadable: int = 0
     resolved: tuple[PartRowsForm, ...] | None = None
+    constraints: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, plan: ScanPlan) -> _Form:

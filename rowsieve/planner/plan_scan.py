@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from rowsieve.config import DEFAULT
+from rowsieve.planner.by_constraints import Decision, decide
 from rowsieve.planner.part_facts import part_facts
 from rowsieve.planner.pieces import pieces_of, summary
 from rowsieve.planner.plan import OutputColumn, ScanPlan, bound_filter, table_columns
-from rowsieve.planner.prune_parts import prune_parts
+from rowsieve.planner.prune_parts import prune_parts, pruned_by_constraints
 from rowsieve.planner.splits import cut_splits
 from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.predicate.limits import check_limits
@@ -29,12 +30,14 @@ def plan_scan(
     split_bytes: int = DEFAULT.split_bytes,
     in_process: bool = True,
     within_limits: bool = False,
+    constrained: bool = False,
 ) -> ScanPlan:
     """Plan a scan of `snapshot`; reads no files. O(parts), vectorised over the parts.
 
     `now_us` is the statement's time in microseconds since 1970; all its branches use the same time.
     `in_process`: whether one process reads all splits. `within_limits`: whether the caller has
-    called `check_limits` on the predicate.
+    called `check_limits` on the predicate. `constrained`: whether the constraints of the table may
+    decide, because the snapshot is a committed version and no modified copy of one.
     """
     schema, facts = snapshot.schema, part_facts(snapshot)
     if not within_limits:
@@ -42,7 +45,12 @@ def plan_scan(
     predicate = normalize(predicate, semantics, within_limits=True)
     bound = bound_filter(predicate, schema, semantics, now_us)
     enough = limit if pruning and not ordered else None
-    pruned = prune_parts(facts, bound if pruning else None, limit=enough)
+    decision = decide(snapshot, bound) if pruning and constrained else Decision(bound)
+    bound = decision.filter
+    if decision.refuted:
+        pruned = pruned_by_constraints(facts)
+    else:
+        pruned = prune_parts(facts, bound if pruning else None, limit=enough)
     pieces = pieces_of(facts, pruned, filtered=bound is not None)
     return ScanPlan(
         table_uri=table_uri,
@@ -62,4 +70,5 @@ def plan_scan(
         pruned=summary(facts, pruned.reasons),
         statistics_contradicting=pruned.contradicting,
         statistics_unreadable=pruned.unreadable,
+        constraints=decision.names,
     )

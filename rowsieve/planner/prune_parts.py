@@ -40,6 +40,7 @@ class Reason(IntEnum):
     STATISTICS = 2  # none of its rows can match, and it cannot hide a row that can
     VISIBILITY = 3  # it has only tombstones, and no older part is read
     LIMIT = 4  # other parts certainly return enough rows
+    CONSTRAINT = 5  # no row of the table can match, by its constraints
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,6 +100,15 @@ def prune_parts(
         remaining, verdicts = remaining.only(enough), verdicts[enough]
     unreadable = parts.columns.unreadable(*names)
     return Pruning(reasons, remaining, verdicts != _NONE, verdicts, contradicting, unreadable)
+
+
+def pruned_by_constraints(facts: PartFacts) -> Pruning:
+    """Skip every part: the table's constraints refute the predicate."""
+    reasons = np.full(len(facts.parts), int(Reason.CONSTRAINT), dtype=np.int8)
+    nothing = np.zeros(0, dtype=np.int64)
+    no_rows = np.zeros(0, dtype=np.bool_)
+    groups = Groups(nothing, np.zeros(1, dtype=np.int64))
+    return Pruning(reasons, groups, no_rows, nothing.astype(np.int8))
 
 
 def _keys_may_refute(predicate: BoundPredicate, key_ids: frozenset[int]) -> bool:

@@ -78,6 +78,12 @@ class Constraint:
         """`violation`, bound to a schema."""
         return bind(self.violation(schema), schema, self.semantics)
 
+    def bound_violations(self, schema: Schema) -> tuple[BoundPredicate, ...]:
+        """Conditions of which none is TRUE on a row that obeys: one for each conjunct."""
+        terms = ir.conjuncts(normalize(self.named(schema), self.semantics))
+        violations = (normalize(ir.Not(term), self.semantics) for term in terms)
+        return tuple(bind(each, schema, self.semantics) for each in violations)
+
 
 def constraint_of(
     name: str, condition: ir.Predicate, schema: Schema, semantics: Semantics, since: int

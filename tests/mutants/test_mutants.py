@@ -15,6 +15,7 @@ import pytest
 from tests.mutants import (
     of_alternatives,
     of_audits,
+    of_constraints,
     of_evolution,
     of_kernels,
     of_machines,
@@ -50,6 +51,7 @@ SUITES = {
     **of_evolution.SUITES,
     **of_shredding.SUITES,
     **of_names.SUITES,
+    **of_constraints.SUITES,
 }
 MUTANTS = (
     *of_rowsets.MUTANTS,
@@ -68,6 +70,7 @@ MUTANTS = (
     *of_simulation.MUTANTS,
     *of_machines.MUTANTS,
     *of_names.MUTANTS,
+    *of_constraints.MUTANTS,
 )
 QUICK = (
     "the sides of a difference are swapped",

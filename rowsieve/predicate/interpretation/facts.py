@@ -8,7 +8,7 @@ reach a later branch.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -87,9 +87,12 @@ def facts_of(terms: Iterable[ir.Predicate]) -> Facts:
     return facts
 
 
-def facts_against(term: ir.Predicate) -> Facts:
-    """Derive the facts that hold for the non-NULL values on rows on which the term is not TRUE."""
-    facts = Facts()
+def facts_against(term: ir.Predicate, known: Facts | None = None) -> Facts:
+    """Derive the facts that hold for the non-NULL values on rows on which the term is not TRUE.
+
+    They are added to the `known` ones.
+    """
+    facts = known or Facts()
     for each in term.terms if isinstance(term, ir.Or) else (term,):
         match each:
             case ir.IsNull(operand=ir.BoundColumn() as column):
@@ -100,7 +103,27 @@ def facts_against(term: ir.Predicate) -> Facts:
                 facts = _bounded(facts, op.negated, column, constant)
             case ir.InList(operand=ir.BoundColumn() as column):
                 facts = _outside(facts, column, each)
+            case ir.Not(term=ir.InList(operand=ir.BoundColumn() as column) as listed):
+                if not listed.values.array.null_count:  # NULL among them: never TRUE
+                    facts = _inside(facts, column, listed)
     return facts
+
+
+def bounds_against(
+    term: ir.Predicate,
+) -> Iterator[tuple[ir.BoundColumn, ir.ComparisonOp, pa.Scalar]]:
+    """Yield bounds of float columns that hold for values but NaN where the term is not TRUE."""
+    for each in term.terms if isinstance(term, ir.Or) else (term,):
+        match each:
+            case ir.Comparison(
+                op=op, left=ir.BoundColumn() as column, right=ir.Literal() as constant
+            ) if (
+                isinstance(column.type, Float)
+                and not op.is_null_safe
+                and op not in (ir.ComparisonOp.EQ, ir.ComparisonOp.NE)
+                and _is_usable(constant, column)
+            ):
+                yield column, op.negated, scalar(constant)
 
 
 def _with(facts: Facts, term: ir.Predicate) -> Facts:

@@ -260,6 +260,7 @@ def plan_read(
         split_bytes=split_bytes_of(options, snapshot),
         in_process=False,
         pruning=pruning,
+        constrained=True,
     )
     return plan if options.parts is None else only_parts(plan, options.parts)
 

@@ -9,6 +9,7 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.errors import (
+    ConstraintViolation,
     EmptyData,
     InvalidInput,
     KeyViolation,
@@ -54,6 +55,24 @@ def content(table: rs.Table) -> dict[int, str]:
     rows = table.scan().to_arrow().to_pylist()
     assert len({row["id"] for row in rows}) == len(rows)
     return {row["id"]: row["s"] for row in rows}
+
+
+@pytest.mark.parametrize("name", ["table", "log"])
+def test_tasks_obey_constraints(spark: Any, name: str, request: pytest.FixtureRequest) -> None:
+    written: rs.Table = request.getfixturevalue(name)
+    written.add_constraint("short", "length(s) < 3")
+    mode: Any = "upsert" if written.key else "append"
+    before = content(written)
+    with pytest.raises(ConstraintViolation, match=r"'short'.*has \{.*'s': 'long8'\}"):
+        written.write_spark(spread(spark, 7, 8, text="long"), mode)
+    with pytest.raises(Exception, match="the constraint 'short'"):
+        save(spread(spark, 7, 8, text="long"), written, mode=mode)
+    written.refresh()
+    assert content(written) == before
+    written.write_spark(spread(spark, 7, 8), mode)
+    frame_of_some = written.to_spark(spark, where="length(s) > 5")
+    assert frame_of_some.count() == 0
+    assert len(content(written)) == 5
 
 
 def data_files(table: rs.Table) -> set[str]:

@@ -26,6 +26,7 @@ from rowsieve.errors import CorruptData
 from rowsieve.objects import Location
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.planner.plan_scan import plan_scan
+from rowsieve.predicate.ir import column_names
 from rowsieve.predicate.later_now import has_now
 from rowsieve.providers.native_files.file_shapes import Shape
 from rowsieve.providers.native_files.planned_parts import files_of, only_parts, read_parts
@@ -215,8 +216,7 @@ def _refusal(
 def _columns(read: SparkRead, plan: ScanPlan) -> tuple[Field, ...]:
     """The columns that the read returns or that its condition needs, in the table's order."""
     names = set(output_schema(read.options, plan.schema).names)
-    if plan.filter is not None:
-        names |= {column.name for column in plan.filter.columns}
+    names |= {plan.schema.field(name).name for name in column_names(plan.predicate)}
     return tuple(field for field in plan.schema if field.name in names)
 
 
