@@ -34,6 +34,7 @@ PROPERTIES: Mapping[str, str] = {
     "checkpoint_interval": "commits between checkpoints (default 32)",
     "cluster_by": "order of written rows without a key: 'a, b DESC', zorder(a, b), hilbert(a, b)",
     "compaction": "leveled (default): no part overlaps another; tiered: fewer bytes written",
+    "expire_rows_when": "condition on rows that maintain deletes: at < now() - interval '9 days'",
     "isolation": "what updates and deletes check: serializable (default) or snapshot",
     "visibility": "whether upserts and deletes store which rows they hide: lazy (default) or eager",
     "statistics": "'on' (default) or 'off': whether parts have statistics beyond their key ranges",

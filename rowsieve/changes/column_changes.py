@@ -18,6 +18,7 @@ from rowsieve.bridges.sql.alterations import TableChange, of_columns
 from rowsieve.bridges.sql.constraint_actions import AddConstraint, DropConstraint
 from rowsieve.changes.change import Change, Question
 from rowsieve.changes.constraint_changes import Proof, change_constraints, check_evolution
+from rowsieve.changes.expiry_condition import EXPIRE_ROWS_WHEN, ids_used
 from rowsieve.errors import CommitConflict, InvalidInput, InvalidSchemaChange, UnsupportedOperation
 from rowsieve.executor.execute import Execution
 from rowsieve.objects import ObjectStore
@@ -242,7 +243,7 @@ def _check_properties(head: Snapshot, schema: Schema) -> None:
             f"{error}; change the property with set_properties first, then the columns"
         ) from error
     if _named(properties, head.schema) != after:
-        names = (*PROPERTIES_WITH_COLUMNS, CLUSTER_BY)
+        names = (*PROPERTIES_WITH_COLUMNS, CLUSTER_BY, EXPIRE_ROWS_WHEN)
         given = ", ".join(name for name in names if name in properties)
         raise InvalidSchemaChange(
             f"the properties {given} name a column whose name becomes another column's; unset them "
@@ -254,4 +255,8 @@ def _named(properties: Mapping[str, str], schema: Schema) -> tuple[int, ...]:
     """The ids of the columns that properties name; InvalidInput if they cannot use one of them."""
     order = cluster_order(properties, schema)
     clustered = () if order is None else order.columns
-    return (*named_ids(properties, schema), *(schema.field(name).id for name in clustered))
+    return (
+        *named_ids(properties, schema),
+        *(schema.field(name).id for name in clustered),
+        *ids_used(properties, schema),
+    )

@@ -11,6 +11,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 from rowsieve.changes.change import Change
+from rowsieve.changes.expiry_condition import condition_of
 from rowsieve.changes.vector_building import with_vectors_protocol
 from rowsieve.properties import check_constant, check_properties
 from rowsieve.stats.selection import shredded_paths, statistics_options
@@ -34,6 +35,7 @@ def check_columns(properties: Mapping[str, str], schema: Schema, key: Sequence[s
     statistics_options(properties, schema)
     shredded_paths(properties, schema)
     cluster_order(properties, schema, key)
+    condition_of(properties, schema)
 
 
 def is_set(snapshot: Snapshot, wanted: Mapping[str, str | None]) -> bool:

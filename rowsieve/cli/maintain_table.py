@@ -64,6 +64,8 @@ def maintain(
 
 
 def _print_as_text(done: Maintenance) -> None:
+    if (expired := done.expired) is not None:
+        typer.echo(f"version {expired.version}: deleted {expired.rows_deleted:,} expired rows")
     for commit in done.compactions:
         rewritten = "nothing to compact"
         if commit.committed:

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from rowsieve.changes.expiring_rows import verdicts_of
+from rowsieve.changes.expiry_condition import question_of
 from rowsieve.changes.vector_building import few_keys_are_new
 from rowsieve.compaction.late_horizon import kept_by_default
 from rowsieve.compaction.pick import Unit, pick, units_of
@@ -23,6 +25,7 @@ from rowsieve.maintenance.analyzing import (
     of_current_columns,
 )
 from rowsieve.planner.overlap import Indices
+from rowsieve.predicate.interpret import Verdict
 from rowsieve.shown import Shown, html, size_text
 from rowsieve.storage.parts.part_writer import target_part_bytes
 from rowsieve.storage.snapshot import Snapshot
@@ -35,6 +38,7 @@ class Action(Enum):
     COMPACT = "compact"
     ANALYZE = "analyze"
     BUILD_DELETION_VECTORS = "build_deletion_vectors"
+    EXPIRE_ROWS = "maintain"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,7 @@ class Advice:
     parts_without_statistics: int
     recommendations: tuple[Recommendation, ...] = ()
     parts_without_distinct_counts: int = 0
+    expired_rows: int = 0
 
     @property
     def is_healthy(self) -> bool:
@@ -118,7 +123,7 @@ def advise(snapshot: Snapshot) -> Advice:
         len(unknown),
         parts_without_distinct_counts=len(uncounted),
     )
-    recommended = []
+    recommended = [*_expiry(snapshot, sizes)]
     if chosen := pick(snapshot).parts:
         recommended.append(
             Recommendation(
@@ -128,7 +133,35 @@ def advise(snapshot: Snapshot) -> Advice:
     if snapshot.table.properties.get("statistics", "on") == "on":
         recommended += _analyses(sizes, unknown, uncounted)
     recommended += _vectors(snapshot, units, frozenset(chosen), sizes)
-    return replace(advice, recommendations=tuple(recommended))
+    return replace(
+        advice,
+        recommendations=tuple(recommended),
+        expired_rows=_expired_for_sure(snapshot),
+    )
+
+
+def _expired_for_sure(snapshot: Snapshot) -> int:
+    """The stored rows that are proved to have expired."""
+    if (question := question_of(snapshot)) is None:
+        return 0
+    certain = verdicts_of(snapshot, question) == Verdict.ALL
+    return int(snapshot.parts.data_rows()[certain].sum())
+
+
+def _expiry(snapshot: Snapshot, sizes: Indices) -> Iterator[Recommendation]:
+    """Recommend `maintain` where statistics do not prove that no row has expired."""
+    if (question := question_of(snapshot)) is None:
+        return
+    rows = snapshot.parts.data_rows()
+    verdicts = verdicts_of(snapshot, question)
+    possible = np.flatnonzero((verdicts != Verdict.NONE) & (rows > 0))
+    if not len(possible):
+        return
+    certain, most = int(rows[verdicts == Verdict.ALL].sum()), int(rows[possible].sum())
+    why = f"{certain:,} rows have expired" + (
+        f", and up to {most - certain:,} more may have" if most > certain else ""
+    )
+    yield Recommendation(Action.EXPIRE_ROWS, why, len(possible), int(sizes[possible].sum()))
 
 
 def _analyses(sizes: Indices, unknown: Indices, uncounted: Indices) -> Iterator[Recommendation]:

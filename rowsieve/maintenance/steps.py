@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from rowsieve.arguments.annotations import Metadata, Progress
+from rowsieve.changes.expiring_rows import expire_rows
+from rowsieve.changes.expiry_condition import EXPIRE_ROWS_WHEN
 from rowsieve.changes.mutation import Mutation
 from rowsieve.changes.table_handle import Handle
 from rowsieve.changes.vector_building import plan_vectors
@@ -35,7 +37,8 @@ class Maintenance:
     """The result of `maintain`: its commits, the files before and after, and the advice after it.
 
     `compactions` are the passes in order, `compaction` is the last one. `analyzed` is None if no
-    part lacked statistics, `stored` if no deletion vectors were worth storing.
+    part lacked statistics, `stored` if no deletion vectors were worth storing, `expired` if no row
+    had expired.
     """
 
     compactions: tuple[Commit, ...]
@@ -45,6 +48,7 @@ class Maintenance:
     after: DiskUsage
     advice: Advice
     stored: Commit | None = None
+    expired: Commit | None = None
 
     @property
     def compaction(self) -> Commit:
@@ -59,9 +63,10 @@ def maintain(
     pace: Pace,
     vacuum: Callable[[], RemovedFiles],
 ) -> Maintenance:
-    """Compact, collect missing statistics, store deletion vectors where it pays, then `vacuum`."""
+    """Delete expired rows, compact, collect missing statistics and store vectors, then `vacuum`."""
     check_newest(handle.store, handle.log)  # before a commit takes the number of a lost entry
     before = usage_of(handle.store)
+    expired = _expired(handle, metadata)
     compactions = compact_in_passes(handle, metadata, progress, pace)
     analyzed = _due(handle, "analyze", metadata, plan_missing)
     pace.check()
@@ -71,7 +76,17 @@ def maintain(
     pace.check()
     removed = vacuum()
     after, advice = usage_of(handle.store), advise(handle.resolve())
-    return Maintenance(compactions, analyzed, removed, before, after, advice, stored)
+    return Maintenance(compactions, analyzed, removed, before, after, advice, stored, expired)
+
+
+def _expired(handle: Handle, metadata: Metadata | None) -> Commit | None:
+    """Delete the rows of the property `expire_rows_when`; None if there is none."""
+    notes = dict(metadata or {})
+    if (condition := handle.latest().table.properties.get(EXPIRE_ROWS_WHEN)) is None:
+        return None
+    change = handle.change("delete", {**notes, EXPIRE_ROWS_WHEN: condition}, None)
+    commit = handle.commit_mutation(change, partial(expire_rows, change), any_columns=True)
+    return commit if commit.committed else None
 
 
 def compact_in_passes(
