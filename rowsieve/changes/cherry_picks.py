@@ -22,9 +22,9 @@ from rowsieve.storage.log.conflicts import OPERATIONS, Kind
 from rowsieve.storage.log.log_entry import Commit
 from rowsieve.storage.log.log_reader import LogReader
 from rowsieve.storage.manifests.manifest import PartTable
+from rowsieve.storage.parts.tombstones import tombstone_schema
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.ordering.keys import KeyOrder
-from rowsieve.types.schema import Schema
 
 PICKED = "cherry_picked"
 """The name in a commit's metadata of the version that it repeats."""
@@ -113,7 +113,8 @@ def _read(store: ObjectStore, parts: PartTable, head: Snapshot) -> Changes:
     order = KeyOrder.of(schema, head.table.key) if head.table.key else None
     rows: list[pa.RecordBatch] = []
     deletes: list[pa.RecordBatch] = []
-    key = None if order is None else Schema(schema.id, order.fields)
+    sequence = head.sequence_fields
+    key = None if order is None else tombstone_schema(schema, order.fields, sequence)
     for entry in parts.entries(range(len(parts))):
         source = PartSource(store, planned_part(entry), schema)
         rows += [batch for _, batch in source.rows(schema)]
@@ -124,5 +125,7 @@ def _read(store: ObjectStore, parts: PartTable, head: Snapshot) -> Changes:
         return Changes(None if table is None else prepare_appended(table, schema), None)
     return Changes(
         None if table is None else prepare_rows(table, schema, order, "error", operation),
-        prepare_keys(pa.Table.from_batches(deletes), key, order, operation) if deletes else None,
+        prepare_keys(pa.Table.from_batches(deletes), key, order, operation, head.table.sequence)
+        if deletes
+        else None,
     )

@@ -233,14 +233,16 @@ class Handle:
         schema = alter_columns(change, base, base, wanted).schema
         assert schema is not None
         written = prepare(schema)
-        request = change.write(replace(base, schema=schema), written)
+        request, resolved = change.write(replace(base, schema=schema), written), base.version
 
         def altered(head: Snapshot) -> CommitRequest:
-            nonlocal request
-            if must_write_again(request.operation, request.added, request.removed, head):
-                now = replace(with_constraints_of(base, head), schema=schema)
-                request = change.write(now, written)
+            nonlocal request, resolved
             again = alter_columns(change, base, head, wanted)
+            is_overtaken = bool(head.table.sequence) and resolved != head.version
+            parts = request.added, request.removed
+            if is_overtaken or must_write_again(request.operation, *parts, head):
+                request = change.write(replace(head, schema=schema), written)
+                resolved = head.version
             return replace(
                 request, info=again.info, schema=again.schema, next_field_id=again.next_field_id
             )

@@ -144,3 +144,18 @@ def test_a_clone_keeps_the_order_and_its_deletes(tmp_path: Path) -> None:
     clone = table.clone(str(tmp_path / "clone"))
     assert apply(clone, (1, 9, "late"), (2, 9, "late"), (2, 11, "new")) == 1
     assert rows(clone) == [(1, 10, "a"), (2, 11, "new")]
+
+
+def test_events_of_some_columns_below_the_floor_are_too_late(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    table = ordered((1, 60, None), properties={"on_too_late": "drop"})
+    pass_days(monkeypatch, 8)
+    table.compact()
+    events = [
+        {"op": "u", "id": 1, "lsn": 50, "v": "before the delete"},
+        {"op": "u", "id": 1, "lsn": 70},
+    ]
+    commit = table.apply_changes(events, op="op", missing="keep")
+    assert commit.rows_late == 1
+    assert table.scan().to_arrow().to_pylist() == [{"id": 1, "lsn": 70, "v": None}]

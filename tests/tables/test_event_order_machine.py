@@ -28,6 +28,7 @@ from rowsieve.storage.log.commit_log import CommitLog
 from tests.faults.stores import FaultyStore
 from tests.faults.vocabulary import Crash, Fault
 from tests.profiles import examples
+from tests.small_tables import meddled
 
 SCHEMA = pa.schema(
     [("id", pa.int64()), ("major", pa.int64()), ("minor", pa.int64()), ("v", "string")]
@@ -158,26 +159,16 @@ class EventOrderMachine(RuleBasedStateMachine):
         """Apply the first batch; right before its entry is put, the others are applied."""
 
         def call() -> None:
-            first, rest = appliers[0], self.chain(appliers[1:], batches[1:])
-            store = first.handle.store
-            done = False
+            rest, tries = self.chain(appliers[1:], batches[1:]), 0
 
-            class Overtaken:
-                def __getattr__(self, name: str) -> Any:
-                    return getattr(store, name)
+            def meddle(number: int) -> None:
+                nonlocal tries
+                tries += 1
+                if number == 0:
+                    rest()
 
-                def put_new(self, path: str, data: bytes) -> None:
-                    nonlocal done
-                    if not done and path.endswith(".json"):
-                        done = True
-                        rest()
-                    store.put_new(path, data)
-
-            slow: Any = Overtaken()
-            log = CommitLog(slow)
-            table = Table(Handle(slow, log, log.latest()))
-            table.apply_changes(as_rows(batches[0]), op="op")
-            if not done:
+            meddled(appliers[0], meddle).apply_changes(as_rows(batches[0]), op="op")
+            if not tries:  # nothing was committed
                 rest()
 
         return call if appliers else lambda: None

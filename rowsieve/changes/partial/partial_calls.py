@@ -31,7 +31,7 @@ from rowsieve.changes.mutation import Mutation, never
 from rowsieve.changes.partial.combine_rules import check_rules
 from rowsieve.changes.partial.events import Events, prepare_events
 from rowsieve.changes.partial.given_values import GivenValues, read_given
-from rowsieve.changes.partial.late_events import without_late_events
+from rowsieve.changes.partial.overtaken_events import without_late_events
 from rowsieve.changes.partial.resolving import resolve_events
 from rowsieve.changes.table_handle import Handle, nothing_done
 from rowsieve.storage.log.log_entry import Commit
@@ -186,7 +186,7 @@ def _commit(
         fixed = (*order.names, *snapshot.table.sequence)
         rules = check_rules(write.combine, evolved.schema, fixed, write.operation)
         timely, late = without_late_events(
-            change.store, evolved, events(evolved.schema), rules.values()
+            change.store, evolved, events(evolved.schema), rules.values(), write.operation
         )
         changes = resolve_events(change.store, evolved, timely, rules, write.operation)
         mutation = keyed_change(change, evolved, order, changes, never, overtakes=True)

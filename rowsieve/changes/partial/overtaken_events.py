@@ -15,6 +15,7 @@ import pyarrow as pa
 from rowsieve.changes.current_rows import places_of
 from rowsieve.changes.event_order.sequence_columns import order_of
 from rowsieve.changes.event_order.stored_sequences import newer_versions, stored_versions
+from rowsieve.changes.event_order.too_late import too_late
 from rowsieve.changes.partial.events import Events
 from rowsieve.objects import ObjectStore
 from rowsieve.storage.snapshot import Snapshot
@@ -23,31 +24,45 @@ from rowsieve.types.ordering.sequences import is_above
 
 
 def without_late_events(
-    store: ObjectStore, snapshot: Snapshot, events: Events, rules: Collection[str]
+    store: ObjectStore,
+    snapshot: Snapshot,
+    events: Events,
+    rules: Collection[str],
+    operation: str,
 ) -> tuple[Events, int]:
     """Return the events that no stored version is newer than, and how many are late."""
-    if events.sequences is None or not len(events):
+    given = events.sequences
+    if given is None or not len(events):
         return events, 0
+    actions = events.keys.take(pa.array(events.owners))
+    for name, column in zip(given.column_names, given.columns, strict=True):
+        actions = actions.append_column(name, column)
+    too_low, early = too_late(store, snapshot, actions, operation), 0
+    if too_low is not None:
+        early, events = int(too_low.sum()), events.select(~too_low)
+        given = events.sequences
+        if given is None or not len(events):
+            return events, early
     order, sequences = KeyOrder.of(snapshot.schema, snapshot.table.key), order_of(snapshot)
     counts_twice = "sum" in rules
     firsts = np.flatnonzero(np.diff(events.owners, prepend=-1))  # the least sequence of each key
     lowest = events.keys
     for name in sequences.names:
-        column = events.sequences.column(name).take(pa.array(firsts))
+        column = given.column(name).take(pa.array(firsts))
         lowest = lowest.append_column(name, column)
     look_up = stored_versions if counts_twice else newer_versions
     stored = look_up(store, snapshot, lowest).versions
     if not stored.num_rows:
-        return events, 0
+        return events, early
     places = places_of(stored, events.keys, order)[events.owners]
     is_stored = places >= 0
     theirs = _taken(sequences.columns(stored), np.maximum(places, 0))
-    ours = sequences.columns(events.sequences)
+    ours = sequences.columns(given)
     late = is_above(theirs, ours)
     if counts_twice:
         late |= ~is_above(ours, theirs)
     late &= is_stored
-    return events.select(~late), int(late.sum())
+    return events.select(~late), early + int(late.sum())
 
 
 def _taken(columns: KeyColumns, places: np.ndarray) -> KeyColumns:
