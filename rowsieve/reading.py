@@ -15,7 +15,9 @@ from rowsieve.arguments.annotations import (
     TableUri,
 )
 from rowsieve.bridges.session import Session
+from rowsieve.bridges.where import locating_errors, semantics_of, to_predicate
 from rowsieve.change_feed.feed import open_feed
+from rowsieve.changes.history.history_columns import holds_at
 from rowsieve.changes.table_methods import TableMethods
 from rowsieve.config import OnViolation, Pruning
 from rowsieve.errors import InvalidInput, UnsupportedOperation
@@ -23,6 +25,7 @@ from rowsieve.metrics import Reporter
 from rowsieve.objects import open_store
 from rowsieve.planner.explanation import Explanation
 from rowsieve.planner.plan import ScanPlan
+from rowsieve.predicate.ir import conjoin
 from rowsieve.scan import Columns, GivenPlan, Scan
 from rowsieve.storage.manifests.part_sketches import distinct_count
 from rowsieve.storage.snapshot import Snapshot
@@ -51,6 +54,7 @@ class ReadMethods(TableMethods):
         order_by_key: bool = False,
         version: int | None = None,
         as_of: Moment | None = None,
+        as_of_event: Any = None,
         pruning: Pruning | None = None,
         audit: Percentage | None = None,
         on_violation: OnViolation | None = None,
@@ -71,16 +75,25 @@ class ReadMethods(TableMethods):
         rows are read without pruning. `plan` reads an earlier scan's plan at its version; only
         `columns` may differ. `memory_bytes` limits the memory of a read; if it cannot hold a batch
         of every part in a merge, row groups are decoded several times. `threads` is the number of
-        decoding threads (default: one per core); one thread costs the least CPU.
+        decoding threads (default: one per core); one thread costs the least CPU. `as_of_event`
+        reads the rows that held at a moment of event time, of a table that keeps history.
         """
-        if plan is not None and (version is not None or as_of is not None):
+        if plan is not None and (version, as_of, as_of_event) != (None, None, None):
             raise InvalidInput(
-                "scan: plan= reads the plan's own version; remove version= and as_of="
+                "scan: plan= reads the plan's own version; remove version=, as_of= and as_of_event="
             )
+        snapshot = self.handle.resolve(version, as_of) if plan is None else self._version_of(plan)
+        semantics = None
+        if as_of_event is not None:
+            semantics = semantics_of(dialect, where, session)
+            with locating_errors(where, dialect, snapshot.schema, semantics):
+                condition = to_predicate(where, dialect, snapshot.schema, semantics, session)
+            where = conjoin((holds_at(snapshot, as_of_event), condition))
         return Scan(
             self.handle.store,
-            self.handle.resolve(version, as_of) if plan is None else self._version_of(plan),
+            snapshot,
             where=where,
+            semantics=semantics,
             columns=columns,
             limit=limit,
             order_by_key=order_by_key,

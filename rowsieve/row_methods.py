@@ -37,6 +37,8 @@ from rowsieve.changes.data.ingest import (
     reduce_changes,
 )
 from rowsieve.changes.event_order.sequence_columns import has_sequences, sequence_names
+from rowsieve.changes.history.history_calls import apply_history
+from rowsieve.changes.history.history_columns import HISTORY
 from rowsieve.changes.mutation import Mutation, Stale
 from rowsieve.changes.operations import (
     delete_planned,
@@ -70,6 +72,10 @@ MergeClause: TypeAlias = str | Mapping[str, Any]
 MergeClauses: TypeAlias = Annotated[
     MergeClause | Sequence[MergeClause],
     Example("'update'", "'update', 'insert' or 'delete', a dict, or a list of these"),
+]
+
+History: TypeAlias = Annotated[
+    Sequence[str], Example("('valid_from', 'valid_to')", "a list of two names")
 ]
 
 
@@ -178,6 +184,7 @@ class RowMethods(TableMethods):
         unchanged: str | None = None,
         combine: Combine | None = None,
         schema_mode: SchemaMode = "strict",
+        history: History | None = None,
         metadata: Metadata | None = None,
         token: Token | None = None,
     ) -> Commit:
@@ -192,7 +199,25 @@ class RowMethods(TableMethods):
         in their order; `unchanged` and `combine` are as in `upsert`. `schema_mode="merge"` adds the
         columns that the table lacks, and widens those whose type does not hold the data, in the
         same commit; a column that the data, or a dict of it, lacks gets its default or NULL.
+
+        `history=("valid_from", "valid_to")` keeps every version of a row, with the interval of
+        `sequence` in which it held; the key of the table ends with the first of these columns.
         """
+        if history is not None or HISTORY in self.handle.newest.table.properties:
+            if missing == "keep" or unchanged is not None or combine or schema_mode == "merge":
+                raise UnsupportedOperation(
+                    "apply_changes: history= takes whole rows and known columns; nothing was "
+                    "written. Leave out missing=, unchanged=, combine= and schema_mode="
+                )
+            return apply_history(
+                self.handle,
+                data,
+                op=op,
+                sequence=sequence,
+                history=history,
+                metadata=metadata,
+                token=token,
+            )
         if missing == "keep" or unchanged is not None or combine or schema_mode == "merge":
             return apply_given(
                 self.handle,

@@ -19,6 +19,7 @@ from rowsieve.bridges.sql.constraint_actions import AddConstraint, DropConstrain
 from rowsieve.changes.change import Change, Question
 from rowsieve.changes.constraint_changes import Proof, change_constraints, check_evolution
 from rowsieve.changes.expiry_condition import EXPIRE_ROWS_WHEN, ids_used
+from rowsieve.changes.history.history_columns import HISTORY, named_history
 from rowsieve.errors import CommitConflict, InvalidInput, InvalidSchemaChange, UnsupportedOperation
 from rowsieve.executor.execute import Execution
 from rowsieve.objects import ObjectStore
@@ -243,7 +244,7 @@ def _check_properties(head: Snapshot, schema: Schema) -> None:
             f"{error}; change the property with set_properties first, then the columns"
         ) from error
     if _named(properties, head.schema) != after:
-        names = (*PROPERTIES_WITH_COLUMNS, CLUSTER_BY, EXPIRE_ROWS_WHEN)
+        names = (*PROPERTIES_WITH_COLUMNS, CLUSTER_BY, EXPIRE_ROWS_WHEN, HISTORY)
         given = ", ".join(name for name in names if name in properties)
         raise InvalidSchemaChange(
             f"the properties {given} name a column whose name becomes another column's; unset them "
@@ -259,4 +260,5 @@ def _named(properties: Mapping[str, str], schema: Schema) -> tuple[int, ...]:
         *named_ids(properties, schema),
         *(schema.field(name).id for name in clustered),
         *ids_used(properties, schema),
+        *(field.id for field in named_history(properties, schema)),
     )

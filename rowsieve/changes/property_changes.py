@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from rowsieve.changes.change import Change
 from rowsieve.changes.expiry_condition import condition_of
+from rowsieve.changes.history.history_columns import named_history
 from rowsieve.changes.vector_building import with_vectors_protocol
 from rowsieve.properties import check_constant, check_properties
 from rowsieve.stats.selection import shredded_paths, statistics_options
@@ -34,6 +35,7 @@ def check_columns(properties: Mapping[str, str], schema: Schema, key: Sequence[s
     """Raise InvalidInput if a property names a column that it cannot use."""
     statistics_options(properties, schema)
     shredded_paths(properties, schema)
+    named_history(properties, schema)
     cluster_order(properties, schema, key)
     condition_of(properties, schema)
 

@@ -107,11 +107,12 @@ def _differ(rows: pa.Table, before: Places, after: Places, deletes: Mask | None)
     for column in rows.columns:
         array = flat(column)
         pair = array.take(pa.array(before)), array.take(pa.array(after))
-        differs |= is_row & _unequal(*pair)
+        differs |= is_row & unequal(*pair)
     return differs
 
 
-def _unequal(left: Any, right: Any) -> Mask:
+def unequal(left: Any, right: Any) -> Mask:
+    """(n,) whether values of two arrays differ; NULL equals NULL, and NaN equals NaN."""
     if pa.types.is_null(left.type):
         return np.zeros(len(left), dtype=bool)
     if pa.types.is_nested(left.type) or pa.types.is_dictionary(left.type):
