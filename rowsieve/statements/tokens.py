@@ -15,6 +15,7 @@ from rowsieve.bridges.sql.dialects import DATAFUSION, Dialect
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 
 _QUOTES: Final = frozenset('"`')
+_MARKS: Final = frozenset("'\"`$")  # of a literal, or of a name that may have spaces
 _BEFORE: Final = "x "  # so that PREPARE is not first: sqlglot would make the rest one token
 _OPENS: Final = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 
@@ -103,7 +104,7 @@ def _without_carriage_returns(text: str) -> str:
 def _places(text: str, token: Any) -> list[tuple[int, int]]:
     """The ranges of a token's words in the text: sqlglot makes one token of `PRIMARY KEY`."""
     written = text[token.start : token.end + 1]
-    if any(mark in written for mark in "'\"$"):
+    if any(mark in written for mark in _MARKS):
         return [(token.start, token.end + 1)]
     words = re.finditer(r"\S+", written)
     return [(token.start + word.start(), token.start + word.end()) for word in words]
@@ -135,7 +136,7 @@ class StatementTokens:
 
     def _word(self, start: int, stop: int) -> str:
         written = self._text[start:stop]
-        return "" if any(mark in written for mark in "'\"$") else written.upper()
+        return "" if any(mark in written for mark in _MARKS) else written.upper()
 
     @property
     def count(self) -> int:
