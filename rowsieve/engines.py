@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol, cast
 
 import pyarrow as pa
 
+from rowsieve.arguments.annotations import Metadata, Token
 from rowsieve.bridges.extras import imported
 from rowsieve.metrics import Reporter
 from rowsieve.objects import ObjectStore
@@ -74,7 +75,16 @@ class SparkProvider(Protocol):
         """Return a DataFrame that reads a table without a log."""
 
     def write_frame(
-        self, table: Any, frame: Any, mode: str, where: Any, *, presorted: bool | None
+        self,
+        table: Any,
+        frame: Any,
+        mode: str,
+        where: Any,
+        *,
+        presorted: bool | None,
+        schema_mode: str,
+        token: Token | None,
+        metadata: Metadata | None,
     ) -> Commit:
         """Write a DataFrame into the table in one commit; `where` limits an overwrite."""
 
@@ -92,6 +102,8 @@ class SparkMergeProvider(Protocol):
         on: Sequence[str],
         clauses: Mapping[str, Any],
         retry_timeout_s: float | None,
+        token: Token | None,
+        metadata: Metadata | None,
     ) -> Commit:
         """Merge a DataFrame into the table in one commit."""
 

@@ -446,17 +446,31 @@ class RowMethods(TableMethods):
         *,
         where: Any = None,
         presorted: bool | None = None,
+        schema_mode: SchemaMode = "strict",
+        metadata: Metadata | None = None,
+        token: Token | None = None,
     ) -> Commit:
         """Write a Spark DataFrame in one commit; Spark's tasks write disjoint key ranges.
 
         `where` limits an overwrite to the rows that match it, as in `overwrite`. `presorted`: the
         frame's tasks already hold rows in the order of the key, in disjoint ranges, so no shuffle
         is needed; where they do not, the frame is computed again and shuffled. None: it is tried if
-        the frame reads local Parquet files whose footers show such ranges.
+        the frame reads local Parquet files whose footers show such ranges. In the function of
+        `foreachBatch` a write without a token has that of its batch, so that a repeated batch is
+        committed once. `schema_mode="merge"` first adds the columns that the table lacks.
         """
         started_s = time.perf_counter()
         self.handle.require_writable("write_spark")
-        commit = engines.spark().write_frame(self, frame, mode, where, presorted=presorted)
+        commit = engines.spark().write_frame(
+            self,
+            frame,
+            mode,
+            where,
+            presorted=presorted,
+            schema_mode=schema_mode,
+            token=token,
+            metadata=metadata,
+        )
         return self.handle.reported(commit, started_s) if commit.parts_added else commit
 
     @changes("merge_spark")
@@ -468,6 +482,8 @@ class RowMethods(TableMethods):
         when_matched: MergeClauses | None = None,
         when_not_matched: MergeClauses | None = None,
         when_not_matched_by_source: MergeClauses | None = None,
+        metadata: Metadata | None = None,
+        token: Token | None = None,
         retry_timeout_s: RetryTimeout = RETRY_TIMEOUT_S,
     ) -> Commit:
         """Merge a Spark DataFrame in one commit; of each row, the first clause that fits applies.
@@ -476,7 +492,8 @@ class RowMethods(TableMethods):
         are "update", "insert" or "delete", or a dict such as
         `{"update": {"n": "source.n + target.n"}, "where": "source.n > 0"}` in Spark's SQL.
         KeyViolation if clauses apply to two rows of the source with one key. Serializable; the
-        merge runs again after a conflicting commit, for `retry_timeout_s` seconds.
+        merge runs again after a conflicting commit, for `retry_timeout_s` seconds. The token of a
+        batch is as in `write_spark`.
         """
         started_s = time.perf_counter()
         self.handle.require_writable("merge_spark")
@@ -485,7 +502,9 @@ class RowMethods(TableMethods):
             "when_not_matched": when_not_matched,
             "when_not_matched_by_source": when_not_matched_by_source,
         }
-        commit = engines.spark_merge().merge_frame(self, frame, on, clauses, retry_timeout_s)
+        commit = engines.spark_merge().merge_frame(
+            self, frame, on, clauses, retry_timeout_s, token, metadata
+        )
         return self.handle.reported(commit, started_s) if commit.parts_added else commit
 
 

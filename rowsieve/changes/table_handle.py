@@ -401,10 +401,13 @@ class Handle:
         operation: str,
         build: Callable[[Change, Snapshot], Mutation | None],
         retry_timeout_s: float | None = RETRY_TIMEOUT_S,
+        *,
+        metadata: Metadata | None = None,
+        token: Token | None = None,
     ) -> Commit:
         """Commit what `build` computes from a version, and computes again after a conflict."""
         with self.failures_reported(operation):
-            change = self.change(operation, None, None, retry_timeout_s)
+            change = self.change(operation, metadata, token, retry_timeout_s)
             return self.commit_mutation(change, lambda snapshot: build(change, snapshot))
 
     def commit_placed(

@@ -10,15 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import datetime
 from enum import Enum
 from typing import Final
-from zoneinfo import ZoneInfo
 
 from rowsieve.errors import InvalidInput, InvalidPredicate, did_you_mean
 from rowsieve.statements.call_values import Argument, TimeLiteral, Value
 from rowsieve.types.instants import from_microseconds, to_microseconds
-from rowsieve.types.time_zones import fixed_offset, given_zone
+from rowsieve.types.time_zones import zone_info
 
 _ZONED: Final = re.compile(r"(.+?)\s+([A-Za-z][\w/+-]*)", re.ASCII)
 """A time and the name of its zone."""
@@ -145,7 +144,7 @@ def _instant(
             text, name = zoned.groups()
         moment = datetime.fromisoformat(text)
         if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=_zone(name))
+            moment = moment.replace(tzinfo=zone_info(name))
         return from_microseconds(to_microseconds(moment))
     except (ValueError, InvalidInput, InvalidPredicate) as error:
         raise InvalidInput(
@@ -153,13 +152,6 @@ def _instant(
             f"{value.text if isinstance(value, TimeLiteral) else value!r} is not: {error}; give "
             f"for example {parameter.example}, a time of the session's zone"
         ) from error
-
-
-def _zone(name: str) -> timezone | ZoneInfo:
-    if (offset := fixed_offset(name)) is not None:
-        return timezone(timedelta(seconds=offset))
-    zone_name = given_zone(name).name
-    return UTC if zone_name == "UTC" else ZoneInfo(zone_name)
 
 
 def _unknown(procedure: str, name: str, parameters: Sequence[Parameter]) -> str:

@@ -11,15 +11,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def to_microseconds(moment: datetime | str) -> int:
     """Convert an aware datetime, or ISO-8601 text with an offset; InvalidInput without a zone."""
-    if isinstance(moment, str):
-        try:
-            parsed = datetime.fromisoformat(moment)
-        except ValueError as error:
-            raise InvalidInput(
-                f"{moment!r} is not a time in ISO-8601, such as 2013-02-08T12:00:00+00:00"
-            ) from error
-    else:
-        parsed = moment
+    parsed = _parsed(moment) if isinstance(moment, str) else moment
     if parsed.tzinfo is None:
         raise InvalidInput(
             f"{moment!r} has no time zone, so it is not a point in time; add an offset such as "
@@ -30,6 +22,20 @@ def to_microseconds(moment: datetime | str) -> int:
     except OverflowError as error:
         raise InvalidInput(
             f"{moment!r} is outside the years 1 to 9999 in UTC; use a time within them"
+        ) from error
+
+
+def has_offset(text: str) -> bool:
+    """Return whether ISO-8601 text has an offset; InvalidInput for other text."""
+    return _parsed(text).tzinfo is not None
+
+
+def _parsed(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError as error:
+        raise InvalidInput(
+            f"{text!r} is not a time in ISO-8601, such as 2013-02-08T12:00:00+00:00"
         ) from error
 
 

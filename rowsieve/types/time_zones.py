@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 from calendar import isleap
 from dataclasses import dataclass
-from datetime import datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from enum import Enum
 from functools import lru_cache
 from itertools import accumulate, compress, count, repeat
@@ -322,6 +322,23 @@ def fixed_offset(name: str) -> int | None:
     if minutes > 59 or seconds > 59 or (hours, minutes, seconds) > (_MAX_HOURS, 0, 0):
         return None
     return (-1 if match[1] == "-" else 1) * (hours * 3_600 + minutes * 60 + seconds)
+
+
+def zone_info(name: str) -> tzinfo:
+    """Return the zone of a name from outside for Python's times, whose years are 1 to 9999."""
+    if (offset := fixed_offset(name)) is not None:
+        return timezone(timedelta(seconds=offset))
+    canonical = given_zone(name).name
+    return UTC if canonical == "UTC" else ZoneInfo(canonical)
+
+
+def in_zone(text: str, zone: str) -> str:
+    """Return ISO-8601 text with the offset of the zone if it has none.
+
+    A local time that occurs twice is the earlier one.
+    """
+    moment = datetime.fromisoformat(text)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=zone_info(zone))).isoformat()
 
 
 @lru_cache(maxsize=128)

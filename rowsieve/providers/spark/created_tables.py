@@ -27,6 +27,7 @@ from rowsieve.providers.spark.plans import (
     parsed_plan,
 )
 from rowsieve.providers.spark.row_types import arrow_schema_of
+from rowsieve.providers.spark.text_literals import text_literal
 from rowsieve.statements.parse_statement import split_verb
 from rowsieve.statements.query_words import may_use_rowsieve
 
@@ -51,21 +52,22 @@ def create_table(session: Any, statement: str) -> bool:
     if kind == "CreateTable" and not items(plan.columns()):
         return False  # a name for a table that exists
     name = ".".join(f"`{part.replace('`', '``')}`" for part in items(plan.name().nameParts()))
-    _refuse_others(plan, kind, spec)
+    refuse_others(plan, kind, spec)
     options = _options(spec)
     path = options.pop("path")
     if session.catalog.tableExists(name):
         if plan.ignoreIfExists():
             return True
         raise TableExists(f"create_table: {name} already exists in Spark's catalog")
-    frame = _rows(session, plan, kind)
+    query = plan.query() if kind == "CreateTableAsSelect" else None
+    frame = created_rows(session, plan, kind, query)
     arrow_schema_of(frame.schema)  # refuses a type that a table cannot keep, by the column
     _write(frame, path, options)
-    session.sql(f"CREATE TABLE {name} USING {_SOURCE} OPTIONS (path {_quoted(path)})")
+    session.sql(f"CREATE TABLE {name} USING {_SOURCE} OPTIONS (path {text_literal(path)})")
     return True
 
 
-def _refuse_others(plan: Any, kind: str, spec: Any) -> None:
+def refuse_others(plan: Any, kind: str, spec: Any) -> None:
     """Refuse the parts of a statement that have no meaning for our tables."""
     others = {
         "OR REPLACE; drop the table and delete its folder first": kind.startswith("Replace"),
@@ -82,14 +84,20 @@ def _refuse_others(plan: Any, kind: str, spec: Any) -> None:
             )
 
 
-def _options(spec: Any) -> dict[str, str]:
-    """The options of the write that creates the table, with its path."""
+def creation_options(spec: Any) -> dict[str, str]:
+    """The options of a statement that creates a table, with its path if it has one."""
     options = {
         str(pair._1()).lower(): str(pair._2().eval(None)) if hasattr(pair._2(), "eval") else ""
         for pair in items(spec.optionExpression().options())
     }
     if spec.location().isDefined():
         options["path"] = str(spec.location().get())
+    return options
+
+
+def _options(spec: Any) -> dict[str, str]:
+    """The options of the write that creates the table, with its path."""
+    options = creation_options(spec)
     if not options.get("path"):
         raise InvalidInput(
             "CREATE TABLE ... USING rowsieve: the table is not named, and nothing was created; add "
@@ -99,10 +107,10 @@ def _options(spec: Any) -> dict[str, str]:
     return options
 
 
-def _rows(session: Any, plan: Any, kind: str) -> Any:
+def created_rows(session: Any, plan: Any, kind: str, query: Any) -> Any:
     """The rows of the query, or none with the columns of the statement."""
     if kind == "CreateTableAsSelect":
-        return frame_of(session, plan.query())
+        return frame_of(session, query)
     schema = StructType.fromJson(json.loads(str(plan.tableSchema().json())))
     for column in schema:
         if set(column.metadata or {}) - _PLAIN_METADATA:
@@ -122,9 +130,3 @@ def _write(frame: Any, path: str, options: Mapping[str, str]) -> None:
         if (own := own_error(error, f"CREATE TABLE at {path}")) is not None:
             raise own from error
         raise
-
-
-def _quoted(text: str) -> str:
-    """The text as a literal of Spark's SQL."""
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"

@@ -16,6 +16,7 @@ import msgspec
 import pyarrow as pa
 from pyspark.sql.types import StructType
 
+from rowsieve.arguments.annotations import Metadata, Token
 from rowsieve.bridges.spark_columns import is_spark_column
 from rowsieve.bridges.spark_columns.java_classes import spark_class
 from rowsieve.bridges.spark_columns.sessions import using
@@ -37,6 +38,7 @@ from rowsieve.providers.spark.row_types import arrow_schema_of
 from rowsieve.providers.spark.session_settings import semantics_of_session
 from rowsieve.providers.spark.source import check_read
 from rowsieve.providers.spark.source_options import MODES, ReadOptions, WriteOptions
+from rowsieve.providers.spark.writes.batch_tokens import Labels, labels_of
 from rowsieve.providers.spark.writes.input_order import tasks_are_in_order
 from rowsieve.providers.spark.writes.write_tasks import RowsieveWriter
 from rowsieve.storage.log.log_entry import Commit
@@ -138,12 +140,21 @@ def arrow_schema(columns: Any) -> pa.Schema:
 
 
 def write_frame(
-    table: Table, frame: Any, mode: str, where: Any = None, *, presorted: bool | None = None
+    table: Table,
+    frame: Any,
+    mode: str,
+    where: Any = None,
+    *,
+    presorted: bool | None = None,
+    schema_mode: str = "strict",
+    token: Token | None = None,
+    metadata: Metadata | None = None,
 ) -> Commit:
     """Write a DataFrame in one commit and pin its version; an empty one commits nothing.
 
-    `where` limits an overwrite to the rows that match it. `presorted`: the frame is first written
-    without a shuffle, which commits nothing if ranges of keys overlap; None: decide by its files.
+    A write whose token was committed returns that commit. `where` limits an overwrite to the rows
+    that match it. `presorted`: the frame is first written without a shuffle, which commits nothing
+    if ranges of keys overlap; None: decide by its files. `schema_mode="merge"` adds columns.
     """
     check_reachable(table.uri)
     if mode not in (*MODES, "overwrite"):
@@ -156,13 +167,18 @@ def write_frame(
     table.refresh()
     schema = table.handle.pinned.schema
     options = {} if overwrite else {"mode": mode}
+    if schema_mode == "merge":
+        options["mergeSchema"] = "true"
     options |= _condition_options(frame.sparkSession, where, schema, "replacewhere")
     operation = "delete_keys" if mode == "delete" else mode
     if presorted and not table.key:
         raise InvalidInput("write_spark: presorted= is for tables with a key; leave it out")
     if presorted is None:
         presorted = bool(table.key) and tasks_are_in_order(frame, table.key)
-    return write_rows(table, frame, operation, options, presorted=presorted)
+    with labels_of(table, frame.sparkSession, operation, token, metadata) as labels:
+        if (done := table.handle.committed_before(labels.token)) is not None:
+            return done
+        return write_rows(table, frame, operation, options, labels, presorted=presorted)
 
 
 def check_frame(frame: Any, operation: str) -> None:
@@ -182,11 +198,17 @@ def check_rows(frame: Any, operation: str) -> None:
 
 
 def write_rows(
-    table: Table, frame: Any, operation: str, how: dict[str, str], *, presorted: bool = False
+    table: Table,
+    frame: Any,
+    operation: str,
+    how: dict[str, str],
+    labels: Labels,
+    *,
+    presorted: bool = False,
 ) -> Commit:
     """Write a DataFrame by key with these options; if it is empty, return the newest commit."""
     before, write_id = table.refresh(), uuid.uuid4().hex
-    options = {"write_id": write_id, **how, **_storage(table)}
+    options = {"write_id": write_id, **how, **labels.options(), **_storage(table)}
     checked = WriteOptions.parse({"path": table.uri, **options})
     overwrite = operation == "overwrite"
     RowsieveWriter.begin(checked, frame.schema, overwrite=overwrite)
@@ -206,6 +228,8 @@ def write_rows(
             raise
         if (commit := _find(table, write_id, before)) is not None:
             return commit
+    if (done := table.handle.committed_before(labels.token)) is not None:
+        return done  # by another process, in the meantime
     return nothing_done(operation, table.handle.pinned)
 
 

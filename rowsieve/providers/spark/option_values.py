@@ -1,4 +1,4 @@
-"""Reads the values of options, which Spark passes as text; an unknown option is an error."""
+"""Reads the values of options, which Spark passes as text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from rowsieve.errors import InvalidInput, UnsupportedOperation, did_you_mean
+from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.objects import Location
 from rowsieve.predicate.codec import (
     predicate_from_json,
@@ -17,7 +17,8 @@ from rowsieve.predicate.codec import (
 )
 from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.types.time_zones import is_own_name
+from rowsieve.types.instants import has_offset
+from rowsieve.types.time_zones import in_zone, is_own_name
 
 STORAGE: Final = "storage."
 VIEW: Final = "CREATE TEMPORARY VIEW ... USING rowsieve OPTIONS (path '...')"
@@ -32,17 +33,40 @@ def check_reachable(uri: str) -> None:
         )
 
 
-def uri_of(options: Mapping[str, str]) -> str:
-    """The URI of the table; UnsupportedOperation if Spark cannot reach it."""
+def uri_of(options: Mapping[str, str], *, writes: bool = False) -> str:
+    """The URI of the table; UnsupportedOperation if Spark cannot reach it.
+
+    Spark gives a Python source no path of a table of its catalog. Hadoop writes a local path as
+    `file:/a/b`, which is the path `/a/b`.
+    """
     uri = options.get("path")
+    if not uri and writes:
+        raise UnsupportedOperation(
+            "nothing was written: Spark passes no path for a name of its catalog, by which tables "
+            "are only read, so INSERT, insertInto, writeTo, saveAsTable and toTable cannot write "
+            "there. Write by the path: df.write.format('rowsieve').mode('append').save(path), "
+            "df.writeStream.format('rowsieve').start(path), or Table.write_spark(df, mode=...)"
+        )
     if not uri:
         raise InvalidInput(
-            "the table is not named: give its URI to load() or save(). A table of Spark's catalog "
-            "is read only, in batches, and was created without columns of its own: CREATE TABLE "
-            "... USING rowsieve OPTIONS (path '...')"
+            "the table is not named: give its URI to load(). If this is a name of Spark's catalog, "
+            "then saveAsTable, writeTo, toTable or CREATE TABLE with columns made it, and Spark "
+            "keeps no path for it: DROP TABLE removes the name and none of our files, and CREATE "
+            "TABLE name USING rowsieve OPTIONS (path '...') makes one that can be read"
         )
+    if uri.startswith("file:/") and not uri.startswith("file://"):
+        uri = local_path(uri, "give the plain path")
     check_reachable(uri)
     return uri
+
+
+def local_path(uri: str, instead: str) -> str:
+    """The path of Hadoop's `file:/a/b`; UnsupportedOperation with a percent sign in it."""
+    if "%" in uri:
+        raise UnsupportedOperation(
+            f"{uri} may be a path or a URI with escapes, and nothing tells which; {instead}"
+        )
+    return "/" + uri.removeprefix("file:/").lstrip("/")
 
 
 def names_of(columns: str, option: str = "columns") -> tuple[str, ...]:
@@ -99,11 +123,28 @@ def condition_of(
     return None, Semantics.of_spark(ansi=ansi.lower() == "true", time_zone=zone)
 
 
-def spelling(options: Mapping[str, str], ours: str, theirs: str) -> str:
-    """The name of the option that is given: ours or Spark's."""
-    if ours in options and theirs in options:
-        raise InvalidInput(f"options {ours} and {theirs} mean the same; give one of them")
-    return theirs if theirs in options else ours
+def time_with_zone(options: Mapping[str, str]) -> tuple[str | None, dict[str, str]]:
+    """The time to read at, with an offset, and the other options.
+
+    A time without an offset takes the zone of the option `time_zone`.
+    """
+    others = {name: value for name, value in options.items() if name != "as_of"}
+    if (text := options.get("as_of")) is None or has_offset(text):
+        return text, others
+    if (zone := options.get("time_zone")) is None:
+        raise InvalidInput(
+            f"option timestampAsOf: {text!r} has no offset, and Spark does not tell a source the "
+            "time zone of the session: write it as 2026-01-31T12:00:00+01:00, give the option "
+            "time_zone, or call rowsieve.providers.spark.read(spark, path, as_of=...), which takes "
+            "the session's"
+        )
+    return in_zone(text, zone), without_zone_of_times(others)
+
+
+def without_zone_of_times(options: Mapping[str, str]) -> dict[str, str]:
+    """The options without a `time_zone` that is only for times, not for a condition."""
+    of_condition = "where" in options or "ansi" in options
+    return {name: text for name, text in options.items() if of_condition or name != "time_zone"}
 
 
 def count_of(options: Mapping[str, str], name: str, least: int = 0) -> int | None:
@@ -123,17 +164,3 @@ def with_prefix(options: Mapping[str, str], prefix: str) -> dict[str, str]:
         for name, value in options.items()
         if name.lower().startswith(prefix)
     }
-
-
-def refuse_unknown(
-    options: Mapping[str, str], known: tuple[str, ...], prefixes: tuple[str, ...], what: str
-) -> None:
-    """Raise InvalidInput for an option that is not known and has none of the prefixes."""
-    for name in options:
-        if name.lower() in known or name.lower().startswith(prefixes):
-            continue
-        hint = did_you_mean(name.lower(), known)
-        raise InvalidInput(
-            f"unknown option {name!r} of a {what}{hint}; known are {', '.join(known)} and "
-            f"{', '.join(f'{prefix}*' for prefix in prefixes)}"
-        )

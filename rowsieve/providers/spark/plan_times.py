@@ -15,16 +15,13 @@ from typing import Any, Final
 
 from pyspark.sql import types as spark
 
-from rowsieve.bridges.spark_columns.java_classes import java_class
 from rowsieve.bridges.sql.spark.settings import TIME_ZONE
+from rowsieve.providers.spark.plan_trees import TreeChanger
 from rowsieve.providers.spark.plans import (
-    arguments_of,
     class_of,
     internal_class,
     items,
     leaf_name,
-    sequence,
-    some,
     unknown_value,
 )
 
@@ -42,7 +39,6 @@ _TYPES: Final = {
     "localtimestamp": spark.TimestampNTZType(),
 }
 _WITHOUT_ZONE: Final = frozenset({f"{_EXPRESSIONS}CurrentTimestamp", f"{_EXPRESSIONS}Now"})
-_NODE: Final = "org.apache.spark.sql.catalyst.trees.TreeNode"
 _LEAF: Final = "time "
 
 
@@ -62,7 +58,8 @@ def depends_on_time(session: Any, plan: Any) -> bool:
 
 def with_unknown_times(session: Any, plan: Any) -> Any | None:
     """The plan whose current times are unknown values; None if it depends on more than these."""
-    made = _Replacer(session).replaced(_without_aliases(session, plan))
+    changer = TreeChanger(session, [_current(session)], _Times(session).value_for)
+    made = changer.changed(_without_aliases(session, plan))
     return None if depends_on_time(session, made) else made
 
 
@@ -72,44 +69,19 @@ def time_of(subquery: Any) -> str | None:
     return leaf.removeprefix(_LEAF) if leaf is not None and leaf.startswith(_LEAF) else None
 
 
-class _Replacer:
-    """Replaces the calls of current times in plans and expressions, and in their subqueries."""
+class _Times:
+    """Replaces the calls of current times in a plan by unknown values, one for each function."""
 
     def __init__(self, session: Any) -> None:
         self._session = session
-        self._current = _current(session)
         self._zone = str(session.conf.get(TIME_ZONE))
-        jvm = session._jvm
-        self._class_named = java_class(jvm, "java.lang.Class").forName
-        self._node, self._sequence, self._option = (
-            self._class_named(name) for name in (_NODE, "scala.collection.Seq", "scala.Option")
-        )
         self._values: dict[str, Any] = {}
 
-    def replaced(self, node: Any) -> Any:
-        """The plan or the expression with unknown values."""
-        if not node.containsPattern(self._current):
-            return node
-        if (name := _TIMES.get(class_of(node))) is not None:
-            return self._value(name) if self._is_in_zone(node) else node
-        if not (arguments := arguments_of(self._session, node)):
-            return node  # another call that depends on the time or on the user
-        for place in range(len(arguments)):
-            if (argument := arguments[place]) is not None:
-                arguments[place] = self._argument(argument)
-        return node.makeCopy(arguments)
-
-    def _argument(self, argument: Any) -> Any:
-        """The argument of a node: a node, some of them, or anything else."""
-        if not hasattr(argument, "getClass"):  # a number or a text, which Python has as its own
-            return argument
-        if self._node.isInstance(argument):
-            return self.replaced(argument)
-        if self._sequence.isInstance(argument):
-            return sequence(self._session, [self._argument(each) for each in items(argument)])
-        if self._option.isInstance(argument) and argument.isDefined():
-            return some(self._session, self._argument(argument.get()))
-        return argument
+    def value_for(self, node: Any) -> Any | None:
+        """What stands in place of a node; None for one that is not the call of a current time."""
+        if (name := _TIMES.get(class_of(node))) is None:
+            return None
+        return self._value(name) if self._is_in_zone(node) else node
 
     def _is_in_zone(self, node: Any) -> bool:
         """Return whether the call has no time zone, or that of the session."""

@@ -9,17 +9,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypedDict
 
+import msgspec
+
 from rowsieve.errors import InvalidInput
 from rowsieve.executor.read_settings import ReadSwitches
 from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.providers.spark.known_options import (
+    adds_columns,
+    known_names,
+    refuse_unknown,
+)
 from rowsieve.providers.spark.option_values import (
     STORAGE,
     condition_of,
     count_of,
     names_of,
-    refuse_unknown,
-    spelling,
+    time_with_zone,
     uri_of,
     with_prefix,
 )
@@ -37,32 +43,44 @@ _READ: Final = (
     "parts",
     "columns",
     "version",
-    "versionasof",
     "as_of",
-    "timestampasof",
     "split_bytes",
     "pruning",
     "audit",
     "on_violation",
     "reporter",
-    "readchangefeed",
+    "readChangeFeed",
 )
 _WRITE: Final = (
     "path",
     "mode",
     "key",
     "if_exists",
-    "replacewhere",
+    "replaceWhere",
     "time_zone",
     "ansi",
     "predicate",
     "token_app",
     "token_sequence",
+    "userMetadata",
+    "mergeSchema",
+    "overwriteSchema",
+    "notes",
     "write_id",
     "one_pass",
     "merge",
 )
-_STREAM: Final = ("path", "mode", "op", "sequence", "checkpointlocation")
+_STREAM: Final = (
+    "path",
+    "mode",
+    "op",
+    "sequence",
+    "missing",
+    "userMetadata",
+    "mergeSchema",
+    "overwriteSchema",
+    "checkpointLocation",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +109,9 @@ class ReadOptions:
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> ReadOptions:
         """Read Spark's options; InvalidInput says which one is wrong."""
+        options = known_names(options)
         refuse_unknown(options, _READ, (STORAGE,), "read")
+        as_of, options = time_with_zone(options)
         columns, parts = options.get("columns"), options.get("parts")
         predicate, meant = condition_of(options)
         return cls(
@@ -102,8 +122,8 @@ class ReadOptions:
             predicate=predicate,
             parts=None if parts is None else frozenset(parts.split(",")),
             columns=None if columns is None else names_of(columns),
-            version=count_of(options, spelling(options, "version", "versionasof")),
-            as_of=options.get(spelling(options, "as_of", "timestampasof")),
+            version=count_of(options, "version"),
+            as_of=as_of,
             split_bytes=count_of(options, "split_bytes", least=1),
             reporter=options.get("reporter"),
             switches=_switches(options),
@@ -119,6 +139,7 @@ class WriteOptions:
     a serialised condition that `write_spark` passes instead. `merge_base` is the version that
     `merge_spark` read, and then `op` is the column that says which rows are keys to delete.
     `one_pass` commits nothing if the key ranges of tasks overlap; `write_spark` writes again then.
+    `adds_columns`: the write adds the columns that the table lacks.
     """
 
     uri: str
@@ -129,6 +150,7 @@ class WriteOptions:
     write_id: str | None = None
     op: str | None = None
     sequence: str | None = None
+    keeps_missing: bool = False
     key: tuple[str, ...] | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
     if_exists: str | None = None
@@ -137,6 +159,7 @@ class WriteOptions:
     predicate: Predicate | None = None
     merge_base: int | None = None
     one_pass: bool = False
+    adds_columns: bool = False
 
     @property
     def is_conditional(self) -> bool:
@@ -152,27 +175,35 @@ class WriteOptions:
     @classmethod
     def parse_stream(cls, options: Mapping[str, str]) -> WriteOptions:
         """Read the options of `df.writeStream`; its token is the query and the batch."""
+        options = known_names(options)
         refuse_unknown(options, _STREAM, (STORAGE, METADATA), "stream")
         mode, op, sequence = options.get("mode"), options.get("op"), options.get("sequence")
+        missing = options.get("missing")
         if mode is not None and mode not in STREAM_MODES:
             raise InvalidInput(f"option mode is one of {', '.join(STREAM_MODES)}, not {mode!r}")
-        if (mode == "changes") != (op is not None and sequence is not None):
-            raise InvalidInput(
-                "options op and sequence name two columns of mode changes: give all three options "
-                "or none of them"
-            )
+        others = {"op": op, "sequence": sequence, "missing": missing}
+        given = [name for name, value in others.items() if value is not None]
+        if mode != "changes" and given:
+            raise InvalidInput(f"option {given[0]} is of mode changes; give that mode, or omit it")
+        if mode == "changes" and op is None:
+            raise InvalidInput("mode changes needs the option op, the column of actions")
+        if missing not in (None, "error", "keep"):
+            raise InvalidInput(f"option missing is error or keep, not {missing!r}")
         return cls(
-            uri=uri_of(options),
+            uri=uri_of(options, writes=True),
             storage=with_prefix(options, STORAGE),
             mode=mode,
-            metadata=with_prefix(options, METADATA),
+            metadata=_metadata(options),
             op=op,
             sequence=sequence,
+            keeps_missing=missing == "keep",
+            adds_columns=adds_columns(options),
         )
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> WriteOptions:
         """Read Spark's options; InvalidInput says which one is wrong."""
+        options = known_names(options)
         refuse_unknown(options, _WRITE, (STORAGE, METADATA, PROPERTY), "write")
         mode = options.get("mode")
         if mode is not None and mode not in MODES:
@@ -180,18 +211,21 @@ class WriteOptions:
         application = options.get("token_app")
         sequence = count_of(options, "token_sequence")
         if (application is None) != (sequence is None):
-            raise InvalidInput("options token_app and token_sequence go together; one is missing")
+            raise InvalidInput(
+                "options token_app and token_sequence, or txnAppId and txnVersion, go together; "
+                "one is missing"
+            )
         token = None
         if application is not None and sequence is not None:
             token = (application, sequence)
         predicate, semantics = condition_of(options, "replacewhere")
         base, op = _merge(options)
         return cls(
-            uri=uri_of(options),
+            uri=uri_of(options, writes=True),
             storage=with_prefix(options, STORAGE),
             mode=mode,
             token=token,
-            metadata=with_prefix(options, METADATA),
+            metadata=_metadata(options),
             write_id=options.get("write_id"),
             replace_where=options.get("replacewhere"),
             semantics=semantics,
@@ -199,8 +233,19 @@ class WriteOptions:
             merge_base=base,
             op=op,
             one_pass=_one_pass(options),
+            adds_columns=adds_columns(options),
             **_creation(options),
         )
+
+
+def _metadata(options: Mapping[str, str]) -> dict[str, str]:
+    """The metadata of the commit, with the text that Delta calls userMetadata."""
+    metadata = with_prefix(options, METADATA)
+    if (text := options.get("usermetadata")) is not None:
+        metadata["userMetadata"] = text
+    if (notes := options.get("notes")) is not None:  # Spark writes the names of others small
+        metadata |= msgspec.json.decode(notes, type=dict[str, str])
+    return metadata
 
 
 def _merge(options: Mapping[str, str]) -> tuple[int | None, str | None]:
@@ -209,6 +254,7 @@ def _merge(options: Mapping[str, str]) -> tuple[int | None, str | None]:
         return None, None
     base, _, op = given.partition(":")
     others = {name for name in options if not name.startswith(STORAGE)}
+    others -= {"token_app", "token_sequence", "notes"}
     if others != {"path", "write_id", "merge"} or not (base.isdigit() and op):
         raise InvalidInput("option merge is what Table.merge_spark passes on; call that instead")
     return int(base), op

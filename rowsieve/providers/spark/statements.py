@@ -1,7 +1,8 @@
-"""SQL in Spark over a catalog: procedures, tables to create, and temporary views of its tables."""
+"""SQL in Spark over a catalog: its tables by name, procedures, and temporary views of tables."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from pyspark.sql.types import StructType
@@ -12,7 +13,6 @@ from rowsieve.providers.spark.created_tables import create_table
 from rowsieve.providers.spark.job_errors import condition_of, error_from_worker
 from rowsieve.providers.spark.procedure_engine import SparkEngine
 from rowsieve.providers.spark.reads.pruning import pruned
-from rowsieve.providers.spark.writes.statement_changes import change_view
 from rowsieve.statements.calls import Call, CallStatement, ExplainCall
 from rowsieve.statements.parse_statement import Statement, parse, split_verb
 from rowsieve.statements.query_words import RETURNING
@@ -21,8 +21,7 @@ from rowsieve.statements.refused import Refused
 _DIALECT: Final = "spark"
 
 _NO_STATEMENT: Final = "PARSE_SYNTAX_ERROR"
-_VIEW_CHANGES: Final = frozenset({"DELETE", "UPDATE", "MERGE", "WITH"})
-_CHANGES: Final = frozenset({"DELETE", "UPDATE", "MERGE", "INSERT", "TRUNCATE", "ALTER"})
+_CHANGES: Final = frozenset({"DELETE", "UPDATE", "MERGE", "INSERT", "TRUNCATE", "ALTER", "WITH"})
 _CANNOT_CHANGE: Final = frozenset(
     {"INTERNAL_ERROR", "UNSUPPORTED_FEATURE", "UNSUPPORTED_INSERT", "EXPECT_TABLE_NOT_VIEW"}
 )
@@ -32,12 +31,14 @@ _CANNOT_CHANGE: Final = frozenset(
 def sql(spark: Any, statement: str, catalog: Any = None) -> Any:
     """Run a statement; return a Spark DataFrame.
 
-    CALL, ALTER TABLE … EXECUTE, SHOW PROCEDURES and DESCRIBE PROCEDURE run in `catalog`, a
-    `rowsieve.Catalog`, with their tasks on the session's workers; filters are Spark SQL. CREATE
-    TABLE … USING rowsieve with columns or a query creates the table at its path, with the options
-    of a write, and its name. MERGE, UPDATE and DELETE on a view of a whole table change the table
-    in one commit, which the view then shows. Spark runs every other statement, also a call that
-    names one of its own catalogs, and queries are pruned as `prune` does it.
+    `catalog` is a `rowsieve.Catalog`, or several by the names that statements put first. Queries
+    and changes may name its tables, `db.t` or `lake.db.t`, and those at a path, ``rowsieve.`/p` ``.
+    CALL, ALTER TABLE … EXECUTE, SHOW PROCEDURES and DESCRIBE PROCEDURE run in it, with their tasks
+    on the session's workers; filters are Spark SQL. CREATE TABLE … USING rowsieve with a path
+    creates the table there and its name in Spark's catalog. INSERT, MERGE, UPDATE and DELETE on a
+    view of a whole table change the table in one commit, which the view then shows. Spark runs
+    every other statement, also a call that names one of its own catalogs, and queries are pruned
+    as `prune` does it. A name that is ours and Spark's is refused.
     """
     if not hasattr(spark, "sql"):
         raise InvalidInput(f"sql: spark must be a SparkSession, not {type(spark).__name__}")
@@ -45,8 +46,12 @@ def sql(spark: Any, statement: str, catalog: Any = None) -> Any:
         raise InvalidInput(f"sql: a statement is text, not {type(statement).__name__}")
     call = parse(statement, _DIALECT)
     if not isinstance(call, CallStatement):
-        changes = split_verb(statement)[0] in _VIEW_CHANGES
-        if create_table(spark, statement) or (changes and change_view(spark, statement)):
+        if _may_be_named(spark, statement, catalog):
+            from rowsieve.providers.spark.named.run_named import run_named  # noqa: PLC0415 - classic
+
+            if (frame := run_named(spark, statement, call, catalog)) is not None:
+                return pruned(frame)
+        if create_table(spark, statement):
             return spark.createDataFrame([], StructType([]))
         return pruned(_run(spark, statement, call))
     if _is_for_spark(spark, call, catalog):
@@ -55,8 +60,36 @@ def sql(spark: Any, statement: str, catalog: Any = None) -> Any:
         raise InvalidInput(
             "sql: a statement on procedures needs a catalog; give rowsieve.Catalog(uri) as catalog"
         )
-    rows = catalog.call(statement, engine=SparkEngine(spark), dialect=_DIALECT)
+    chosen = _catalog_of(call, catalog)
+    rows = chosen.call(statement, engine=SparkEngine(spark), dialect=_DIALECT)
     return spark.createDataFrame(rows)
+
+
+def _may_be_named(spark: Any, statement: str, catalog: Any) -> bool:
+    """Return whether a statement may name a table of ours; a client has no parser to find out."""
+    if not hasattr(spark, "_jsparkSession"):
+        return False
+    if catalog is not None or split_verb(statement)[0] in _CHANGES:
+        return True
+    return "rowsieve" in statement.casefold()
+
+
+def _catalog_of(statement: CallStatement, catalog: Any) -> Any:
+    """The catalog in which a call runs: the only one, or the one that it names."""
+    if not isinstance(catalog, Mapping):
+        return catalog
+    call = statement.call if isinstance(statement, ExplainCall) else statement
+    known = ", ".join(catalog)
+    name = None
+    if isinstance(call, Call):
+        names = {named_catalog(each.procedures, call) for each in catalog.values()}
+        name = next((each for each in names if each is not None), None)
+    if name is None and len(catalog) == 1:
+        return next(iter(catalog.values()))
+    if name not in catalog:
+        what = "names no catalog" if name is None else f"names the catalog {name!r}"
+        raise InvalidInput(f"sql: the call {what}; nothing was run. Name one of {known}")
+    return catalog[name]
 
 
 def _is_for_spark(spark: Any, statement: CallStatement, catalog: Any) -> bool:
@@ -64,8 +97,21 @@ def _is_for_spark(spark: Any, statement: CallStatement, catalog: Any) -> bool:
     call = statement.call if isinstance(statement, ExplainCall) else statement
     if not isinstance(call, Call):
         return False
-    name = call.catalog if catalog is None else named_catalog(catalog.procedures, call)
-    return name is not None and spark.conf.get(f"spark.sql.catalog.{name}", None) is not None
+    catalogs = list(catalog.values()) if isinstance(catalog, Mapping) else [catalog]
+    names = {
+        call.catalog if each is None else named_catalog(each.procedures, call) for each in catalogs
+    }
+    of_spark = {
+        name
+        for name in names - {None}
+        if spark.conf.get(f"spark.sql.catalog.{name}", None) is not None
+    }
+    if isinstance(catalog, Mapping) and (both := of_spark & set(catalog)):
+        raise InvalidInput(
+            f"sql: {next(iter(both))} is a catalog of ours and one of Spark's; nothing was "
+            "run. Give ours another name"
+        )
+    return bool(of_spark)
 
 
 def _run(spark: Any, statement: str, parsed: Statement) -> Any:

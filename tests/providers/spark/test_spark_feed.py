@@ -116,7 +116,7 @@ def test_what_a_batch_read_refuses(spark: Any, table: rs.Table) -> None:
         read_changes(spark, table.uri, 0, columns="id")
     with pytest.raises(Exception, match="startingVersion or startingTimestamp"):
         read(spark, table).count()
-    with pytest.raises(Exception, match=r"is for spark\.readStream"):
+    with pytest.raises(Exception, match=r"are for spark\.readStream"):
         read(spark, table, startingVersion=0, maxVersionsPerTrigger=1).count()
 
 

@@ -54,8 +54,8 @@ def test_statements_run_in_spark_or_on_its_workers(spark: Any, catalog: rs.Catal
 CHANGES_OF_VIEWS = [
     "-- a comment\n/* and\nanother */ delete from some_flights",
     "UPDATE some_flights SET id = 9",
-    "INSERT INTO db_flights VALUES (9)",
-    "INSERT OVERWRITE db_flights VALUES (9)",
+    "INSERT INTO some_flights VALUES (9)",
+    "INSERT OVERWRITE some_flights VALUES (9)",
     "MERGE INTO some_flights t USING db_flights s ON t.id = s.id WHEN MATCHED THEN DELETE",
     "TRUNCATE TABLE db_flights",
     "DELETE FROM db_flights WHERE id = 1 RETURNING id",

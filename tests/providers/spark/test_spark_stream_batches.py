@@ -199,8 +199,16 @@ def test_columns_that_change_during_a_batch_fail_it(table: rs.Table) -> None:
     [
         ({"mode": "append"}, ROWS, UnsupportedOperation, r"append: the table has the key \(id\)"),
         ({"mode": "merge"}, ROWS, InvalidInput, "append, upsert, delete, changes"),
-        ({"mode": "changes"}, CHANGES, InvalidInput, "give all three"),
-        ({"mode": "upsert", "op": "op", "sequence": "at"}, CHANGES, InvalidInput, "all three"),
+        ({"mode": "changes"}, CHANGES, InvalidInput, "needs the option op"),
+        ({"mode": "changes", "op": "op"}, CHANGES, InvalidInput, "needs the option sequence"),
+        ({**MERGED, "missing": "null"}, CHANGES, InvalidInput, "missing is error or keep"),
+        (
+            {"mode": "upsert", "op": "op", "sequence": "at"},
+            CHANGES,
+            InvalidInput,
+            "of mode changes",
+        ),
+        ({"mode": "upsert", "missing": "keep"}, ROWS, InvalidInput, "missing is of mode changes"),
         ({**MERGED, "op": "kind"}, CHANGES, SchemaMismatch, r"no column 'kind' \(option op\)"),
         (MERGED, columns("id", "op", "at"), SchemaMismatch, "'v'"),
         ({"mode": "upsert"}, CHANGES, SchemaMismatch, "that the table does not have"),
@@ -212,6 +220,33 @@ def test_options_and_columns_are_checked_before_a_batch(
 ) -> None:
     with pytest.raises(error, match=text):
         writer(table, schema, **options)
+
+
+def test_changes_that_lack_a_column_keep_its_value(table: rs.Table) -> None:
+    schema = columns("id", "op", "at")
+    run(table, 0, [(1, "u", 1), (5, "u", 1)], schema=schema, **MERGED, missing="keep")
+    assert content(table) == {1: 0, 2: 0, 5: None}
+
+
+def test_a_change_that_occurs_again_in_a_batch_counts_once(table: rs.Table) -> None:
+    run(table, 0, [(1, 7, "u", 1)], [(1, 7, "c", 1), (2, 0, "d", 1)], schema=CHANGES, **MERGED)
+    assert content(table) == {1: 7}
+
+
+def test_late_batches_keep_the_event_order_of_the_table(tmp_path: Path) -> None:
+    table = rs.create_table(
+        str(tmp_path / "ordered"),
+        pa.schema([("id", pa.int64()), ("v", pa.int64()), ("at", pa.int64())]),
+        key=["id"],
+        sequence=["at"],
+    )
+    schema, rows = columns("id", "v", "at", "op"), columns("id", "v", "at")
+    run(table, 0, [(1, 20, 20, "u"), (2, 30, 30, "d")], schema=schema, mode="changes", op="op")
+    run(table, 1, [(1, 10, 10, "u")], [(2, 25, 25, "u")], schema=schema, mode="changes", op="op")
+    assert content(table) == {1: 20}
+    run(table, 2, [(1, 15, 15)], [(3, 1, 1)], schema=rows, mode="upsert")
+    run(table, 2, [(9, 1, 1)], schema=rows, mode="upsert")  # a batch that is repeated
+    assert content(table) == {1: 20, 3: 1}
 
 
 def test_without_the_id_of_the_query_nothing_is_written(

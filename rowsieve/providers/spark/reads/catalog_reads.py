@@ -17,7 +17,8 @@ from pyspark.sql.types import StructField, StructType
 from rowsieve.bridges.sql import parse_predicate
 from rowsieve.errors import InvalidInput, SchemaMismatch, SnapshotExpired, UnsupportedOperation
 from rowsieve.predicate import ir
-from rowsieve.providers.spark.option_values import STORAGE, VIEW
+from rowsieve.providers.spark.known_options import known_names
+from rowsieve.providers.spark.option_values import STORAGE, VIEW, local_path
 from rowsieve.providers.spark.reads.feed_options import reads_feed
 from rowsieve.storage.snapshot import Snapshot
 
@@ -25,7 +26,7 @@ _OWNER: Final = "owner"  # an option that Spark itself adds for CREATE TABLE, an
 _GIVEN: Final = "option."  # before the names of OPTIONS, so that they differ from TBLPROPERTIES
 _LOCAL: Final = "file:/"
 _KEPT: Final = "rowsieve.read"
-_VERSIONS: Final = ("version", "versionasof", "as_of", "timestampasof")
+_VERSIONS: Final = ("version", "as_of")
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -65,13 +66,10 @@ def given_options(options: Mapping[str, str]) -> dict[str, str]:
             f"{VIEW}"
         )
     if path.startswith(_LOCAL):  # Spark writes paths and URIs alike so
-        if "%" in path:
-            raise UnsupportedOperation(
-                f"CREATE TABLE ... USING rowsieve: Spark's catalog does not tell whether {path} is "
-                "a path or a URI with escapes, and nothing was created; give the plain path, or, "
-                f"if it has a percent sign, use {VIEW}"
-            )
-        path = "/" + path.removeprefix(_LOCAL).lstrip("/")
+        path = local_path(
+            path,
+            f"nothing was created; give the plain path, or, if it has a percent sign, use {VIEW}",
+        )
     return {**given, "path": path}
 
 
@@ -83,7 +81,7 @@ def keeping(columns: StructType, options: Mapping[str, str], head: Snapshot) -> 
             "CREATE TABLE ... USING rowsieve: the condition depends on the time of the query, and "
             "nothing was created; put it into a view of the table"
         )
-    fixed = {name: value for name, value in options.items() if name not in _VERSIONS}
+    fixed = {name: value for name, value in known_names(options).items() if name not in _VERSIONS}
     kept = Kept({**fixed, "version": str(head.version)}, head.table.uuid)
     first, *others = columns
     metadata = {**(first.metadata or {}), _KEPT: msgspec.json.encode(kept).decode()}

@@ -9,15 +9,18 @@ from typing import Final
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.providers.spark.known_options import known_names, refuse_unknown
 from rowsieve.providers.spark.option_values import (
     STORAGE,
     condition_of,
     count_of,
     names_of,
-    refuse_unknown,
     uri_of,
     with_prefix,
+    without_zone_of_times,
 )
+from rowsieve.types.instants import has_offset, to_microseconds
+from rowsieve.types.time_zones import in_zone
 
 READ_FEED: Final = "readchangefeed"
 NET: Final = "netchanges"
@@ -25,18 +28,20 @@ LATEST: Final = "latest"
 MAX_VERSIONS: Final = 1000
 """The commits per batch of a stream, unless an option says otherwise."""
 
-_OF_FEED: Final = (
-    "startingversion",
-    "startingtimestamp",
-    "endingversion",
-    "endingtimestamp",
-    "maxversionspertrigger",
-    NET,
+_WRITTEN: Final = (
+    "startingVersion",
+    "startingTimestamp",
+    "endingVersion",
+    "endingTimestamp",
+    "maxVersionsPerTrigger",
+    "maxFilesPerTrigger",
+    "netChanges",
 )
+_OF_FEED: Final = tuple(map(str.lower, _WRITTEN))
 _KNOWN: Final = (
     "path",
-    READ_FEED,
-    *_OF_FEED,
+    "readChangeFeed",
+    *_WRITTEN,
     "columns",
     "where",
     "time_zone",
@@ -67,11 +72,13 @@ class FeedOptions:
     ending_timestamp: str | None = None
     max_versions: int | None = None
     net: bool = False
+    max_files: int | None = None
     split_bytes: int | None = None
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> FeedOptions:
         """Read Spark's options; InvalidInput says which one is wrong."""
+        options = known_names(options)
         _refuse_filters_of_commits(options)
         refuse_unknown(options, _KNOWN, (STORAGE,), "read of the change feed")
         for one, other in (_OF_FEED[:2], _OF_FEED[2:4]):
@@ -79,6 +86,9 @@ class FeedOptions:
                 raise InvalidInput(f"options {one} and {other} exclude each other; give one")
         columns, start = options.get("columns"), options.get("startingversion")
         is_latest = start is not None and start.lower() == LATEST
+        started, ended = _time(options, "startingTimestamp"), _time(options, "endingTimestamp")
+        if started is not None or ended is not None:
+            options = without_zone_of_times(options)
         predicate, semantics = condition_of(options)
         return cls(
             uri=uri_of(options),
@@ -88,11 +98,12 @@ class FeedOptions:
             predicate=predicate,
             columns=None if columns is None else names_of(columns),
             starting_version=LATEST if is_latest else count_of(options, "startingversion"),
-            starting_timestamp=options.get("startingtimestamp"),
+            starting_timestamp=started,
             ending_version=count_of(options, "endingversion"),
-            ending_timestamp=options.get("endingtimestamp"),
+            ending_timestamp=ended,
             net=_is_true(options, NET, "netChanges"),
             max_versions=count_of(options, "maxversionspertrigger", least=1),
+            max_files=count_of(options, "maxfilespertrigger", least=1),
             split_bytes=count_of(options, "split_bytes", least=1),
         )
 
@@ -103,8 +114,11 @@ class FeedOptions:
 
     def check_batch(self) -> None:
         """Raise InvalidInput for options of streams, and without a start."""
-        if self.max_versions is not None:
-            raise InvalidInput("option maxVersionsPerTrigger is for spark.readStream; omit it")
+        if self.max_versions is not None or self.max_files is not None:
+            raise InvalidInput(
+                "options maxVersionsPerTrigger and maxFilesPerTrigger are for spark.readStream; "
+                "omit them"
+            )
         if not self.has_start:
             raise InvalidInput(
                 "a read of the change feed starts somewhere: give the option startingVersion or "
@@ -122,6 +136,19 @@ class FeedOptions:
             raise InvalidInput(
                 "option netChanges is for spark.read; a stream has the changes of each commit"
             )
+
+
+def _time(options: Mapping[str, str], name: str) -> str | None:
+    """The time that an option has, with an offset, by the option `time_zone` if it has none."""
+    if (text := options.get(name.lower())) is None:
+        return None
+    try:
+        if not has_offset(text) and (zone := options.get("time_zone")) is not None:
+            return in_zone(text, zone)
+        to_microseconds(text)
+    except InvalidInput as error:
+        raise InvalidInput(f"option {name}: {error}") from error
+    return text
 
 
 def reads_feed(options: Mapping[str, str]) -> bool:

@@ -74,6 +74,8 @@ def pin_feed(options: FeedOptions) -> PinnedFeed:
     """Read the version whose columns the rows have, and check the other options against it."""
     log = CommitLog(open_store(options.uri, options.storage))
     target = resolve_snapshot(log, options.ending_version, options.ending_timestamp)
+    if options.starting_timestamp is not None:
+        check_reached(log.latest(target), options.starting_timestamp)
     target = replace(target, parts=PartTable.empty(), tokens={})
     follows = options.where is not None and options.semantics is None
     names = odd_names(options.where or "TRUE", feed_schema(target)) if follows else OddNames()
@@ -217,16 +219,21 @@ def first_version(log: CommitLog, head: Snapshot, options: FeedOptions) -> int:
 
 def _first_since(log: CommitLog, head: Snapshot, text: str) -> int:
     """The first version that was committed at this time or later."""
+    check_reached(head, text)
     since_us = to_microseconds(text)
-    if head.timestamp_us < since_us:
-        raise VersionNotFound(
-            f"option startingTimestamp={text}: the newest version was committed at "
-            f"{head.timestamp}, before it; give an earlier time, or startingVersion=latest"
-        )
     try:
         return log.as_of(since_us - 1).version + 1
     except VersionNotFound:
         return 0
+
+
+def check_reached(head: Snapshot, text: str) -> None:
+    """Raise VersionNotFound if no version was committed at this time or later."""
+    if head.timestamp_us < to_microseconds(text):
+        raise VersionNotFound(
+            f"option startingTimestamp={text}: the newest version was committed at "
+            f"{head.timestamp}, before it; give an earlier time, or startingVersion=latest"
+        )
 
 
 def check_same_table(uuid: str, target: Snapshot, uri: str) -> None:

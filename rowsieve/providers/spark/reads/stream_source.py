@@ -226,9 +226,22 @@ class _Driver:
         last = (self._stop or head).version
         if count is not None:
             last = min(last, start.version + count)
+            last = self._last_of_files(start.version + 1, last)
         if start.version >= last:
             return start
         return replace_version(start, self._last_with_columns(start, last, head))
+
+    def _last_of_files(self, first: int, last: int) -> int:
+        """The last version up to `last` with at most `maxFilesPerTrigger` files; `first` always."""
+        if (most := self._options.max_files) is None:
+            return last
+        count = 0
+        for version in range(first, last + 1):
+            entry = self._log.entry(version)
+            count += 0 if entry is None or entry.file is None else entry.file.parts
+            if count > most:
+                return max(first, version - 1)
+        return last
 
     def stop_at_head(self) -> None:
         self._stop = self._refresh()

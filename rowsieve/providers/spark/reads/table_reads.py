@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from rowsieve import engines
 from rowsieve.errors import InvalidInput
+from rowsieve.types.instants import has_offset
+from rowsieve.types.time_zones import in_zone
 
 if TYPE_CHECKING:
     from rowsieve.providers.spark.reads.prune_report import PruneReport
@@ -29,6 +31,8 @@ def read(
     routes: Collection[str] = _ALL,
 ) -> Any:
     """A DataFrame of one version of a table, as `Table.to_spark` makes it.
+
+    Text of `as_of` without an offset is a time in the session's zone.
 
     Spark reads a part with its own Parquet reader where that is proved to give the same rows, else
     through our data source. `routes` excludes routes, for tests and comparisons: `native` of files
@@ -104,6 +108,8 @@ def _read(
     from rowsieve.opening import open_table  # noqa: PLC0415 - Spark's workers do not need it
     from rowsieve.providers.spark.frames import spark_read  # noqa: PLC0415 - PySpark is optional
 
+    if isinstance(as_of, str) and not has_offset(as_of):
+        as_of = in_zone(as_of, str(spark.conf.get("spark.sql.session.timeZone")))
     table = open_table(uri, version=version, as_of=as_of, storage_options=storage_options)
     return spark_read(table, spark, where, columns)
 
@@ -135,10 +141,12 @@ def explain_prune(frame: Any) -> PruneReport:
 def sql(spark: Any, statement: str, catalog: Any = None) -> Any:
     """Run a statement; return a Spark DataFrame. Queries are pruned as `prune` does it.
 
-    CALL, ALTER TABLE … EXECUTE, SHOW PROCEDURES and DESCRIBE PROCEDURE run in `catalog`, a
-    `rowsieve.Catalog`, with their tasks on the session's workers; filters are Spark SQL. MERGE,
-    UPDATE and DELETE on a temporary view of a whole table change the table in one commit, which the
-    view then shows. Spark runs every other statement.
+    Queries and changes may name tables of `catalog`, a `rowsieve.Catalog` or several by their
+    names, as `db.t` or `lake.db.t`, and a table at a path as ``rowsieve.`/path` ``. CALL, ALTER
+    TABLE … EXECUTE, SHOW PROCEDURES and DESCRIBE PROCEDURE run in it, with their tasks on the
+    session's workers; filters are Spark SQL. INSERT, MERGE, UPDATE and DELETE also change the table
+    of a temporary view that shows all of it. Spark runs every other statement. A name that is ours
+    and Spark's is refused.
     """
     engines.spark()
     from rowsieve.providers.spark import statements  # noqa: PLC0415 - PySpark is optional

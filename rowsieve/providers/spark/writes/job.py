@@ -15,7 +15,6 @@ from rowsieve.changes.data.ingest import (
     prepare_appended,
     prepare_keys,
     prepare_rows,
-    reduce_changes,
 )
 from rowsieve.changes.new_tables import NewTable
 from rowsieve.changes.operations import check_inside
@@ -44,6 +43,8 @@ class WriteJob:
     done: bool
     op: str | None = None  # the column of actions, in a change stream
     sequence: str | None = None
+    keeps_missing: bool = False  # a column that the changes lack keeps its value
+    has_event_order: bool = False  # of the table
     creates: NewTable | None = None  # the table that the commit creates
     ignores_existing: bool = False  # commit nothing if another process has created the table
     replaces: Question | None = None  # an overwrite of the rows that match it
@@ -72,28 +73,17 @@ class WriteJob:
     def check_columns(self, schema: pa.Schema) -> None:
         """Raise SchemaMismatch unless rows with these columns can be written."""
         rows = schema.empty_table()
-        if self.op is None or self.sequence is None:
+        if self.op is None or self.merges:
             self.changes_of(rows)
             return
         for name, role in ((self.op, "op"), (self.sequence, "sequence")):
-            if name not in schema.names:
+            if name is not None and name not in schema.names:
                 raise SchemaMismatch(
                     f"changes: no column {name!r} (option {role}) in the data, which has "
                     f"({', '.join(schema.names)})"
                 )
-        self.prepare(rows.drop_columns(self._beside(rows)))
-
-    def reduce(self, rows: pa.Table) -> Changes:
-        """Reduce a change stream to the last action per key, in the table's types."""
-        order = self.order
-        assert order is not None
-        assert self.op is not None
-        assert self.sequence is not None
-        beside = rows.select(self._beside(rows))
-        known = from_spark(rows.drop_columns(beside.column_names), self.schema.fields)
-        for name in beside.column_names:
-            known = known.append_column(beside.schema.field(name), beside.column(name))
-        return reduce_changes(known, self.schema, order, op=self.op, sequence=self.sequence)
+        if not self.keeps_missing:
+            self.prepare(rows.drop_columns(self._beside(rows)))
 
     def _beside(self, rows: pa.Table) -> list[str]:
         """The columns of a change stream that the table does not have."""

@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import AnalysisException
 
+from rowsieve.arguments.annotations import Metadata, Token
 from rowsieve.errors import CommitConflict, InvalidInput, UnsupportedOperation
 from rowsieve.providers.spark.frames import check_rows, write_frame, write_rows
 from rowsieve.providers.spark.option_values import check_reachable
+from rowsieve.providers.spark.writes.batch_tokens import Labels, labels_of
 from rowsieve.providers.spark.writes.clauses import Aliases, parse_clauses
 from rowsieve.providers.spark.writes.merging import Merge
 from rowsieve.providers.spark.writes.merging_places import merge_places
@@ -37,6 +39,8 @@ def merge_frame(
     on: Sequence[str],
     clauses: Mapping[str, Any],
     retry_timeout_s: float | None,
+    token: Token | None,
+    metadata: Metadata | None,
 ) -> Commit:
     """Merge a DataFrame by clauses, by the parameters of `merge_spark`; repeats after conflicts."""
     check_reachable(table.uri)
@@ -46,7 +50,8 @@ def merge_frame(
         raise InvalidInput(f"merge_spark: give a clause: {', '.join(when.value for when in When)}")
     names = {name: name for name in on}
     merge = SourceMerge(lambda _: frame, names, parsed, Aliases(), depends_on_version=False)
-    return merge_source(table, merge, retry_timeout_s)
+    with labels_of(table, frame.sparkSession, "merge", token, metadata) as labels:
+        return merge_source(table, merge, retry_timeout_s, labels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,22 +69,30 @@ class SourceMerge:
     depends_on_version: bool
 
 
-def merge_source(table: Table, merge: SourceMerge, retry_timeout_s: float | None) -> Commit:
-    """Merge in one commit; repeats after conflicts, for `retry_timeout_s` seconds."""
+def merge_source(
+    table: Table, merge: SourceMerge, retry_timeout_s: float | None, labels: Labels
+) -> Commit:
+    """Merge in one commit; repeats after conflicts, for `retry_timeout_s` seconds.
+
+    A merge whose token was committed returns that commit.
+    """
+    if (done := table.handle.committed_before(labels.token)) is not None:
+        return done
     frame_at, on, clauses, aliases = merge.frame_at, merge.on, merge.clauses, merge.aliases
     if not table.key:
         with _naming_time():
-            return merge_places(table, frame_at, on, clauses, aliases, retry_timeout_s)
+            return merge_places(table, frame_at, on, clauses, aliases, retry_timeout_s, labels)
     retries = Retries("merge", retry_timeout_s)
     while True:
         base = table.refresh()
         planned = Merge(table, base, frame_at(base), on, clauses, aliases)
         if planned.is_upsert and not merge.depends_on_version:
-            return write_frame(table, planned.plain_rows(), "upsert")
+            rows, metadata = planned.plain_rows(), labels.metadata
+            return write_frame(table, rows, "upsert", token=labels.token, metadata=metadata)
         options = {"merge": f"{base}:{planned.deletes}"}
         try:
             with _naming_time():
-                return write_rows(table, planned.rows(), "merge", options)
+                return write_rows(table, planned.rows(), "merge", options, labels)
         except CommitConflict as error:
             if retries.is_over:
                 raise

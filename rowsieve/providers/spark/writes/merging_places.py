@@ -29,6 +29,7 @@ from rowsieve.providers.spark.job_errors import own_error
 from rowsieve.providers.spark.reads.native_columns import quoted
 from rowsieve.providers.spark.reads.placed_rows import placed_frame
 from rowsieve.providers.spark.row_types import from_spark
+from rowsieve.providers.spark.writes.batch_tokens import Labels
 from rowsieve.providers.spark.writes.clauses import Aliases
 from rowsieve.providers.spark.writes.merging import Merge, free_name
 from rowsieve.statements.merge_statement import MergeClause
@@ -46,6 +47,7 @@ def merge_places(
     clauses: Sequence[MergeClause],
     aliases: Aliases,
     retry_timeout_s: float | None,
+    labels: Labels,
 ) -> Commit:
     """Merge in one commit; runs again after a conflict, for `retry_timeout_s` seconds."""
 
@@ -55,7 +57,9 @@ def merge_places(
         places, rows = merge.places_and_rows()
         return hide_places(change, snapshot, places, rows, changes_rows)
 
-    return table.handle.commit_computed("merge", build, retry_timeout_s)
+    return table.handle.commit_computed(
+        "merge", build, retry_timeout_s, token=labels.token, metadata=labels.metadata
+    )
 
 
 class PlacedMerge(Merge):

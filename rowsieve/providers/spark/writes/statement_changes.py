@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from pyspark.errors import PySparkException
 from pyspark.sql import functions
 from pyspark.sql.types import ArrayType, MapType, StructField, StructType, VariantType
 
@@ -28,11 +27,11 @@ from rowsieve.providers.spark.plans import (
     empty_frame,
     frame_of,
     items,
-    parsed_plan,
 )
 from rowsieve.providers.spark.reads.hybrid import hybrid_frame
 from rowsieve.providers.spark.reads.marked_reads import PREFIX, MarkedRead, read_named
 from rowsieve.providers.spark.reads.native_columns import quoted
+from rowsieve.providers.spark.writes.batch_tokens import labels_of
 from rowsieve.providers.spark.writes.clauses import Aliases
 from rowsieve.providers.spark.writes.merge_frame import SourceMerge, merge_source
 from rowsieve.statements.merge_statement import Action, MergeClause, When
@@ -87,37 +86,40 @@ class _View:
         return columns
 
 
-def change_view(session: Any, statement: str) -> bool:
-    """Run a MERGE, UPDATE or DELETE on a view of a table of ours; False for other statements."""
-    if not hasattr(session, "_jsparkSession"):
-        return False
-    try:
-        plan = parsed_plan(session, statement)
-    except PySparkException:  # which Spark raises again
-        return False
+def change_by_plan(session: Any, plan: Any) -> bool:
+    """Run the parsed plan of a MERGE, UPDATE or DELETE on a view of a table of ours.
+
+    False for other statements.
+    """
     has_queries = class_of(plan) == _WITH
     plan = plan.child() if has_queries else plan
     kind = class_of(plan).removeprefix(_LOGICAL)
     if (reader := _READERS.get(kind)) is None:
         return False
-    target = plan.targetTable() if reader is _merge_into else plan.table()
-    if (view := _view(session, target)) is None:
+    if (view := writable_view(session, target_of(plan))) is None:
         return False
     if has_queries:
         raise _refused(kind, "WITH; write its queries as subqueries")
     try:
         view.show(view.table.version)
-        merge_source(view.table, reader(view, plan), RETRY_TIMEOUT_S)
+        with labels_of(view.table, session, "merge", None, None) as labels:
+            merge_source(view.table, reader(view, plan), RETRY_TIMEOUT_S, labels)
     finally:
         view.show()
     return True
 
 
-def _view(session: Any, target: Any) -> _View | None:
+def target_of(statement: Any) -> Any:
+    """The plan of the table that a MERGE, UPDATE, DELETE or INSERT changes."""
+    is_merge = class_of(statement) == _LOGICAL + "MergeIntoTable"
+    return statement.targetTable() if is_merge else statement.table()
+
+
+def writable_view(session: Any, target: Any) -> _View | None:
     """The view that a statement names, if it shows a whole table that may be changed."""
     alias, relation = None, target
-    if class_of(target) == _ALIAS:
-        alias, relation = str(target.alias()), target.child()
+    while class_of(relation) == _ALIAS:  # the alias in the statement, and its name in a catalog
+        alias, relation = alias or str(relation.alias()), relation.child()
     if class_of(relation) != _RELATION:
         return None
     names = [str(name) for name in items(relation.multipartIdentifier())]

@@ -7,7 +7,8 @@ that was committed before is not committed again. Numbers of a query never go ba
 Spark tells the id of the query to tasks only, and the number of the batch to the commit only: each
 task sends the id with its rows. A task with few rows sends them to the commit, which writes the
 rows of all such tasks as one part; other tasks write parts, as in a batch write. The rows of a
-change stream are always sent, because the last change of a key may be in any task.
+change stream are always sent, because the last change of a key may be in any task, and so are those
+for a table with an event order: a method of the table writes them.
 """
 
 from __future__ import annotations
@@ -26,15 +27,16 @@ from rowsieve.changes.data.ingest import Changes
 from rowsieve.errors import CommitConflict, UnsupportedOperation
 from rowsieve.objects import open_store
 from rowsieve.providers.spark.source_options import WriteOptions
+from rowsieve.providers.spark.writes.batch_tokens import QUERY_ID
 from rowsieve.providers.spark.writes.committing import already_committed, commit_parts
 from rowsieve.providers.spark.writes.job import WriteJob
+from rowsieve.providers.spark.writes.table_changes import change_table, is_by_table
 from rowsieve.providers.spark.writes.write_tasks import TaskParts, begin_job
 from rowsieve.storage.log.commit_log import CommitLog
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.parts.part_writer import write_parts
 
 SENT_BYTES: Final = 1024 * 1024  # a task with more rows than this writes parts itself
-QUERY_ID: Final = "sql.streaming.queryId"  # a local property of every job of a streaming query
 _APPLICATION: Final = "spark-stream:"
 
 
@@ -62,13 +64,13 @@ class RowsieveStreamWriter(DataSourceStreamArrowWriter):
         cls, options: WriteOptions, schema: StructType, *, overwrite: bool = False
     ) -> RowsieveStreamWriter:
         """Check the columns against the newest version; `overwrite`: each batch is the table."""
-        return cls(begin_job(options, schema, overwrite=overwrite))
+        return cls(begin_job(options, schema, overwrite=overwrite, streams=True))
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Send few rows to the commit; write parts of many."""
         job = self._job
         message = StreamWritten(_query_id(), job.table_uuid, job.schema.id)
-        most = SENT_BYTES if job.op is None else None
+        most = None if is_by_table(job) else SENT_BYTES
         rows, rest = _up_to(iterator, most)
         if rest is None:
             return replace(message, rows=_encoded(rows))
@@ -97,6 +99,9 @@ class RowsieveStreamWriter(DataSourceStreamArrowWriter):
         if already_committed(CommitLog(open_store(job.table_uri, job.storage)).latest(), token):
             return
         _check_same_columns(job, written)
+        if is_by_table(job):
+            change_table(job, [_decoded(message.rows) for message in written if message.rows])
+            return
         parts = [PartTable.from_ipc(message.manifest) for message in written if message.manifest]
         sent = _write_sent(job, [message.rows for message in written if message.rows])
         commit_parts(
@@ -124,16 +129,11 @@ class _Sent:
 
 def _write_sent(job: WriteJob, encoded: Sequence[bytes]) -> _Sent:
     """Write the rows that tasks have sent."""
-    tables = [pa.ipc.open_stream(each).read_all() for each in encoded]
-    if not tables:
+    if not encoded:
         return _Sent()
-    rows = pa.concat_tables(tables)
-    if job.op is not None:
-        changes = job.reduce(rows)
-    elif job.deletes:
-        changes = Changes(None, job.prepare(rows))
-    else:
-        changes = Changes(job.prepare(rows), None)
+    rows = pa.concat_tables(map(_decoded, encoded))
+    prepared = job.prepare(rows)
+    changes = Changes(None, prepared) if job.deletes else Changes(prepared, None)
     if changes.is_empty:
         return _Sent()
     order = job.order
@@ -163,6 +163,10 @@ def _up_to(
         if most_bytes is not None and size_bytes > most_bytes:
             return taken, batches
     return taken, None
+
+
+def _decoded(rows: bytes) -> pa.Table:
+    return pa.ipc.open_stream(rows).read_all()
 
 
 def _encoded(batches: Sequence[pa.RecordBatch]) -> bytes:

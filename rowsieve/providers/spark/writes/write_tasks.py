@@ -22,6 +22,7 @@ from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.objects import open_store
 from rowsieve.providers.spark.row_types import arrow_schema_of
 from rowsieve.providers.spark.source_options import WriteOptions
+from rowsieve.providers.spark.writes.added_columns import with_new_columns
 from rowsieve.providers.spark.writes.committing import already_committed, commit_parts
 from rowsieve.providers.spark.writes.creating import check_existing, creation_job
 from rowsieve.providers.spark.writes.job import WriteJob
@@ -122,17 +123,27 @@ def _drain(batches: Iterator[pa.RecordBatch]) -> None:
         pass
 
 
-def begin_job(options: WriteOptions, schema: StructType, *, overwrite: bool) -> WriteJob:
-    """Describe a write of rows with these columns, checked against the table's newest version."""
+def begin_job(
+    options: WriteOptions, schema: StructType, *, overwrite: bool, streams: bool = False
+) -> WriteJob:
+    """Describe a write of rows with these columns, checked against the table's newest version.
+
+    `streams`: it is a batch of a stream, which the driver writes if the table has an event order.
+    """
     store = open_store(options.uri, options.storage)
     log = CommitLog(store)
     if options.key is not None and not log.exists():
         return creation_job(options, schema, store, overwrite=overwrite)
     head = log.latest() if options.merge_base is None else log.at(options.merge_base)
     check_existing(options, head, overwrite=overwrite)
-    _refuse_event_order(head)
+    if not streams:
+        _refuse_event_order(head)
+    if options.adds_columns and not already_committed(head, options.token):
+        head = with_new_columns(options, log, head, arrow_schema_of(schema))
     if options.is_conditional and not overwrite:
         raise InvalidInput("option replaceWhere is for the save mode overwrite")
+    if options.op is not None and options.merge_base is None:
+        _check_sequence(options, head)
     ignored = options.if_exists == "ignore"
     if options.merge_base is not None:
         operation = "merge"
@@ -152,6 +163,8 @@ def begin_job(options: WriteOptions, schema: StructType, *, overwrite: bool) -> 
         done=ignored or already_committed(head, options.token),
         op=options.op,
         sequence=options.sequence,
+        keeps_missing=options.keeps_missing,
+        has_event_order=bool(head.table.sequence),
         replaces=replaced_rows(options, head.schema),
         one_pass=options.one_pass,
     )
@@ -168,7 +181,16 @@ def _refuse_event_order(head: Snapshot) -> None:
             "a write by Spark's tasks does not compare the sequences of its rows, by "
             f"({', '.join(head.table.sequence)}), with those of a table that has an event order; "
             "nothing was written. Write from the driver: table.apply_changes(frame.toArrow(), "
-            "op=...) or table.upsert, in a stream by foreachBatch"
+            "op=...) or table.upsert; df.writeStream.format('rowsieve') does so"
+        )
+
+
+def _check_sequence(options: WriteOptions, head: Snapshot) -> None:
+    """Raise InvalidInput if nothing says which of two changes of a key is the newer one."""
+    if options.sequence is None and not head.table.sequence:
+        raise InvalidInput(
+            "mode changes needs the option sequence, the column by which changes of one key are "
+            "ordered, or a table with an event order"
         )
 
 

@@ -1,0 +1,1 @@
+"""Statements of Spark's SQL on our tables by their names in a catalog, or by their paths."""

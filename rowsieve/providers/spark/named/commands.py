@@ -1,0 +1,90 @@
+"""Runs commands on one table of ours: OPTIMIZE, VACUUM, RESTORE, DESCRIBE HISTORY and DETAIL."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, Final, assert_never
+
+import pyarrow as pa
+
+from rowsieve import clock
+from rowsieve.bridges.sql.spark.settings import TIME_ZONE
+from rowsieve.errors import UnsupportedOperation
+from rowsieve.opening import open_table
+from rowsieve.providers.spark.named.table_facts import commits_of, detail_of
+from rowsieve.providers.spark.named.table_names import NamedTable
+from rowsieve.providers.spark.procedure_engine import SparkEngine
+from rowsieve.providers.spark.text_literals import text_literal
+from rowsieve.statements.table_commands import (
+    DescribeDetail,
+    DescribeHistory,
+    Optimize,
+    Restore,
+    TableCommand,
+    Vacuum,
+)
+from rowsieve.types.instants import from_microseconds, has_offset
+from rowsieve.types.time_zones import in_zone
+
+DEFAULT_HOURS: Final = 168
+"""The age up to which VACUUM keeps versions unless it says RETAIN, as in Delta Lake."""
+
+
+def run_command(session: Any, named: NamedTable, command: TableCommand) -> pa.Table:
+    """Run a command on a table; return its result as rows."""
+    table = named.table
+    if named.view:
+        raise UnsupportedOperation(f"sql: {named.name} is not a table that can be changed")
+    match command:
+        case DescribeHistory(limit=limit):
+            return commits_of(table, limit)
+        case DescribeDetail():
+            return detail_of(table)
+        case Optimize():
+            return _optimized(session, named, command)
+        case Vacuum(hours=hours, dry_run=dry_run):
+            kept = timedelta(hours=DEFAULT_HOURS if hours is None else hours)
+            before = from_microseconds(clock.now_us()) - kept
+            removed = table.vacuum(older_than=before, dry_run=dry_run)
+            counts = {"files": len(removed.sizes), "bytes": sum(removed.sizes.values())}
+            return pa.Table.from_pylist([{**counts, "versions": removed.versions}])
+        case Restore():
+            version = command.version
+            if version is None:
+                version = _version_at(session, named, command.timestamp)
+            commit = table.restore(version)
+            return pa.table({"version": [commit.version], "restored": [version]})
+        case _:
+            assert_never(command)
+
+
+def _optimized(session: Any, named: NamedTable, command: Optimize) -> pa.Table:
+    """Rewrite parts with Spark's tasks; by this process for a table without a catalog."""
+    if named.home is None:
+        if command.where or command.columns:
+            raise UnsupportedOperation(
+                f"sql: OPTIMIZE {named.name} with WHERE or ZORDER BY runs in a catalog: give sql "
+                "the catalog of the table, and name it there"
+            )
+        commit = named.table.compact()
+        return pa.table(
+            {"parts_added": [commit.parts_added], "parts_removed": [commit.parts_removed]}
+        )
+    catalog, name = named.home
+    arguments = {"table": name}
+    if command.where:
+        arguments["where"] = command.where
+    if command.columns:
+        columns = ", ".join(command.columns)
+        arguments |= {"strategy": "sort", "sort_order": f"zorder({columns})"}
+    given = ", ".join(f"{key} => {text_literal(value)}" for key, value in arguments.items())
+    statement = f"CALL system.rewrite_data_files({given})"
+    rows: pa.Table = catalog.call(statement, engine=SparkEngine(session), dialect="spark")
+    return rows
+
+
+def _version_at(session: Any, named: NamedTable, text: str) -> int:
+    """The version of a time in the session's zone."""
+    moment = text if has_offset(text) else in_zone(text, str(session.conf.get(TIME_ZONE)))
+    options = named.table.handle.storage_options
+    return open_table(named.table.uri, as_of=moment, storage_options=options).version

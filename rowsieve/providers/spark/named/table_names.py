@@ -1,0 +1,171 @@
+"""Finds the table of ours that a name in a statement of Spark's SQL means.
+
+| name | table |
+|---|---|
+| `db.t` | of the catalog that the statement is given |
+| `lake.db.t` | of that catalog, under any first name that Spark has no catalog for |
+| ``rowsieve.`/path` `` | at a path or URI |
+| one of these, and `.history`, `.snapshots` or `.files` | what is known of the table |
+
+Soundness: a name of one part is Spark's, so temporary views and common table expressions are never
+hidden. A name that Spark knows, too, is refused: neither of both tables is taken silently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.errors import PySparkException
+
+from rowsieve.errors import InvalidInput
+from rowsieve.opening import open_table
+from rowsieve.providers.spark.name_case import CASE_SENSITIVE
+from rowsieve.providers.spark.reads.native_columns import quoted
+
+if TYPE_CHECKING:
+    from rowsieve.table import Table
+
+_BY_PATH: Final = "rowsieve"
+_OF_SPARK: Final = frozenset({"spark_catalog", "system", "global_temp"})
+VIEWS: Final = frozenset({"history", "snapshots", "files"})
+
+
+@dataclass(frozen=True, slots=True)
+class NamedTable:
+    """A table of ours, at its newest version, and the name by which a statement means it.
+
+    `view` is one of `VIEWS`, or empty for the rows of the table. `home`: the catalog of ours that
+    has the table, and its name there; None for one that is named by its path.
+    """
+
+    table: Table
+    parts: tuple[str, ...]
+    view: str = ""
+    home: tuple[Any, str] | None = None
+
+    @property
+    def name(self) -> str:
+        """The name, quoted."""
+        return dotted(self.parts)
+
+
+def dotted(parts: Sequence[str]) -> str:
+    """The parts as one qualified name in Spark's SQL."""
+    return ".".join(map(quoted, parts))
+
+
+@dataclass(slots=True)
+class Names:
+    """The names of one statement: each table is opened once, so all uses see one version.
+
+    `catalogs` is a catalog of ours, several by their first names, or None.
+    """
+
+    session: Any
+    catalogs: Any
+    _found: dict[tuple[str, ...], NamedTable | None] = field(default_factory=dict)
+
+    def find(self, parts: Sequence[str]) -> NamedTable | None:
+        """The table that a name means; None if it is Spark's. InvalidInput if it could be both."""
+        key = tuple(parts)
+        if key not in self._found:
+            self._found[key] = self._find(key)
+        return self._found[key]
+
+    def place(self, parts: Sequence[str]) -> tuple[Any, str] | None:
+        """The catalog of ours in which a statement creates a table, and its name there.
+
+        None for a name of Spark's, and for one of two parts whose namespace we do not have.
+        """
+        places = []
+        for catalog, namespace, name in self._places(parts):
+            spaces = [each for each in catalog.namespaces() if self._same(each, namespace)]
+            if len(parts) == 3 or spaces:
+                places.append((catalog, f"{spaces[0] if spaces else namespace}.{name}"))
+        if places and len(parts) == 2 and self.session.catalog.databaseExists(quoted(parts[0])):
+            raise _ambiguous(parts, "a namespace of the catalog and a database of Spark's")
+        if len(places) > 1:
+            raise _ambiguous(parts, "a namespace of several catalogs")
+        return places[0] if places else None
+
+    def _find(self, parts: tuple[str, ...]) -> NamedTable | None:
+        if len(parts) < 2 or parts[0].lower() in _OF_SPARK:
+            return None
+        candidates = list(self._candidates(parts))
+        if not candidates:
+            return None
+        if len(candidates) > 1:
+            raise _ambiguous(parts, "the name of several tables of ours")
+        if self.is_of_spark(parts):
+            raise _ambiguous(parts, "a table of ours and one of Spark's")
+        return candidates[0]
+
+    def _candidates(self, parts: tuple[str, ...]) -> Iterator[NamedTable]:
+        for table, home in self._tables(parts):
+            yield NamedTable(table, parts, "", home)
+        if len(parts) > 2 and (view := parts[-1].lower()) in VIEWS:
+            for table, home in self._tables(parts[:-1]):
+                yield NamedTable(table, parts, view, home)
+
+    def _tables(self, parts: tuple[str, ...]) -> Iterator[tuple[Table, tuple[Any, str] | None]]:
+        if len(parts) == 2 and parts[0].lower() == _BY_PATH and "/" in parts[1]:
+            yield open_table(parts[1]), None
+        for catalog, namespace, name in self._places(parts):
+            for space in catalog.namespaces():
+                if self._same(space, namespace):
+                    for each in catalog.tables(space):
+                        if self._same(each.partition(".")[2], name):
+                            yield catalog.open_table(each), (catalog, each)
+
+    def _places(self, parts: Sequence[str]) -> Iterator[tuple[Any, str, str]]:
+        """The catalogs that may have a table of this name, with its namespace and name there."""
+        if self.catalogs is None or len(parts) not in (2, 3):
+            return
+        namespace, name = parts[-2:]
+        if len(parts) == 3 and self._is_catalog_of_spark(parts[0]):
+            if isinstance(self.catalogs, Mapping) and parts[0] in self.catalogs:
+                raise _ambiguous(parts, "in a catalog of ours and in one of Spark's")
+            return
+        if not isinstance(self.catalogs, Mapping):
+            yield self.catalogs, namespace, name
+            return
+        for first, catalog in self.catalogs.items():
+            if len(parts) == 2 or self._same(first, parts[0]):
+                yield catalog, namespace, name
+
+    def _is_catalog_of_spark(self, name: str) -> bool:
+        if name.lower() in _OF_SPARK:
+            return True
+        return self.session.conf.get(f"spark.sql.catalog.{name}", None) is not None
+
+    def is_of_spark(self, parts: Sequence[str]) -> bool:
+        """Return whether Spark has a table of this name."""
+        if len(parts) > 2 and not self._is_catalog_of_spark(parts[0]):
+            return False
+        try:
+            return bool(self.session.catalog.tableExists(dotted(parts)))
+        except PySparkException:  # a name that no table of its catalog can have
+            return False
+
+    def is_own_of_spark(self, parts: Sequence[str]) -> bool:
+        """Return whether it is a table, and no temporary view, of Spark's own catalog."""
+        if not parts or (len(parts) > 2 and parts[0].lower() != "spark_catalog"):
+            return False
+        if not self.is_of_spark(parts):
+            return False
+        table = self.session.catalog.getTable(dotted(parts))
+        return not table.isTemporary and table.catalog == "spark_catalog"
+
+    def _same(self, one: str, other: str) -> bool:
+        if str(self.session.conf.get(CASE_SENSITIVE, "false")).lower() == "true":
+            return one == other
+        return one.lower() == other.lower()
+
+
+def _ambiguous(parts: Sequence[str], both: str) -> InvalidInput:
+    return InvalidInput(
+        f"sql: {dotted(parts)} is {both}; nothing was run. Name one of them: spark_catalog.db.t is "
+        "Spark's, catalog.db.t is of a catalog of ours, and rowsieve.`/path` is at a path"
+    )
