@@ -50,12 +50,14 @@ PROPERTIES: Mapping[str, str] = {
     "audit_on_violation": "what a scan does that finds pruning wrong: raise (default) or report",
     "late_horizon": "how long deletes of an event order are kept (default 7 days), or forever",
     "on_too_late": "what changes beyond late_horizon are: error (default), or drop: left out",
+    "combine": "rules by which upserts combine values with the row's, as 'visits: sum, day: max'",
     "history": "columns in which a version of a row begins and ends, as 'valid_from, valid_to'",
     "column_names": "names in data files: user (default), or tag, which hides them; never changes",
     "value_forms": "stored uuid, json, interval, numeric: structured (default) or opaque bytes",
 }
 
 
+COMBINE = "combine"
 OLDEST_VERSION = "rowsieve.oldest_version"
 OLDEST_BASE = "rowsieve.oldest_base"
 CONSTRAINTS = "rowsieve.constraints"

@@ -59,6 +59,7 @@ from rowsieve.predicate.bind import bind, bind_operand
 from rowsieve.predicate.ir import Cast, Operand
 from rowsieve.predicate.ir import Literal as LiteralNode
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.properties import COMBINE
 from rowsieve.scan import GivenPlan
 from rowsieve.storage.log.commit_request import CommitRequest
 from rowsieve.storage.log.floors import check_kept
@@ -104,16 +105,18 @@ class RowMethods(TableMethods):
         columns that the table lacks, and widens those whose type does not hold the data, in the
         same commit.
 
-
         With `columns="given"`, what the data lacks keeps the value of the row that the table has; a
         new row gets the default. `unchanged` names a column of lists, the names of each row's
         columns that keep their value. `combine={"visits": "sum"}` combines a value with that of the
-        row: by sum, min, max, first, last, last_not_null, union_of_lists or json_merge. Each of
-        these reads the rows with these keys, and commits again after a conflict;
-        `on_duplicate="last"` then applies all rows of a key in their order.
+        row: by sum, min, max, first, last, last_not_null, union_of_lists or json_merge; the rules
+        of the table's property `combine` hold for other columns. Each of these reads the rows with
+        these keys, and commits again after a conflict; `on_duplicate="last"` then applies all rows
+        of a key in their order.
         """
-        brings = schema_mode == "merge" and bool(self.handle.newest.table.sequence)
-        if columns == "given" or unchanged is not None or combine or brings:
+        table = self.handle.newest.table
+        brings = schema_mode == "merge" and bool(table.sequence)
+        combines = combine or COMBINE in table.properties
+        if columns == "given" or unchanged is not None or combines or brings:
             return upsert_given(
                 self.handle,
                 data,
@@ -218,7 +221,8 @@ class RowMethods(TableMethods):
                 metadata=metadata,
                 token=token,
             )
-        if missing == "keep" or unchanged is not None or combine or schema_mode == "merge":
+        combines = combine or COMBINE in self.handle.newest.table.properties
+        if missing == "keep" or unchanged is not None or combines or schema_mode == "merge":
             return apply_given(
                 self.handle,
                 data,

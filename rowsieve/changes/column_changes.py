@@ -20,6 +20,7 @@ from rowsieve.changes.change import Change, Question
 from rowsieve.changes.constraint_changes import Proof, change_constraints, check_evolution
 from rowsieve.changes.expiry_condition import EXPIRE_ROWS_WHEN, ids_used
 from rowsieve.changes.history.history_columns import HISTORY, named_history
+from rowsieve.changes.partial.combine_rules import table_rules
 from rowsieve.errors import CommitConflict, InvalidInput, InvalidSchemaChange, UnsupportedOperation
 from rowsieve.executor.execute import Execution
 from rowsieve.objects import ObjectStore
@@ -27,6 +28,7 @@ from rowsieve.planner.plan import OutputColumn
 from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate.bind import bind, bind_operand
 from rowsieve.predicate.ir import And, Column, FieldAccess, IsNull, Not, Operand, Predicate
+from rowsieve.properties import COMBINE
 from rowsieve.stats.columnar import PartStatistics
 from rowsieve.stats.selection import PROPERTIES_WITH_COLUMNS, named_ids
 from rowsieve.storage.log.commit_log import CommitRequest
@@ -244,7 +246,7 @@ def _check_properties(head: Snapshot, schema: Schema) -> None:
             f"{error}; change the property with set_properties first, then the columns"
         ) from error
     if _named(properties, head.schema) != after:
-        names = (*PROPERTIES_WITH_COLUMNS, CLUSTER_BY, EXPIRE_ROWS_WHEN, HISTORY)
+        names = (*PROPERTIES_WITH_COLUMNS, CLUSTER_BY, EXPIRE_ROWS_WHEN, HISTORY, COMBINE)
         given = ", ".join(name for name in names if name in properties)
         raise InvalidSchemaChange(
             f"the properties {given} name a column whose name becomes another column's; unset them "
@@ -261,4 +263,5 @@ def _named(properties: Mapping[str, str], schema: Schema) -> tuple[int, ...]:
         *(schema.field(name).id for name in clustered),
         *ids_used(properties, schema),
         *(field.id for field in named_history(properties, schema)),
+        *(schema.field(name).id for name in table_rules(properties, schema, ())),
     )

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from rowsieve.changes.event_order.sequence_columns import with_event_order
 from rowsieve.changes.property_changes import check_columns
 from rowsieve.changes.vector_building import with_vectors_protocol
-from rowsieve.storage.snapshot import COLUMN_TAGS, TableInfo
+from rowsieve.properties import COMBINE
+from rowsieve.storage.snapshot import COLUMN_TAGS, ORDER_WRITER, TableInfo
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
@@ -52,6 +53,8 @@ def new_table(
     )
     if "visibility" in properties:
         info = with_vectors_protocol(info)
+    if COMBINE in properties:
+        info = replace(info, writer_version=max(info.writer_version, ORDER_WRITER))
     if ordering:
         info = with_event_order(info, schema, ordering, "create_table")
     return NewTable(info, schema, next_id)

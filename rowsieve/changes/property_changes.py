@@ -13,11 +13,12 @@ from collections.abc import Mapping, Sequence
 from rowsieve.changes.change import Change
 from rowsieve.changes.expiry_condition import condition_of
 from rowsieve.changes.history.history_columns import named_history
+from rowsieve.changes.partial.combine_rules import table_rules
 from rowsieve.changes.vector_building import with_vectors_protocol
-from rowsieve.properties import check_constant, check_properties
+from rowsieve.properties import COMBINE, check_constant, check_properties
 from rowsieve.stats.selection import shredded_paths, statistics_options
 from rowsieve.storage.log.commit_log import CommitRequest
-from rowsieve.storage.snapshot import ISOLATION_WRITER, Snapshot
+from rowsieve.storage.snapshot import ISOLATION_WRITER, ORDER_WRITER, Snapshot
 from rowsieve.types.ordering.sort_order import cluster_order
 from rowsieve.types.schema import Schema
 
@@ -36,6 +37,7 @@ def check_columns(properties: Mapping[str, str], schema: Schema, key: Sequence[s
     statistics_options(properties, schema)
     shredded_paths(properties, schema)
     named_history(properties, schema)
+    table_rules(properties, schema, key)
     cluster_order(properties, schema, key)
     condition_of(properties, schema)
 
@@ -58,4 +60,6 @@ def change_properties(
         info = dataclasses.replace(info, writer_version=max(info.writer_version, ISOLATION_WRITER))
     if "visibility" in wanted:
         info = with_vectors_protocol(info)
+    if COMBINE in wanted:
+        info = dataclasses.replace(info, writer_version=max(info.writer_version, ORDER_WRITER))
     return dataclasses.replace(change.request(None), info=info)

@@ -44,7 +44,8 @@ MUTANTS = (
     Mutant(
         "storage/parts/part_writer.py",
         "the statistics of the key are those of the rows (trap T4)",
-        "            statistics.add_tombstones(deletes)\n",
+        "            statistics.add_tombstones("
+        "deletes.select([column.name for column in self._key]))\n",
         "",
         MERGE,
     ),

@@ -9,6 +9,7 @@ from typing import Annotated, Final, TypeAlias
 from rowsieve.arguments import Example
 from rowsieve.changes.partial.list_unions import has_equal_items
 from rowsieve.errors import InvalidInput, did_you_mean
+from rowsieve.properties import COMBINE
 from rowsieve.types.logical import (
     Decimal,
     Field,
@@ -63,6 +64,25 @@ RULES: Final[Mapping[str, Rule]] = {
     ),
     "json_merge": Rule(lambda field: isinstance(field.type, Json), "a column of JSON"),
 }
+
+
+def table_rules(
+    properties: Mapping[str, str], schema: Schema, key: Sequence[str]
+) -> dict[str, str]:
+    """The rules of the property; InvalidInput if it does not fit the columns."""
+    text = properties.get(COMBINE)
+    if text is None:
+        return {}
+    rules: dict[str, str] = {}
+    for each in text.split(","):
+        name, colon, rule = (part.strip() for part in each.rpartition(":"))
+        if not colon or name not in schema.names or name in rules:
+            raise InvalidInput(
+                f"table property {COMBINE!r} is {text!r}; it must name columns of the table, each "
+                "once, with a rule, as 'visits: sum, day: max'"
+            )
+        rules[name] = rule
+    return check_rules(rules, schema, key, f"table property {COMBINE!r}")
 
 
 def check_rules(

@@ -28,12 +28,13 @@ from rowsieve.changes.defaults import with_defaults
 from rowsieve.changes.event_order.sequence_columns import sequence_names
 from rowsieve.changes.merged_columns import changes_with_data
 from rowsieve.changes.mutation import Mutation, never
-from rowsieve.changes.partial.combine_rules import check_rules
+from rowsieve.changes.partial.combine_rules import check_rules, table_rules
 from rowsieve.changes.partial.events import Events, prepare_events
 from rowsieve.changes.partial.given_values import GivenValues, read_given
 from rowsieve.changes.partial.overtaken_events import without_late_events
 from rowsieve.changes.partial.resolving import resolve_events
 from rowsieve.changes.table_handle import Handle, nothing_done
+from rowsieve.properties import COMBINE
 from rowsieve.storage.log.log_entry import Commit
 from rowsieve.storage.log.retries import RETRY_TIMEOUT_S
 from rowsieve.storage.snapshot import Snapshot
@@ -145,7 +146,8 @@ def apply_given(
             control=control,
         )
 
-    if not write.reads_rows and not table_order:
+    combines = COMBINE in handle.newest.table.properties
+    if not write.reads_rows and not table_order and not combines:
         return handle.commit_merging(change, rows, reduced)
     return _commit(handle, change, write, rows, events)
 
@@ -184,7 +186,8 @@ def _commit(
             evolved = replace(snapshot, schema=altered.schema)
         order = KeyOrder.of(evolved.schema, snapshot.table.key)
         fixed = (*order.names, *snapshot.table.sequence)
-        rules = check_rules(write.combine, evolved.schema, fixed, write.operation)
+        rules = table_rules(snapshot.table.properties, evolved.schema, fixed)
+        rules |= check_rules(write.combine, evolved.schema, fixed, write.operation)
         timely, late = without_late_events(
             change.store, evolved, events(evolved.schema), rules.values(), write.operation
         )
@@ -192,7 +195,7 @@ def _commit(
         mutation = keyed_change(change, evolved, order, changes, never, overtakes=True)
         if mutation is None:
             return None
-        request = replace(mutation.request, rows_late=late)
+        request = replace(mutation.request, rows_late=late, keeps_rules=True)
         if altered is not None:
             request = replace(
                 request,

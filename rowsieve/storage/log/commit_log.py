@@ -56,6 +56,7 @@ from rowsieve.storage.log.commit_request import (
     check_constraints,
     check_order,
     check_request,
+    check_rules,
     check_schemas,
     rebased,
 )
@@ -213,6 +214,7 @@ class CommitLog(LogReader):
             check_request(request)
             check_against(request, head)
             check_order(request, head)
+            check_rules(request, head)
             check_schemas(request, head, schemas)
             check_constraints(request, head)
             if request.info is not None:

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from rowsieve.errors import CommitConflict, InvalidInput, UnsupportedOperation
 from rowsieve.objects import Uploads
-from rowsieve.properties import CONSTRAINTS
+from rowsieve.properties import COMBINE, CONSTRAINTS
 from rowsieve.storage.constraints import check_new_parts
 from rowsieve.storage.log.conflicts import OPERATIONS, Kind
 from rowsieve.storage.log.floors import (
@@ -34,6 +34,7 @@ from rowsieve.types.schema import Schema
 
 _MAX_METADATA_BYTES: Final = 1024 * 1024
 _LONGEST_APPLICATION_ID: Final = 256
+_COMBINING: Final = frozenset({"upsert", "apply"})
 _OPERATION = re.compile(r"[a-z][a-z_]{0,63}")
 
 
@@ -48,6 +49,7 @@ class CommitRequest:
     field id. `uploads` are uploads of the parts' files that may still be running; the commit waits
     for them. `rows_late` counts changes that were left out, because their key has a newer version
     in the event order; `keeps_order`: the new parts were made with regard to that order.
+    `keeps_rules`: their values were combined by the table's rules.
     """
 
     operation: str
@@ -64,6 +66,7 @@ class CommitRequest:
     uploads: Uploads | None = None
     rows_late: int = 0
     keeps_order: bool = False
+    keeps_rules: bool = False
 
 
 OnConflict: TypeAlias = Callable[[Snapshot, tuple[LogEntry, ...]], CommitRequest]
@@ -137,6 +140,22 @@ def check_order(request: CommitRequest, head: Snapshot) -> None:
             f"{request.operation}: the table has an event order by its sequence "
             f"({', '.join(head.table.sequence)}), which this way of writing does not keep; nothing "
             "was committed. Use upsert, apply_changes, update, delete or overwrite of the table"
+        )
+
+
+def check_rules(request: CommitRequest, head: Snapshot) -> None:
+    """Raise UnsupportedOperation for an upsert that replaces values which the table combines.
+
+    The property COMBINE has rules for its columns; other operations assign values on purpose.
+    """
+    if request.keeps_rules or COMBINE not in head.table.properties or not request.added:
+        return
+    if request.operation in _COMBINING and len(request.added.without(request.removed)):
+        raise UnsupportedOperation(
+            f"{request.operation}: the table combines values by its property {COMBINE} "
+            f"({head.table.properties[COMBINE]}), and this way of writing would replace them; "
+            "nothing was committed. Use upsert or apply_changes of the table, after refresh() if "
+            "the property has just been set, or unset it"
         )
 
 

@@ -35,6 +35,7 @@ from rowsieve.executor.execute import Execution
 from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate.ir import TRUE, Now, Predicate, walk
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.properties import COMBINE
 from rowsieve.providers.datafusion.changes.assigned_values import assigned
 from rowsieve.providers.datafusion.changes.numbered_rows import PLACE
 from rowsieve.providers.datafusion.changes.updated_rows import updated_rows
@@ -98,6 +99,11 @@ def insert(queries: Queries, statement: Insert) -> int:
         rows = inserted(queries, statement, table.handle.pinned, columns)
         if not key:
             return table.append(rows).rows_written
+        if COMBINE in table.handle.newest.table.properties:
+            raise UnsupportedOperation(
+                "sql: this statement replaces rows whose values the table combines by its property "
+                "combine; nothing was written. Use upsert or MERGE, or unset the property"
+            )
         return table.upsert(with_defaults(rows, schema)).rows_written
     count = 0
 
