@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rowsieve.bridges.translation import Exactness, Translation
     from rowsieve.catalog import Catalog
     from rowsieve.config import Config, configure
+    from rowsieve.envelopes.applying import AppliedEvents
     from rowsieve.foreign.from_delta import from_delta, import_delta
     from rowsieve.foreign.from_iceberg import from_iceberg, import_iceberg
     from rowsieve.foreign.import_parquet import from_parquet
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from rowsieve.types.native_types import to_native
 
 __all__ = [
+    "AppliedEvents",
     "Catalog",
     "Commit",
     "Config",
@@ -65,6 +67,7 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOMES: Final = {
+    "AppliedEvents": "rowsieve.envelopes.applying",
     "Catalog": "rowsieve.catalog",
     "Commit": "rowsieve.storage.log.log_entry",
     "Config": "rowsieve.config",

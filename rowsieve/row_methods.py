@@ -52,6 +52,15 @@ from rowsieve.changes.partial.combine_rules import Combine
 from rowsieve.changes.partial.partial_calls import apply_given, upsert_given
 from rowsieve.changes.table_handle import nothing_done
 from rowsieve.changes.table_methods import TableMethods, changes
+from rowsieve.envelopes.applying import (
+    AppliedEvents,
+    Decimals,
+    EventOptions,
+    OnBad,
+    Times,
+    apply_events,
+)
+from rowsieve.envelopes.event_formats import EventFormat
 from rowsieve.errors import EmptyData, InvalidInput, StalePlan, UnsupportedOperation
 from rowsieve.objects import in_thread
 from rowsieve.planner.plan import ScanPlan
@@ -245,6 +254,30 @@ class RowMethods(TableMethods):
             table, schema, order, op=op, sequence=names, table_order=table_order
         )
         return self.handle.commit_blind(change, reduced)
+
+    def apply_events(
+        self,
+        data: Any,
+        *,
+        format: EventFormat,  # noqa: A002 - the word of the field, as in --format
+        source: str | None = None,
+        times: Times | None = None,
+        decimals: Decimals | None = None,
+        on_bad: OnBad = "error",
+        bad: Any = None,
+        metadata: Metadata | None = None,
+        token: Token | None = None,
+    ) -> AppliedEvents:
+        """Apply events of a change data capture tool in one commit, in the order of their source.
+
+        `data` is JSON lines, a list of JSON texts or dicts, or Arrow data with a column `value`, or
+        with the envelope's columns. `source` is the table that all events must be of. `times` is
+        the unit of numbers in columns of times, and `decimals` what text in columns of numbers is,
+        where the events do not declare it. A bad event refuses the call; with `on_bad="collect"`
+        the others are applied, and the bad ones are returned and first appended to the table `bad`.
+        """
+        options = EventOptions(format, source, times, decimals)
+        return apply_events(self, data, options, on_bad, bad, metadata, token)
 
     @changes("delete")
     def delete(

@@ -35,6 +35,7 @@ FLOORS = (
     ("planner",),
     ("executor",),
     ("changes",),
+    ("envelopes",),
     ("compaction", "retention", "scan"),
     ("change_feed", "maintenance"),
     ("engines",),

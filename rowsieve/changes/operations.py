@@ -194,8 +194,10 @@ def overwrite_where_by_parts(
     return _whatever_the_isolation(mutation)
 
 
-def overwrite_all(change: Change, snapshot: Snapshot, added: PartTable, rows: int) -> CommitRequest:
-    """Replace all parts of the head with new parts."""
+def overwrite_all(
+    change: Change, snapshot: Snapshot, added: PartTable | None, rows: int
+) -> CommitRequest:
+    """Replace all parts of the head with new parts, if there are any."""
     hidden = int(pc.sum(snapshot.parts.column("data.rows")).as_py() or 0)
     return change.request(added, snapshot.parts.part_ids, rows_written=rows, rows_deleted=hidden)
 

@@ -264,8 +264,11 @@ class Handle:
         self.pin(snapshot)
         return self.reported(commit, change.started_s)
 
-    def commit_overwrite(self, change: Change, rows: pa.Table) -> Commit:
-        """Replace all rows; writes them again if the head's floor is above their files' base."""
+    def commit_overwrite(self, change: Change, rows: pa.Table | None) -> Commit:
+        """Replace all rows, or remove them if there are no new ones.
+
+        Writes rows again if the head's floor is above their files' base.
+        """
         base = self.latest()
         if (done := self.log.committed_before(change.token, base)) is not None:
             return done
@@ -279,8 +282,8 @@ class Handle:
             if must_write_again("overwrite", added, (), head):
                 now = with_constraints_of(base, head)
                 added = change.write(now, Changes(rows, None), overtakes=True).added
-            assert added is not None
-            request = overwrite_all(change, head, added, rows.num_rows)
+            count = 0 if rows is None else rows.num_rows
+            request = overwrite_all(change, head, added, count)
             return replace(request, keeps_order=True)  # it replaces all versions
 
         return self.commit(change, base, replacing)

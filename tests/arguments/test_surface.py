@@ -134,6 +134,9 @@ GOOD: Mapping[str, Callable[[], dict[str, Any]]] = {
     "Table.apply_changes": lambda: {
         "data": ROWS.append_column("op", pa.array(["u", "d"])), "op": "op", "sequence": "id"
     },
+    "Table.apply_events": lambda: {
+        "data": ['{"op":"c","after":{"id":3,"x":1.5,"s":"a"}}'], "format": "debezium"
+    },
     "Table.delete": lambda: {"where": "id = 1"},
     "Table.update": lambda: {"assignments": {"x": "1"}},
     "Table.overwrite": lambda: {"data": ROWS},

@@ -349,6 +349,14 @@ def test_each_change_that_fails_is_reported_with_its_error(table: Table, kept: K
         assert kept.commits[-1].operation == change.__name__
 
 
+def test_events_that_cannot_be_read_are_reported_once(table: Table, kept: Kept) -> None:
+    for data in (["{"], ['{"op":"c","after":{"k":null}}']):
+        with pytest.raises(InvalidInput):
+            table.apply_events(data, format="debezium")
+    assert [each.error for each in kept.commits[-2:]] == ["InvalidData"] * 2
+    assert kept.commits[-1].operation == "apply"
+
+
 def test_every_changing_method_reports_what_it_raises() -> None:
     changing = set(failing_changes(keyed({"k": [1], "v": [1]}))) - {
         "apply",

@@ -1,0 +1,1 @@
+"""Events of change data capture tools become one Arrow table of changes for each table."""

@@ -1,0 +1,211 @@
+"""Turn the events of a call into changes of one table, and tell what became of each event."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Literal, Protocol, TypeAlias
+
+import pyarrow as pa
+
+from rowsieve.arguments import Example
+from rowsieve.changes.change import Change
+from rowsieve.changes.data.ingest import Changes, deletes_in, read_data, reduce_changes
+from rowsieve.changes.partial.events import prepare_events
+from rowsieve.changes.partial.given_values import read_given
+from rowsieve.changes.partial.resolving import resolve_events
+from rowsieve.changes.table_handle import Handle
+from rowsieve.envelopes.bad_events import BAD_EVENTS, BadEvents
+from rowsieve.envelopes.change_batches import ChangeBatch, change_batch
+from rowsieve.envelopes.changes_table import Destination
+from rowsieve.envelopes.event_formats import FORMATS, EventFormat
+from rowsieve.envelopes.messages import OPERATION, Messages, read_messages
+from rowsieve.envelopes.reading_events import read_events
+from rowsieve.envelopes.readings import Target
+from rowsieve.envelopes.text_rules import TextRules, Unit
+from rowsieve.errors import InvalidData, InvalidInput, UnsupportedOperation
+from rowsieve.storage.log.log_entry import Commit
+from rowsieve.types.schema import Schema
+
+Times: TypeAlias = Annotated[
+    Unit | Mapping[str, Unit], Example("'us'", "'ms', 'us', 'ns', or a dict of these by column")
+]
+OnBad: TypeAlias = Literal["error", "collect"]
+Decimals: TypeAlias = Literal["string", "base64"]
+
+
+class RowChanges(Protocol):
+    """The methods of a table that applying events needs."""
+
+    handle: Handle
+
+    def apply_changes(
+        self,
+        data: Any,
+        *,
+        op: str,
+        sequence: str,
+        missing: Literal["error", "keep"] = "error",
+        unchanged: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+        token: tuple[str, int] | None = None,
+    ) -> Commit:
+        """Apply changes in one commit."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventOptions:
+    """What a caller says of events: their format, and what they leave open."""
+
+    format: EventFormat
+    source: str | None = None
+    times: Times | None = None
+    decimals: Decimals | None = None
+
+    def rules(self, default: TextRules, schema: Schema) -> TextRules:
+        """The rules of the format with what the caller says."""
+        if self.decimals is not None:
+            default = replace(default, decimals=self.decimals)
+        if isinstance(self.times, str):
+            return replace(default, time_unit=self.times)
+        return replace(
+            default,
+            times={schema.field(name).name: unit for name, unit in (self.times or {}).items()},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedEvents:
+    """What became of the events of one call.
+
+    `changes` counts the changes of rows that were applied, `skipped` the messages that change no
+    row, by kind. `bad` are the events that were not applied, see `rowsieve.envelopes.bad_events`.
+    """
+
+    commit: Commit
+    changes: int = 0
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    bad: pa.Table = field(default_factory=BAD_EVENTS.empty_table, compare=False)
+
+
+def read_batch(
+    data: Any, schema: Schema, key: tuple[str, ...], options: EventOptions
+) -> tuple[ChangeBatch, BadEvents]:
+    """Read the events of one table, and note the bad ones."""
+    return batch_of(read_messages(data), schema, key, options)
+
+
+def batch_of(
+    messages: Messages, schema: Schema, key: tuple[str, ...], options: EventOptions
+) -> tuple[ChangeBatch, BadEvents]:
+    """Read the messages of one table, and note the bad ones."""
+    format_ = FORMATS[options.format]
+    rules = options.rules(format_.rules, schema)
+    targets = tuple(Target(each, rules) for each in schema)
+    destination = Destination(targets, key, options.source)
+    bad = BadEvents(messages.places, messages.shown)
+    reading = read_events(messages, format_, destination, bad)
+    return change_batch(reading, schema, destination, bad), bad
+
+
+def check_dead_letters(bad: Any, on_bad: OnBad) -> None:
+    """Raise InvalidInput for a dead-letter table that would get nothing, or cannot take it."""
+    if bad is None:
+        return
+    if on_bad != "collect":
+        raise InvalidInput(f"{OPERATION}: bad= takes bad events only with on_bad='collect'")
+    if not isinstance(handle := getattr(bad, "handle", None), Handle) or handle.newest.table.key:
+        raise InvalidInput(
+            f"{OPERATION}: bad= is a table without a key, with the columns "
+            f"({', '.join(BAD_EVENTS.names)})"
+        )
+
+
+def apply_events(
+    table: RowChanges,
+    data: Any,
+    options: EventOptions,
+    on_bad: OnBad,
+    bad_table: Any,
+    metadata: Mapping[str, str] | None,
+    token: tuple[str, int] | None,
+) -> AppliedEvents:
+    """Read the events and commit their changes, once; bad events are stored before."""
+    handle = table.handle
+    with handle.failures_reported("apply"):
+        check_dead_letters(bad_table, on_bad)
+        handle.require_writable(OPERATION)
+        handle.order(OPERATION)
+        try:
+            newest = handle.newest
+            batch, bad = read_batch(data, newest.schema, newest.table.key, options)
+            if on_bad == "error":
+                bad.refuse(OPERATION)
+        except (InvalidData, UnsupportedOperation):
+            if (done := handle.committed_before(token)) is None:
+                raise
+            return AppliedEvents(done)
+    return commit_batch(table, batch, bad, bad_table, metadata, token)
+
+
+def commit_batch(
+    table: RowChanges,
+    batch: ChangeBatch,
+    bad: BadEvents,
+    bad_table: Any,
+    metadata: Mapping[str, str] | None,
+    token: tuple[str, int] | None,
+) -> AppliedEvents:
+    """Store the bad events, then commit the changes."""
+    bad_rows = bad.table()
+    if bad_table is not None and bad_rows.num_rows:
+        bad_table.append(bad_rows, token=token)
+    if batch.truncated:
+        commit = _overwritten(table.handle, batch, metadata, token)
+    else:
+        commit = table.apply_changes(
+            batch.rows,
+            op=batch.op,
+            sequence=batch.sequence,
+            missing="error" if batch.unchanged is None else "keep",
+            unchanged=batch.unchanged,
+            metadata=metadata,
+            token=token,
+        )
+    skipped = {kind.value: count for kind, count in batch.skipped.items()}
+    return AppliedEvents(commit, batch.rows.num_rows, skipped, bad_rows)
+
+
+def _overwritten(
+    handle: Handle,
+    batch: ChangeBatch,
+    metadata: Mapping[str, str] | None,
+    token: tuple[str, int] | None,
+) -> Commit:
+    """Replace all rows by those that were written after the truncate, in one commit."""
+    with handle.failures_reported("overwrite"):
+        change = handle.change("overwrite", metadata, token)
+        return handle.commit_overwrite(change, _since_empty(handle, change, batch).rows)
+
+
+def _since_empty(handle: Handle, change: Change, batch: ChangeBatch) -> Changes:
+    """Resolve changes against a table without rows, which is what a truncate leaves."""
+    newest, order = handle.newest, handle.order(OPERATION)
+    op, sequence = batch.op, (batch.sequence,)
+    if batch.unchanged is None:
+        table = read_data(batch.rows, OPERATION, newest.schema, op=op)
+        return reduce_changes(table, newest.schema, order, op=op, sequence=sequence)
+    given = read_given(
+        batch.rows, OPERATION, newest.schema, keeps=True, unchanged=batch.unchanged, op=op
+    )
+    events = prepare_events(
+        given,
+        newest.schema,
+        order,
+        OPERATION,
+        deletes=deletes_in(given.table.column(op), op),
+        sequence=sequence,
+        control=(op, *sequence),
+    )
+    empty = replace(newest, parts=newest.parts.take([]))
+    return resolve_events(change.store, empty, events, {}, OPERATION)

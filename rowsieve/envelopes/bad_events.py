@@ -1,0 +1,104 @@
+"""Events that cannot be applied: what is wrong, with which of them, and the event itself.
+
+Soundness: an event is applied, counted as skipped, or here. Either the whole call is refused for
+the first of these, or all of them are handed to the caller; none is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pyarrow as pa
+
+from rowsieve.errors import InvalidData
+
+BAD_EVENTS: Final = pa.schema(
+    [
+        pa.field("event", pa.int64(), nullable=False),
+        pa.field("partition", pa.int64()),
+        pa.field("offset", pa.int64()),
+        pa.field("reason", pa.string(), nullable=False),
+        pa.field("message", pa.binary()),
+    ]
+)
+"""Columns of a table of bad events; `event` counts the messages of the call from 0."""
+
+_SHOWN_CHARACTERS: Final = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where messages come from: partition and offset of each, if the data has them."""
+
+    partitions: pa.ChunkedArray | None = None
+    offsets: pa.ChunkedArray | None = None
+
+    def of(self, event: int) -> tuple[int | None, int | None]:
+        """Partition and offset of a message."""
+        return _integer(self.partitions, event), _integer(self.offsets, event)
+
+    def shown(self, event: int) -> str:
+        """Name a message: `event 17 (partition 3, offset 1204)`."""
+        named = zip(("partition", "offset"), self.of(event), strict=True)
+        places = ", ".join(f"{name} {value}" for name, value in named if value is not None)
+        return f"event {event}, counted from 0{f' ({places})' if places else ''}"
+
+
+def _integer(column: pa.ChunkedArray | None, row: int) -> int | None:
+    value = None if column is None else column[row].as_py()
+    return value if isinstance(value, int) else None
+
+
+@dataclass(slots=True)
+class BadEvents:
+    """The bad events of one call by message, the first reason of each."""
+
+    places: Places
+    message: Callable[[int], Any]
+    reasons: dict[int, str] = field(default_factory=dict)
+
+    def add(self, event: int, reason: str) -> None:
+        """Note what is wrong with a message."""
+        self.reasons.setdefault(event, reason)
+
+    def refuse(self, operation: str) -> None:
+        """Raise InvalidData for the first bad event, if there is one."""
+        if not self.reasons:
+            return
+        event = min(self.reasons)
+        more = f"; {len(self.reasons) - 1} more events are bad" if len(self.reasons) > 1 else ""
+        raise InvalidData(
+            f"{operation}: {self.places.shown(event)}: {self.reasons[event]}; it is "
+            f"{_shown(self.message(event))}{more}. Nothing was written. Correct the events, or "
+            "pass on_bad='collect' to apply the others and get these"
+        )
+
+    def table(self) -> pa.Table:
+        """Return the bad events in their order, with the columns of `BAD_EVENTS`."""
+        rows = [
+            (event, *self.places.of(event), reason, _as_bytes(self.message(event)))
+            for event, reason in sorted(self.reasons.items())
+        ]
+        columns = zip(*rows, strict=True) if rows else ((),) * len(BAD_EVENTS)
+        arrays = [
+            pa.array(list(values), field.type)
+            for values, field in zip(columns, BAD_EVENTS, strict=True)
+        ]
+        return pa.Table.from_arrays(arrays, schema=BAD_EVENTS)
+
+
+def _as_bytes(message: Any) -> bytes | None:
+    if message is None or isinstance(message, bytes):
+        return message
+    if isinstance(message, str):
+        return message.encode("utf-8", "surrogatepass")
+    return repr(dict(message) if isinstance(message, Mapping) else message).encode(
+        "utf-8", "surrogatepass"
+    )
+
+
+def _shown(message: Any) -> str:
+    text = (_as_bytes(message) or b"NULL").decode("utf-8", "replace")
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"

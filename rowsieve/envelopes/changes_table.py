@@ -1,0 +1,395 @@
+"""Entries of events become an Arrow table of changes, with the event that each came from.
+
+Its columns are those of the database table, then `EXTRAS`: the operation, the number of the event,
+the numbers of its order, and the columns that the source did not send. An update that changes a key
+is a delete of the old key and a write of the new one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.envelopes.actions import Action, Skipped
+from rowsieve.envelopes.bad_events import BadEvents
+from rowsieve.envelopes.columns import read_column
+from rowsieve.envelopes.entries import Entries, Rows
+from rowsieve.envelopes.event_orders import EventOrder, values_of
+from rowsieve.envelopes.formats import Format, Meaning
+from rowsieve.envelopes.readings import Target
+from rowsieve.errors import repr_of
+from rowsieve.types.encodings import arrow_type
+
+OP: Final = "op"
+EVENT: Final = "event"
+UNCHANGED: Final = "unchanged"
+Mask = npt.NDArray[np.bool_]
+Indices = npt.NDArray[np.int64]
+_CODE: Final = {meaning: code for code, meaning in enumerate([*Action, *Skipped], 1)}
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """The columns and key of the table, and the name of the source table, if the caller has one."""
+
+    targets: tuple[Target, ...]
+    key: tuple[str, ...]
+    source: str | None = None
+
+    @property
+    def of_key(self) -> tuple[Target, ...]:
+        """The columns of the key."""
+        return tuple(each for each in self.targets if each.field.name in self.key)
+
+
+@dataclass(slots=True)
+class Block:
+    """Changes of one block of entries, their order numbers, and how many were skipped."""
+
+    changes: list[pa.Table] = field(default_factory=list)
+    orders: dict[int, list[pa.Table]] = field(default_factory=dict)
+    skipped: Counter[Skipped] = field(default_factory=Counter)
+    source: tuple[Any, ...] | None = None
+
+
+def read_block(
+    entries: Entries,
+    format_: Format,
+    destination: Destination,
+    bad: BadEvents,
+    expected: tuple[Any, ...] | None,
+) -> Block:
+    """Read entries into changes; bad ones are noted and left out by the caller.
+
+    `expected` is the source table of earlier blocks.
+    """
+    codes, skipped = _meanings(entries, format_, bad)
+    block = Block(skipped=skipped, source=expected)
+    changing = np.flatnonzero((codes >= 1) & (codes <= len(Action)))
+    if not len(changing):
+        return block
+    _check_source(entries, format_, destination, changing, bad, block)
+    writes = np.flatnonzero(codes == _CODE[Action.WRITE])
+    deletes = np.flatnonzero(codes == _CODE[Action.DELETE])
+    truncates = np.flatnonzero(codes == _CODE[Action.TRUNCATE])
+    places = []
+    if len(writes):
+        places += _write(entries, format_, destination, writes, bad, block)
+    if len(deletes):
+        places += _delete(entries, format_, destination, deletes, bad, block)
+    if len(truncates):
+        block.changes.append(_piece(destination, {}, "t", entries.events[truncates]))
+        places.append(truncates)
+    _add_orders(entries, format_, np.concatenate(places), block)
+    return block
+
+
+def _meanings(
+    entries: Entries, format_: Format, bad: BadEvents
+) -> tuple[npt.NDArray[np.int8], Counter[Skipped]]:
+    """The code of what each entry does; 0 for a bad one."""
+    words = entries.scalars(format_.op)
+    if format_.delete_flag is not None:
+        flags = entries.scalars(format_.delete_flag)
+        if any(flags):
+            is_delete = {True: True, "true": True}
+            words = [
+                "d" if is_delete.get(flag, False) else word
+                for flag, word in zip(flags, words, strict=True)
+            ]
+    try:
+        distinct = set(words)
+    except TypeError:
+        words = [word if isinstance(word, str | None) else repr_of(word) for word in words]
+        distinct = set(words)
+    code_of = {word: _code(word, format_) for word in distinct}
+    codes = np.array(list(map(code_of.__getitem__, words)), np.int8)
+    for place in np.flatnonzero(codes == 0).tolist():
+        word = words[place]
+        meaning = format_.unmarked(entries.shown(place)) if word is None else None
+        if meaning is None:
+            known = ", ".join(sorted(map(repr, format_.meanings)))
+            reason = (
+                f"it is no event of the format {format_.name}: it has no operation"
+                if word is None
+                else f"the operation {word!r} is unknown; known are {known}"
+            )
+            bad.add(int(entries.events[place]), reason)
+        else:
+            codes[place] = _CODE[meaning]
+    counts = np.bincount(codes, minlength=len(_CODE) + 1)
+    return codes, Counter(
+        {each: int(counts[_CODE[each]]) for each in Skipped if counts[_CODE[each]]}
+    )
+
+
+def _code(word: Any, format_: Format) -> int:
+    meaning: Meaning | None = format_.meanings.get(word.lower()) if isinstance(word, str) else None
+    return 0 if meaning is None else _CODE[meaning]
+
+
+def _check_source(
+    entries: Entries,
+    format_: Format,
+    destination: Destination,
+    changing: Indices,
+    bad: BadEvents,
+    block: Block,
+) -> None:
+    """Note events of another table than the named one, or than the first event's."""
+    names = [entries.scalars(path) for path in format_.source]
+    if not names:
+        return
+    if len(changing) < len(names[0]):
+        names = [[each[place] for place in changing] for each in names]
+    for table, places in _by_table(names).items():
+        if destination.source is not None:
+            right, expected = _is_named(table, destination.source), destination.source
+        else:
+            block.source = block.source or table
+            right, expected = table == block.source, shown_table(block.source)
+        if right:
+            continue
+        chosen = changing if places is None else changing[places]
+        for event in entries.events[chosen]:
+            bad.add(
+                int(event),
+                f"it is of the table {shown_table(table)}, and not of {expected}; apply the events "
+                "of each table to its own, as Catalog.apply_events does",
+            )
+
+
+def _by_table(names: Sequence[Sequence[Any]]) -> dict[tuple[Any, ...], Indices | None]:
+    """The places of each table's events, None for all of them."""
+    with suppress(TypeError):  # a name that is a list or an object
+        distinct = [set(each) for each in names]
+        if all(len(each) == 1 for each in distinct):
+            return {tuple(name for each in distinct for name in each): None}
+    tables: dict[tuple[Any, ...], list[int]] = {}
+    for place, table in enumerate(zip(*names, strict=True)):
+        tables.setdefault(_hashable(table), []).append(place)
+    return {table: np.array(places, np.int64) for table, places in tables.items()}
+
+
+def _hashable(names: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(name if isinstance(name, str | None) else repr_of(name) for name in names)
+
+
+def shown_table(names: tuple[Any, ...]) -> str:
+    """The name of a source's table: `shop.public.orders`."""
+    return ".".join(str(name) for name in names if name) or "unknown name"
+
+
+def _is_named(names: tuple[Any, ...], wanted: str) -> bool:
+    shown = shown_table(names)
+    return shown == wanted or shown.endswith(f".{wanted}")
+
+
+def _write(
+    entries: Entries,
+    format_: Format,
+    destination: Destination,
+    writes: Indices,
+    bad: BadEvents,
+    block: Block,
+) -> list[Indices]:
+    """Read the rows that are written, and the old keys of those whose key changed."""
+    after = entries.rows(format_.after)
+    writes = _with_row(after, writes, entries, "a write has no row after the change", bad)
+    events = entries.events[writes]
+    columns, unchanged = _read_columns(
+        after, writes, destination.targets, destination.key, events, bad
+    )
+    block.changes.append(_piece(destination, columns, "u", events, unchanged))
+    places = [writes]
+    if format_.beside:
+        return places
+    before = entries.rows(format_.before)
+    had = before.present[writes]
+    if had.any():
+        moved, keys = _old_keys(
+            before, writes, np.flatnonzero(had), destination, columns, events, bad
+        )
+        if len(moved):
+            block.changes.append(_piece(destination, keys, "d", events[moved]))
+            places.append(writes[moved])
+    return places
+
+
+def _old_keys(
+    before: Rows,
+    writes: Indices,
+    had: Indices,
+    destination: Destination,
+    columns: dict[str, pa.Array],
+    events: Indices,
+    bad: BadEvents,
+) -> tuple[Indices, dict[str, pa.Array]]:
+    """The keys before updates that changed them; a key column that is not sent is as after it."""
+    changed = np.zeros(len(had), bool)
+    old: dict[str, pa.Array] = {}
+    for target in destination.of_key:
+        name = target.field.name
+        read = read_column(before.values(name, writes[had]), target)
+        _note(read.reasons, events[had], bad)
+        new = columns[name].take(pa.array(had))
+        values = pc.coalesce(read.values, new)
+        changed |= ~np.asarray(pc.fill_null(pc.equal(values, new), fill_value=True))
+        old[name] = values
+    kept = np.flatnonzero(changed)
+    return had[kept], {name: values.take(pa.array(kept)) for name, values in old.items()}
+
+
+def _delete(
+    entries: Entries,
+    format_: Format,
+    destination: Destination,
+    deletes: Indices,
+    bad: BadEvents,
+    block: Block,
+) -> list[Indices]:
+    rows = entries.rows(format_.deleted)
+    deletes = _with_row(rows, deletes, entries, "a delete has no row before the change", bad)
+    events = entries.events[deletes]
+    keys, _ = _read_columns(rows, deletes, destination.of_key, destination.key, events, bad)
+    block.changes.append(_piece(destination, keys, "d", events))
+    return [deletes]
+
+
+def _with_row(
+    rows: Rows, places: Indices, entries: Entries, otherwise: str, bad: BadEvents
+) -> Indices:
+    present = rows.present[places]
+    for place in places[~present]:
+        bad.add(int(entries.events[place]), otherwise)
+    return places[present]
+
+
+def _read_columns(
+    rows: Rows,
+    places: Indices,
+    targets: Sequence[Target],
+    key: tuple[str, ...],
+    events: Indices,
+    bad: BadEvents,
+) -> tuple[dict[str, pa.Array], pa.Array | None]:
+    """Read columns of the rows at these places; also the names of those that each row lacks."""
+    columns: dict[str, pa.Array] = {}
+    lacking: dict[str, Mask] = {}
+    for target in targets:
+        name = target.field.name
+        read = read_column(rows.values(name, places), target)
+        columns[name] = read.values
+        _note(read.reasons, events, bad)
+        if len(read.unchanged):
+            lacking[name] = np.zeros(len(places), bool)
+            lacking[name][read.unchanged] = True
+        if not target.field.nullable or name in key:
+            _note_nulls(read.values, lacking.get(name), name, events, bad, in_key=name in key)
+    return columns, _names_lacking(lacking, len(places)) if lacking else None
+
+
+def _note(reasons: dict[int, str], events: Indices, bad: BadEvents) -> None:
+    for place, reason in reasons.items():
+        bad.add(int(events[place]), reason)
+
+
+def _note_nulls(
+    values: pa.Array,
+    unsent: Mask | None,
+    name: str,
+    events: Indices,
+    bad: BadEvents,
+    *,
+    in_key: bool,
+) -> None:
+    if not values.null_count:
+        return
+    for place in np.flatnonzero(np.asarray(values.is_null())):
+        if unsent is not None and unsent[place]:
+            if in_key:
+                bad.add(int(events[place]), f"it lacks the key column {name!r}")
+        else:
+            kind = "key column" if in_key else "NOT NULL column"
+            bad.add(int(events[place]), f"the {kind} {name!r} is NULL")
+
+
+def _names_lacking(lacking: dict[str, Mask], count: int) -> pa.Array:
+    names = pa.array(list(lacking))
+    rows, places = np.nonzero(np.stack(list(lacking.values()), axis=1))
+    offsets = np.zeros(count + 1, np.int32)
+    np.cumsum(np.bincount(rows, minlength=count), out=offsets[1:])
+    return pa.ListArray.from_arrays(pa.array(offsets), names.take(pa.array(places)))
+
+
+def _piece(
+    destination: Destination,
+    columns: dict[str, pa.Array],
+    op: str,
+    events: Indices,
+    unchanged: pa.Array | None = None,
+) -> pa.Table:
+    count = len(events)
+    arrays = [
+        columns.get(each.field.name, pa.nulls(count, arrow_type(each.field.type)))
+        if each.field.name in columns
+        else pa.nulls(count, arrow_type(each.field.type))
+        for each in destination.targets
+    ]
+    extras = [
+        pa.array(np.full(count, ord(op), np.int8)),
+        pa.array(events),
+        pa.nulls(count, pa.list_(pa.string())) if unchanged is None else unchanged,
+    ]
+    return pa.table(arrays + extras, schema=changes_schema(destination))
+
+
+def changes_schema(destination: Destination) -> pa.Schema:
+    """The columns of changes; those of the table have distinct names by their prefix."""
+    columns = [
+        pa.field(f"c.{each.field.name}", arrow_type(each.field.type))
+        for each in destination.targets
+    ]
+    extras = [
+        pa.field(OP, pa.int8()),
+        pa.field(EVENT, pa.int64()),
+        pa.field(UNCHANGED, pa.list_(pa.string())),
+    ]
+    return pa.schema([*columns, *extras])
+
+
+def _add_orders(entries: Entries, format_: Format, places: Indices, block: Block) -> None:
+    """Read the numbers of each order that some entry has, up to the first that all have."""
+    taken = pa.array(places)
+    for at, order in enumerate(format_.orders):
+        arrays = _order_values(entries, order)
+        if arrays is None:
+            continue
+        columns = [values.take(taken) for values in arrays]
+        if all(column.null_count == len(places) for column in columns):
+            continue
+        block.orders[at] = [pa.table(columns, names=[each.name for each in order.fields])]
+        if not any(
+            column.null_count
+            for column, each in zip(columns, order.fields, strict=True)
+            if not each.optional
+        ):
+            return
+
+
+def _order_values(entries: Entries, order: EventOrder) -> list[pa.Array] | None:
+    lists = []
+    for each in order.fields:
+        values = entries.scalars(each.path)
+        if values.count(None) == len(values) and not each.optional:
+            return None
+        lists.append(values)
+    return [values_of(values) for values in lists]

@@ -1,0 +1,202 @@
+"""Debezium's events: with the envelope, or unwrapped to rows by its ExtractNewRecordState.
+
+Both come as JSON with a schema beside the payload, and without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from operator import attrgetter
+from typing import Any, Final
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from rowsieve.envelopes.actions import Action, Skipped
+from rowsieve.envelopes.event_orders import EventOrder, OrderField, log_file, moment
+from rowsieve.envelopes.formats import Format, Meaning, Unpacked, one_each
+from rowsieve.envelopes.row_structs import NO_TEXT, RowType
+from rowsieve.envelopes.text_rules import TextRules
+
+CLOCK: Final = "the source's clock, of which two changes of a row may have the same reading"
+
+
+class Source(msgspec.Struct, gc=False):
+    """Where an event comes from; connectors of other databases have other fields."""
+
+    connector: Any = None
+    db: Any = None
+    schema: Any = None
+    table: Any = None
+    ts_ms: Any = None
+    lsn: Any = None
+    file: Any = None
+    pos: Any = None
+    row: Any = None
+    commit_lsn: Any = None
+    change_lsn: Any = None
+    event_serial_no: Any = None
+    scn: Any = None
+    ssn: Any = None
+
+
+def _message(row: RowType) -> Any:
+    payload = msgspec.defstruct(
+        "Payload",
+        [
+            ("before", row.struct | None, None),
+            ("after", row.struct | None, None),
+            ("op", str | None, None),
+            ("source", Source, msgspec.field(default_factory=Source)),
+            ("ts_ms", Any, None),
+            ("status", Any, None),
+            ("ddl", Any, None),
+            ("table_changes", Any, msgspec.field(default=None, name="tableChanges")),
+        ],
+        gc=False,
+    )
+    fields = [_schema_field(row), ("payload", payload | None | UnsetType, UNSET)]
+    return msgspec.defstruct("Message", fields, bases=(payload,), gc=False)
+
+
+def _schema_field(row: RowType) -> tuple[str, Any, Any]:
+    return ("schema", Any, None) if row.decoded else ("schema", Raw, NO_TEXT)
+
+
+def _payloads(messages: Sequence[Any], _row: RowType) -> Unpacked:
+    """The payload of each message, with the text of its schema; a NULL one is a tombstone."""
+    payloads = list(map(attrgetter("payload"), messages))
+    unwrapped = payloads.count(UNSET)
+    if unwrapped == len(payloads):
+        return one_each(messages, _row)
+    pairs = zip(payloads, messages, strict=True)
+    objects = [each if payload is UNSET else payload for payload, each in pairs]
+    places = [place for place, each in enumerate(objects) if each is not None]
+    gone = {place: Skipped.TOMBSTONE for place, each in enumerate(objects) if each is None}
+    schemas = [_schema(messages[place].schema) for place in places]
+    return Unpacked([objects[place] for place in places], places, schemas, skipped=gone)
+
+
+def _schema(value: Any) -> bytes:
+    text = bytes(value) if isinstance(value, Raw) else msgspec.json.encode(value)
+    return b"" if text == b"null" else text
+
+
+def _unmarked(entry: Any) -> Meaning | None:
+    """Tell heartbeats, markers of transactions and changes of the schema by their fields."""
+    if isinstance(entry, dict):
+        present = {name for name, value in entry.items() if value is not None}
+        if not present:
+            return Skipped.TOMBSTONE
+        if "status" in present:
+            return Skipped.TRANSACTION
+        if present & {"ddl", "tableChanges"}:
+            return Skipped.SCHEMA_CHANGE
+        return Skipped.HEARTBEAT if present == {"ts_ms"} else None
+    if entry.before is not None or entry.after is not None:
+        return None
+    if entry.status in ("BEGIN", "END"):
+        return Skipped.TRANSACTION
+    if entry.ddl is not None or entry.table_changes is not None:
+        return Skipped.SCHEMA_CHANGE
+    if entry.ts_ms is not None and entry.source.table is None:
+        return Skipped.HEARTBEAT
+    return None
+
+
+_MEANINGS: Final[dict[str, Meaning]] = {
+    "c": Action.WRITE,
+    "r": Action.WRITE,
+    "u": Action.WRITE,
+    "d": Action.DELETE,
+    "t": Action.TRUNCATE,
+    "m": Skipped.MESSAGE,
+}
+_RULES: Final = TextRules(bytes_="base64", decimals=None, epochs=True, unavailable=True)
+
+
+def _orders(prefix: str) -> tuple[EventOrder, ...]:
+    """The orders of PostgreSQL, MySQL, SQL Server and Db2, Oracle, and of a clock."""
+
+    def of(name: str, comparable: Any = None, *, optional: bool = False) -> OrderField:
+        if comparable is None:
+            return OrderField(name, f"{prefix}{name}", optional=optional)
+        return OrderField(name, f"{prefix}{name}", comparable, optional)
+
+    return (
+        EventOrder((of("lsn"),)),
+        EventOrder((of("file", log_file), of("pos"), of("row", optional=True))),
+        EventOrder(
+            (
+                of("commit_lsn"),
+                of("change_lsn", optional=True),
+                of("event_serial_no", optional=True),
+            )
+        ),
+        EventOrder((of("scn"), of("ssn", optional=True))),
+        EventOrder((of("ts_ms", moment),), weak=CLOCK),
+    )
+
+
+DEBEZIUM: Final = Format(
+    name="debezium",
+    message=_message,
+    unpack=_payloads,
+    op="op",
+    meanings=_MEANINGS,
+    after="after",
+    before="before",
+    deleted="before",
+    source=("source.db", "source.schema", "source.table"),
+    orders=_orders("source."),
+    rules=_RULES,
+    unmarked=_unmarked,
+)
+
+_PREFIXES: Final = ("__", "__source_")
+_UNWRAPPED_ORDERS: Final = tuple(
+    order
+    for pair in zip(*(_orders(prefix) for prefix in _PREFIXES), strict=True)
+    for order in reversed(pair)
+)
+_NAMES: Final = ("__db", "__schema", "__table", "__source_db", "__source_schema", "__source_table")
+_OP: Final = ("__op", "__deleted")
+
+
+def _row_beside_schema(row: RowType) -> Any:
+    fields = [_schema_field(row), ("payload", row.struct | None, None)]
+    return msgspec.defstruct("Message", fields, gc=False)
+
+
+def _unwrapped_variant(first: Any) -> Format:
+    has_schema = isinstance(first, dict) and first.keys() == {"schema", "payload"}
+    return UNWRAPPED_BESIDE_SCHEMA if has_schema else UNWRAPPED
+
+
+UNWRAPPED: Final = Format(
+    name="debezium-unwrapped",
+    message=lambda row: row.struct,
+    unpack=one_each,
+    op="__op",
+    meanings=_MEANINGS,
+    after="",
+    before="",
+    deleted="",
+    source=("__db", "__schema", "__table"),
+    orders=_UNWRAPPED_ORDERS,
+    rules=_RULES,
+    unmarked=lambda _entry: Action.WRITE,
+    beside=True,
+    delete_flag="__deleted",
+    variant=_unwrapped_variant,
+    extra=(
+        *_OP,
+        *_NAMES,
+        *dict.fromkeys(field.path for order in _UNWRAPPED_ORDERS for field in order.fields),
+    ),
+    tombstones=None,
+)
+UNWRAPPED_BESIDE_SCHEMA: Final = replace(
+    UNWRAPPED, message=_row_beside_schema, unpack=_payloads, tombstones=None
+)

@@ -1,0 +1,158 @@
+"""Entries of events: decoded objects of JSON, or Arrow structs, which are read alike.
+
+An entry is one change of one row, or a message that is none. A path such as `source.lsn` leads to a
+value in each entry; a path to a row gives its columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from msgspec import UNSET
+
+from rowsieve.envelopes.row_structs import RowType
+
+Places = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class JsonRows:
+    """Rows as structs of `row`."""
+
+    row: RowType
+    structs: Sequence[Any]
+
+    @property
+    def present(self) -> npt.NDArray[np.bool_]:
+        """Which entries have a row."""
+        return np.array([each is not None for each in self.structs], bool)
+
+    def values(self, column: str, at: Places) -> Sequence[Any]:
+        """Values of a column; UNSET where a row lacks it."""
+        structs = self.structs
+        chosen = structs if len(at) == len(structs) else [structs[place] for place in at]
+        return self.row.values(chosen, column)
+
+
+@dataclass(frozen=True, slots=True)
+class JsonEntries:
+    """Entries as msgspec decoded them; `beside`: columns and the envelope's names are in one."""
+
+    objects: Sequence[Any]
+    events: Places
+    row: RowType
+    beside: bool = False
+    schemas: Sequence[bytes] | None = None
+
+    def scalars(self, path: str) -> Sequence[Any]:
+        """The value at a path in each entry."""
+        if not self.beside:
+            return list(map(attrgetter(path), self.objects))
+        slot = self.row.attributes[path]
+        return [None if each is UNSET else each for each in map(attrgetter(slot), self.objects)]
+
+    def rows(self, path: str) -> JsonRows:
+        """The row at a path; the entry itself if the columns are beside the envelope's names."""
+        structs = self.objects if self.beside else list(map(attrgetter(path), self.objects))
+        return JsonRows(self.row, structs)
+
+    def shown(self, place: int) -> Any:
+        """One entry."""
+        return self.objects[place]
+
+    def take(self, at: Places) -> JsonEntries:
+        """The entries at these places."""
+        objects = [self.objects[place] for place in at]
+        return replace(self, objects=objects, events=self.events[at], schemas=None)
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowRows:
+    """Rows as arrays of their columns; `names` has the name that the data gives each column."""
+
+    columns: Mapping[str, pa.Array]
+    valid: npt.NDArray[np.bool_]
+
+    @property
+    def present(self) -> npt.NDArray[np.bool_]:
+        """Which entries have a row."""
+        return self.valid
+
+    def values(self, column: str, at: Places) -> Sequence[Any] | pa.Array:
+        """Values of a column; UNSET if the rows lack it."""
+        array = self.columns.get(column)
+        if array is None:
+            return [UNSET] * len(at)
+        return array if len(at) == len(array) else array.take(pa.array(at))
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowEntries:
+    """Entries as rows of a table with the envelope's columns."""
+
+    table: pa.Table
+    events: Places
+    names: Mapping[str, str]  # of the table's columns, as the data spells them
+    beside: bool = False
+    cached: dict[str, Sequence[Any]] = field(default_factory=dict)
+
+    def scalars(self, path: str) -> Sequence[Any]:
+        """The value at a path in each entry."""
+        if path not in self.cached:
+            array = self._array(path)
+            self.cached[path] = [None] * len(self.events) if array is None else array.to_pylist()
+        return self.cached[path]
+
+    def rows(self, path: str) -> ArrowRows:
+        """The row at a path."""
+        count = len(self.events)
+        if self.beside:
+            columns = {
+                column: _whole(self.table.column(name))
+                for column, name in self.names.items()
+                if name in self.table.column_names
+            }
+            return ArrowRows(columns, np.ones(count, bool))
+        array = self._array(path)
+        if array is None or not pa.types.is_struct(array.type):
+            return ArrowRows({}, np.zeros(count, bool))
+        members = {member.name: place for place, member in enumerate(array.type)}
+        flat = array.flatten()
+        columns = {
+            column: flat[members[name]] for column, name in self.names.items() if name in members
+        }
+        return ArrowRows(columns, np.asarray(array.is_valid()))
+
+    def shown(self, place: int) -> Any:
+        """One entry as a dict."""
+        return self.table.slice(place, 1).to_pylist()[0]
+
+    def _array(self, path: str) -> pa.Array | None:
+        first, *rest = path.split(".") if not self.beside else [path]
+        if first not in self.table.column_names:
+            return None
+        array = _whole(self.table.column(first))
+        for name in rest:
+            if not pa.types.is_struct(array.type) or array.type.get_field_index(name) < 0:
+                return None
+            array = pc.struct_field(array, name)
+        return array
+
+
+Rows: TypeAlias = JsonRows | ArrowRows
+"""A row in each entry, or none."""
+
+Entries: TypeAlias = JsonEntries | ArrowEntries
+"""Entries of a part of a call's messages; `events` numbers the message of each."""
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    whole = column.combine_chunks()
+    return whole.combine_chunks() if isinstance(whole, pa.ChunkedArray) else whole

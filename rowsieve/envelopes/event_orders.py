@@ -1,0 +1,136 @@
+"""The order of events by what their source says of its log.
+
+A format lists the orders that its sources have, the best first. The first one that an event of the
+call has is that of the call, and an event without it is bad. Soundness: numbers are compared as
+numbers, whatever text they are in. An order by time is the last, and is warned of: two changes
+within one unit of it have none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.changes.change_sequences import comparable_sequences
+
+Ranks = npt.NDArray[np.int64]
+Comparable = Callable[[pa.ChunkedArray, str], list[Any]]
+
+
+def number(values: pa.ChunkedArray, name: str) -> list[Any]:
+    """A number, or text of digits or of a log sequence number; NULL is below all."""
+    if pa.types.is_string(values.type):
+        values = pc.utf8_trim_whitespace(values)
+        known = values.drop_null()
+        if not len(known):
+            return [values]
+        padded = comparable_sequences(known, name).combine_chunks()
+        if isinstance(padded, pa.ChunkedArray):
+            padded = padded.combine_chunks()
+        if not values.null_count:
+            return [padded]
+        valid = np.asarray(values.is_valid())
+        places = np.maximum(np.cumsum(valid) - 1, 0)
+        return [padded.take(pa.array(places, mask=~valid))]
+    return [comparable_sequences(values, name)]
+
+
+def log_file(values: pa.ChunkedArray, name: str) -> list[Any]:
+    """The number at the end of the name of a log file: `binlog.000012`."""
+    digits = pc.struct_field(
+        pc.extract_regex(values.cast(pa.string()), r"\.(?P<number>[0-9]{1,18})$"), "number"
+    )
+    _refuse_other(values, digits, name, "binlog.000012")
+    return [digits.cast(pa.int64())]
+
+
+def log_position(values: pa.ChunkedArray, name: str) -> list[Any]:
+    """A log file and the position in it: `binlog.000012:4711`."""
+    parts = pc.extract_regex(
+        values.cast(pa.string()), r"\.(?P<file>[0-9]{1,18}):(?P<at>[0-9]{1,18})$"
+    )
+    _refuse_other(values, pc.struct_field(parts, "file"), name, "binlog.000012:4711")
+    return [pc.struct_field(parts, each).cast(pa.int64()) for each in ("file", "at")]
+
+
+def moment(values: pa.ChunkedArray, _name: str) -> list[Any]:
+    """A number of a clock, or ISO text."""
+    if pa.types.is_string(values.type):
+        zoned = pc.match_substring_regex(values, r"([Zz]|[+-][0-9]{2}(:?[0-9]{2})?)$")
+        zone = "UTC" if pc.any(zoned, min_count=0).as_py() else None
+        return [values.cast(pa.timestamp("us", zone))]
+    return [values]
+
+
+def _refuse_other(values: Any, parts: Any, name: str, example: str) -> None:
+    if parts.null_count > values.null_count:
+        other = values.filter(pc.and_(pc.is_valid(values), pc.is_null(parts)))[0]
+        raise ValueError(f"{name} is {other.as_py()!r}, and not as in {example!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class OrderField:
+    """A number of an order: its name, where it stands in an event, and how it compares."""
+
+    name: str
+    path: str
+    comparable: Comparable = number
+    optional: bool = False  # an event without it is below those with it
+
+
+@dataclass(frozen=True, slots=True)
+class EventOrder:
+    """An order of a source's events; `weak` says why it may not order two changes of a key."""
+
+    fields: tuple[OrderField, ...]
+    weak: str | None = None
+
+    @property
+    def names(self) -> str:
+        """The names of its numbers, for messages."""
+        return ", ".join(field.name for field in self.fields)
+
+
+def values_of(items: Sequence[Any]) -> pa.Array:
+    """Values of an order's number as Arrow: integers, else text of all of them."""
+    try:
+        return pa.array(items, pa.int64())
+    except (pa.ArrowException, OverflowError, TypeError):
+        texts = [None if item is None else str(item) for item in items]
+        return pa.array(texts, pa.string())
+
+
+def ranks(order: EventOrder, columns: Sequence[pa.ChunkedArray]) -> Ranks:
+    """Return numbers in the order of the events, equal where the source's numbers are."""
+    total: Ranks = np.zeros(len(columns[0]), np.int64)
+    for field, column in zip(order.fields, columns, strict=True):
+        if column.null_count == len(column):
+            continue
+        for values in field.comparable(column, field.name):
+            total = _joined(total, _dense(values))
+    return total
+
+
+def _dense(values: Any) -> Ranks:
+    """Ranks from 0 without gaps; NULL is first."""
+    if pa.types.is_int64(values.type) and not values.null_count:
+        return np.asarray(values.to_numpy(), np.int64)
+    ranked = pc.rank(values, tiebreaker="dense").to_numpy(zero_copy_only=False)
+    return np.where(np.asarray(values.is_null()), 0, ranked.astype(np.int64))
+
+
+def _joined(first: Ranks, second: Ranks) -> Ranks:
+    """Ranks of pairs, in the order of their first numbers and then their second ones."""
+    if not first.any():
+        return second
+    by = np.lexsort((second, first))
+    steps = (np.diff(first[by]) != 0) | (np.diff(second[by]) != 0)
+    joined = np.empty(len(by), np.int64)
+    joined[by] = np.concatenate([[0], np.cumsum(steps)])
+    return joined

@@ -1,0 +1,122 @@
+"""The messages in what a caller passes: lines of JSON, lists, columns of text, Arrow structs.
+
+A message is JSON text, a dict of decoded JSON, or None, which Kafka calls a tombstone. Arrow data
+with the envelope's own columns, such as `before` and `after`, holds an event in each row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import msgspec
+import pyarrow as pa
+
+from rowsieve.changes.data.ingest import read_data
+from rowsieve.envelopes.bad_events import Places
+from rowsieve.errors import InvalidInput
+from rowsieve.types.encodings import is_bytes, is_text
+
+OPERATION: Final = "apply_events"
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class Messages:
+    """Messages in the order of the data: in `texts`, or as rows of `structs`."""
+
+    texts: Sequence[Any]
+    places: Places
+    structs: pa.Table | None = None
+
+    def __len__(self) -> int:
+        """The number of messages."""
+        return len(self.texts) if self.structs is None else self.structs.num_rows
+
+    def shown(self, place: int) -> Any:
+        """One message: text, or a dict."""
+        if self.structs is None:
+            return self.texts[place]
+        return self.structs.slice(place, 1).to_pylist()[0]
+
+    def take(self, positions: Sequence[int]) -> Messages:
+        """The messages at these positions; `places` stay those of all messages."""
+        if self.structs is not None:
+            return replace(self, structs=self.structs.take(pa.array(positions, pa.int64())))
+        return replace(self, texts=[self.texts[place] for place in positions])
+
+
+def read_messages(data: Any) -> Messages:
+    """Find the messages in data of any supported kind; InvalidInput if there are none.
+
+    Text is lines of JSON or one JSON array. Of a table with a column `value`, the messages are in
+    it, and `partition` and `offset` beside it name them in errors.
+    """
+    if isinstance(data, str):
+        data = data.encode("utf-8", "surrogatepass")
+    if isinstance(data, bytes | bytearray | memoryview):
+        return Messages(_lines(bytes(data)), Places())
+    if isinstance(data, list | tuple):
+        _refuse_kinds(data)
+        return Messages(data, Places())
+    return _of_table(read_data(data, OPERATION))
+
+
+def _lines(text: bytes) -> list[bytes]:
+    text = text.removeprefix(_BYTE_ORDER_MARK)
+    if text.lstrip().startswith(b"["):
+        try:
+            return [bytes(item) for item in msgspec.json.decode(text, type=list[msgspec.Raw])]
+        except (msgspec.DecodeError, RecursionError):
+            pass  # lines, the first of which is bad
+    return [line for line in text.split(b"\n") if line and not line.isspace()]
+
+
+def _refuse_kinds(messages: Sequence[Any]) -> None:
+    kinds = set(map(type, messages)) - {type(None)}
+    for kind in kinds:
+        if not issubclass(kind, str | bytes | dict):
+            raise InvalidInput(
+                f"{OPERATION}: a list of events holds JSON text, bytes or dicts, not "
+                f"{kind.__name__}"
+            )
+
+
+def _of_table(table: pa.Table) -> Messages:
+    by_name = {name.lower(): name for name in table.column_names}
+    places = Places(
+        *(
+            table.column(by_name[name])
+            if name in by_name and pa.types.is_integer(table.schema.field(by_name[name]).type)
+            else None
+            for name in ("partition", "offset")
+        )
+    )
+    name = by_name.get("value") or (table.column_names[0] if table.num_columns == 1 else None)
+    if name is None:
+        return Messages((), Places(), table)
+    values = table.column(name)
+    if is_text(values.type) or is_bytes(values.type):
+        wide = pa.types.is_large_string(values.type) or pa.types.is_large_binary(values.type)
+        binary = values.cast(pa.large_binary() if wide else pa.binary())
+        return Messages(binary.to_pylist(), places)
+    if pa.types.is_struct(values.type):
+        return Messages((), places, _members(values))
+    if pa.types.is_null(values.type):
+        return Messages([None] * len(values), places)
+    if by_name.get("value"):
+        return Messages((), Places(), table)
+    raise InvalidInput(
+        f"{OPERATION}: the column {name!r} has the type {values.type}; events are JSON text, bytes "
+        "or structs"
+    )
+
+
+def _members(values: pa.ChunkedArray) -> pa.Table:
+    fields = list(values.type)
+    batches = [
+        pa.RecordBatch.from_arrays(chunk.flatten(), schema=pa.schema(fields))
+        for chunk in values.chunks
+    ]
+    return pa.Table.from_batches(batches, pa.schema(fields))

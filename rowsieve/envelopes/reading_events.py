@@ -1,0 +1,266 @@
+"""Read all messages of a call into changes: decode, unpack, and read block by block.
+
+Blocks bound the Python objects that exist at once. The next one is read as the format's row says.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from rowsieve.envelopes.actions import Skipped
+from rowsieve.envelopes.bad_events import BadEvents
+from rowsieve.envelopes.changes_table import (
+    Block,
+    Destination,
+    changes_schema,
+    read_block,
+)
+from rowsieve.envelopes.decoding import decode_each
+from rowsieve.envelopes.entries import ArrowEntries, Entries, JsonEntries
+from rowsieve.envelopes.formats import Format
+from rowsieve.envelopes.messages import Messages
+from rowsieve.envelopes.row_structs import NumberText, RowType, row_type
+from rowsieve.envelopes.semantic_types import DeclaredColumns, parse_schema
+from rowsieve.envelopes.spelling import Spelling, spelled_as
+from rowsieve.errors import SchemaMismatch, did_you_mean
+
+BLOCK_MESSAGES: Final = 1 << 16
+
+
+@dataclass(slots=True)
+class Reading:
+    """What was read of the messages so far."""
+
+    format: Format
+    changes: list[pa.Table] = field(default_factory=list)
+    orders: list[tuple[int, Mapping[int, list[pa.Table]]]] = field(default_factory=list)
+    skipped: Counter[Skipped] = field(default_factory=Counter)
+    source: tuple[Any, ...] | None = None
+
+    def add(self, block: Block) -> None:
+        """Add the changes of a block."""
+        self.skipped += block.skipped
+        self.source = block.source
+        if block.changes:
+            self.changes += block.changes
+            self.orders.append((sum(map(len, block.changes)), block.orders))
+
+    def table(self, destination: Destination) -> pa.Table:
+        """All changes."""
+        return pa.concat_tables([changes_schema(destination).empty_table(), *self.changes])
+
+
+def read_events(
+    messages: Messages, format_: Format, destination: Destination, bad: BadEvents
+) -> Reading:
+    """Read all messages; a message is a change, is counted as skipped, or is bad."""
+    if messages.structs is not None:
+        return _read_structs(messages.structs, format_, destination, bad)
+    texts = messages.texts
+    first = next((each for each in texts if each is not None), None)
+    sample = None if first is None else _generic(first)
+    if format_.variant is not None and sample is not None:
+        format_ = format_.variant(sample)
+    reader = _Reader.of(format_, destination, first)
+    reader.spelling.learn(sample)
+    reading = Reading(format_)
+    for start in range(0, len(texts), BLOCK_MESSAGES):
+        chosen = texts[start : start + BLOCK_MESSAGES]
+        _skip_tombstones(chosen, start, format_, reading, bad)
+        for entries, declared in reader.blocks(chosen, start, reading, bad):
+            into = _declaring(destination, declared, reader.spelling)
+            reading.add(read_block(entries, format_, into, bad, reading.source))
+    return reading
+
+
+def _skip_tombstones(
+    texts: Sequence[Any], start: int, format_: Format, reading: Reading, bad: BadEvents
+) -> None:
+    if None not in texts:
+        return
+    places = [start + place for place, each in enumerate(texts) if each is None]
+    if format_.tombstones is not None:
+        reading.skipped[format_.tombstones] += len(places)
+        return
+    for place in places:
+        bad.add(
+            place,
+            "a tombstone of unwrapped events may be the only trace of a delete; let the connector "
+            "send deletes as rows (delete.tombstone.handling.mode=rewrite), and leave tombstones "
+            "out",
+        )
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Decodes messages of one format into entries."""
+
+    format: Format
+    destination: Destination
+    decoded: bool
+    spelling: Spelling
+    schemas: dict[bytes, DeclaredColumns] = field(default_factory=dict)
+    made: tuple[RowType, Callable[[Any], Any]] | None = None
+
+    @classmethod
+    def of(cls, format_: Format, destination: Destination, first: Any) -> _Reader:
+        columns = [target.field.name for target in destination.targets]
+        ignores = "__" if format_.beside else None
+        return cls(format_, destination, isinstance(first, dict), Spelling(columns, ignores))
+
+    def blocks(
+        self, texts: Sequence[Any], start: int, reading: Reading, bad: BadEvents
+    ) -> Iterator[tuple[Entries, DeclaredColumns]]:
+        """Decode messages into entries, by the schema that they declare."""
+        places = [place for place, each in enumerate(texts) if each is not None]
+        given = texts if len(places) == len(texts) else [texts[place] for place in places]
+        row, objects, failures = self._decode(given)
+        good = places
+        if failures:
+            for place, error in failures.items():
+                bad.add(start + places[place], _undecoded(error, given[place], self))
+            good = [place for at, place in enumerate(places) if at not in failures]
+            objects = [each for at, each in enumerate(objects) if at not in failures]
+        unpacked = self.format.unpack(objects, row)
+        for place, error in (unpacked.failures or {}).items():
+            bad.add(start + good[place], _undecoded(error, texts[good[place]], self))
+        for kind in (unpacked.skipped or {}).values():
+            reading.skipped[kind] += 1
+        numbers = np.array(good, np.int64) + start
+        events = numbers[np.array(unpacked.places, np.int64)] if good else numbers
+        entries = JsonEntries(unpacked.objects, events, row, self.format.beside)
+        if unpacked.schemas is None:
+            yield entries, DeclaredColumns()
+            return
+        for schema in dict.fromkeys(unpacked.schemas):
+            at = [place for place, each in enumerate(unpacked.schemas) if each == schema]
+            if schema not in self.schemas:
+                self.schemas[schema] = parse_schema(schema)
+            yield entries.take(np.array(at, np.int64)), self.schemas[schema]
+
+    def _decode(self, given: Sequence[Any]) -> tuple[RowType, list[Any], dict[int, Exception]]:
+        while True:
+            row, decode = self.made or self._decoder()
+            self.made = row, decode
+            objects, failures = decode_each(decode, given)
+            learned = [self.spelling.learn(_generic(given[place])) for place in failures]
+            if not any(learned):
+                return row, objects, failures
+            self.made = None
+
+    def _decoder(self) -> tuple[RowType, Callable[[Any], Any]]:
+        row = row_type(
+            [target.field for target in self.destination.targets],
+            self.spelling.names,
+            decoded=self.decoded or self.format.decoded,
+            extra=self.format.extra,
+            ignored=self.spelling.ignored,
+        )
+        type_ = self.format.message(row)
+        if not self.decoded:
+            return row, msgspec.json.Decoder(type_, float_hook=NumberText).decode
+        return row, lambda message: msgspec.convert(_as_dict(message), type_)
+
+
+def _as_dict(message: Any) -> Any:
+    if not isinstance(message, dict):
+        raise TypeError("a list of events holds dicts or JSON text, not both")
+    return message
+
+
+def _generic(message: Any) -> Any:
+    """A message as Python's objects; None if it is not JSON."""
+    if isinstance(message, dict):
+        return message
+    try:
+        return json.loads(message)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _undecoded(error: Exception, message: Any, reader: _Reader) -> str:
+    known = _generic(message)
+    if known is None:
+        return f"it is not a JSON document: {error or type(error).__name__}"
+    payload = known.get("payload", known) if isinstance(known, dict) else known
+    source = payload.get("source") if isinstance(payload, dict) else None
+    if isinstance(source, dict) and source.get("connector") == "mongodb":
+        return (
+            "it is an event of MongoDB, whose documents are text and have no columns; unwrap them "
+            "with Debezium's ExtractNewDocumentState and use the format debezium-unwrapped"
+        )
+    columns = ", ".join(reader.spelling.columns)
+    return f"it does not fit the format {reader.format.name} or the columns ({columns}): {error}"
+
+
+def _declaring(
+    destination: Destination, declared: DeclaredColumns, spelling: Spelling
+) -> Destination:
+    """The destination with what the schema of events declares of each column."""
+    if not (declared.columns or declared.texts):
+        return destination
+    targets = []
+    for target in destination.targets:
+        name = spelling.names.get(target.field.name, target.field.name)
+        targets.append(
+            replace(
+                target,
+                declared=declared.columns.get(name),
+                declared_text=name in declared.texts,
+            )
+        )
+    return replace(destination, targets=tuple(targets))
+
+
+def _read_structs(
+    table: pa.Table, format_: Format, destination: Destination, bad: BadEvents
+) -> Reading:
+    columns = [target.field.name for target in destination.targets]
+    table = _payload(table)
+    given = _row_names(table, format_)
+    names = spelled_as(columns, given)
+    unknown = [
+        name
+        for name in given
+        if name not in names.values() and not (format_.beside and name.startswith("__"))
+    ]
+    if unknown:
+        raise SchemaMismatch(
+            f"apply_events: rows of the events have the column {unknown[0]!r} that the table does "
+            f"not have{did_you_mean(unknown[0], columns)}; the table has ({', '.join(columns)})"
+        )
+    reading = Reading(format_)
+    for start in range(0, table.num_rows, BLOCK_MESSAGES):
+        part = table.slice(start, BLOCK_MESSAGES)
+        events = np.arange(start, start + part.num_rows, dtype=np.int64)
+        entries = ArrowEntries(part, events, names, format_.beside)
+        reading.add(read_block(entries, format_, destination, bad, reading.source))
+    return reading
+
+
+def _payload(table: pa.Table) -> pa.Table:
+    """The payload's columns, if structs have it beside their schema."""
+    if set(table.column_names) == {"schema", "payload"}:
+        payload = table.column("payload")
+        if pa.types.is_struct(payload.type):
+            return pa.Table.from_struct_array(payload)
+    return table
+
+
+def _row_names(table: pa.Table, format_: Format) -> list[str]:
+    """The names of the columns that rows in structs have."""
+    if format_.beside:
+        return [name for name in table.column_names if name not in format_.extra]
+    names: dict[str, None] = {}
+    for path in (format_.after, format_.before, format_.deleted):
+        if path in table.column_names and pa.types.is_struct(table.schema.field(path).type):
+            names.update(dict.fromkeys(member.name for member in table.schema.field(path).type))
+    return list(names)

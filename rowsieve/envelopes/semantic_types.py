@@ -1,0 +1,126 @@
+"""What Debezium and Kafka Connect declare of a column beyond its JSON type.
+
+The schema of an event names a semantic type for each field, such as `io.debezium.time.Date`. A row
+of `SEMANTICS` says how its values are written. A name that is not here says nothing that matters:
+the value is read as its JSON type and the table's column have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Final
+
+import msgspec
+
+
+class Written(Enum):
+    """How the values of a semantic type are written."""
+
+    DAYS = "days"
+    TIMESTAMP_MS = "timestamp ms"
+    TIMESTAMP_US = "timestamp us"
+    TIMESTAMP_NS = "timestamp ns"
+    INSTANT_MS = "instant ms"
+    TIME_MS = "time ms"
+    TIME_US = "time us"
+    TIME_NS = "time ns"
+    ISO_UTC = "ISO text, Z for local"
+    ZONED_TIMESTAMP = "ISO text with offset"
+    ZONED_TIME = "ISO time with offset"
+    DURATION_US = "microseconds"
+    ISO_DURATION = "ISO duration"
+    DECIMAL = "base64 of a scaled integer"
+    VARIABLE_DECIMAL = "scale and base64"
+    BYTES = "base64"
+    BITS = "base64, little-endian"
+    WKB = "struct with WKB"
+
+
+SEMANTICS: Final[Mapping[str, Written]] = {
+    "io.debezium.time.Date": Written.DAYS,
+    "io.debezium.time.Timestamp": Written.TIMESTAMP_MS,
+    "io.debezium.time.MicroTimestamp": Written.TIMESTAMP_US,
+    "io.debezium.time.NanoTimestamp": Written.TIMESTAMP_NS,
+    "io.debezium.time.Time": Written.TIME_MS,
+    "io.debezium.time.MicroTime": Written.TIME_US,
+    "io.debezium.time.NanoTime": Written.TIME_NS,
+    "io.debezium.time.IsoDate": Written.ISO_UTC,
+    "io.debezium.time.IsoTime": Written.ISO_UTC,
+    "io.debezium.time.IsoTimestamp": Written.ISO_UTC,
+    "io.debezium.time.ZonedTimestamp": Written.ZONED_TIMESTAMP,
+    "io.debezium.time.ZonedTime": Written.ZONED_TIME,
+    "io.debezium.time.MicroDuration": Written.DURATION_US,
+    "io.debezium.time.Interval": Written.ISO_DURATION,
+    "org.apache.kafka.connect.data.Date": Written.DAYS,
+    "org.apache.kafka.connect.data.Time": Written.TIME_MS,
+    "org.apache.kafka.connect.data.Timestamp": Written.INSTANT_MS,
+    "org.apache.kafka.connect.data.Decimal": Written.DECIMAL,
+    "io.debezium.data.VariableScaleDecimal": Written.VARIABLE_DECIMAL,
+    "io.debezium.data.Bits": Written.BITS,
+    "io.debezium.data.geometry.Point": Written.WKB,
+    "io.debezium.data.geometry.Geometry": Written.WKB,
+    "io.debezium.data.geometry.Geography": Written.WKB,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """The type that an event's schema declares for a column."""
+
+    written: Written
+    scale: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredColumns:
+    """The declared types of a table's columns by name; empty for events without a schema."""
+
+    columns: Mapping[str, Declared] = field(default_factory=dict)
+    texts: frozenset[str] = frozenset()  # columns declared as text
+
+
+def declared_columns(schema: Any) -> DeclaredColumns:
+    """Read the schema of an event; of an envelope, that of its row after the change.
+
+    Anything that is not a schema of Kafka Connect declares nothing.
+    """
+    columns: dict[str, Declared] = {}
+    texts: set[str] = set()
+    for each in _row_fields(schema):
+        name = each.get("field")
+        if not isinstance(name, str):
+            continue
+        written = SEMANTICS.get(str(each.get("name")))
+        if written is None and each.get("type") == "bytes":
+            written = Written.BYTES
+        if written is not None:
+            columns[name] = Declared(written, _scale(each))
+        elif each.get("type") == "string":
+            texts.add(name)
+    return DeclaredColumns(columns, frozenset(texts))
+
+
+def parse_schema(text: bytes) -> DeclaredColumns:
+    """Read the text of a schema; a truncated one was refused with its message."""
+    return declared_columns(msgspec.json.decode(text)) if text else DeclaredColumns()
+
+
+def _row_fields(schema: Any) -> Iterator[Mapping[str, Any]]:
+    fields = _fields(schema)
+    rows = [
+        each for each in fields if each.get("field") == "after" and each.get("type") == "struct"
+    ]
+    yield from _fields(rows[0]) if rows else fields
+
+
+def _fields(schema: Any) -> list[Mapping[str, Any]]:
+    fields = schema.get("fields") if isinstance(schema, Mapping) else None
+    return [each for each in fields or () if isinstance(each, Mapping)]
+
+
+def _scale(declared: Mapping[str, Any]) -> int:
+    parameters = declared.get("parameters")
+    scale = parameters.get("scale") if isinstance(parameters, Mapping) else None
+    return int(scale) if isinstance(scale, str | int) and str(scale).lstrip("-").isdigit() else 0
