@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, Protocol, TypeAlias
 
@@ -21,10 +21,11 @@ from rowsieve.envelopes.changes_table import Destination
 from rowsieve.envelopes.event_formats import FORMATS, EventFormat
 from rowsieve.envelopes.messages import OPERATION, Messages, read_messages
 from rowsieve.envelopes.reading_events import read_events
-from rowsieve.envelopes.readings import Target
-from rowsieve.envelopes.text_rules import TextRules, Unit
+from rowsieve.envelopes.values.readings import Target
+from rowsieve.envelopes.values.text_rules import TextRules, Unit
 from rowsieve.errors import InvalidData, InvalidInput, UnsupportedOperation
 from rowsieve.storage.log.log_entry import Commit
+from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.schema import Schema
 
 Times: TypeAlias = Annotated[
@@ -44,7 +45,7 @@ class RowChanges(Protocol):
         data: Any,
         *,
         op: str,
-        sequence: str,
+        sequence: str | Sequence[str] | None = None,
         missing: Literal["error", "keep"] = "error",
         unchanged: str | None = None,
         metadata: Mapping[str, str] | None = None,
@@ -89,20 +90,14 @@ class AppliedEvents:
 
 
 def read_batch(
-    data: Any, schema: Schema, key: tuple[str, ...], options: EventOptions
-) -> tuple[ChangeBatch, BadEvents]:
-    """Read the events of one table, and note the bad ones."""
-    return batch_of(read_messages(data), schema, key, options)
-
-
-def batch_of(
-    messages: Messages, schema: Schema, key: tuple[str, ...], options: EventOptions
+    messages: Messages, snapshot: Snapshot, options: EventOptions
 ) -> tuple[ChangeBatch, BadEvents]:
     """Read the messages of one table, and note the bad ones."""
+    schema, table = snapshot.schema, snapshot.table
     format_ = FORMATS[options.format]
     rules = options.rules(format_.rules, schema)
     targets = tuple(Target(each, rules) for each in schema)
-    destination = Destination(targets, key, options.source)
+    destination = Destination(targets, table.key, table.sequence, options.source)
     bad = BadEvents(messages.places, messages.shown)
     reading = read_events(messages, format_, destination, bad)
     return change_batch(reading, schema, destination, bad), bad
@@ -137,8 +132,7 @@ def apply_events(
         handle.require_writable(OPERATION)
         handle.order(OPERATION)
         try:
-            newest = handle.newest
-            batch, bad = read_batch(data, newest.schema, newest.table.key, options)
+            batch, bad = read_batch(read_messages(data), handle.newest, options)
             if on_bad == "error":
                 bad.refuse(OPERATION)
         except (InvalidData, UnsupportedOperation):
@@ -191,10 +185,12 @@ def _overwritten(
 def _since_empty(handle: Handle, change: Change, batch: ChangeBatch) -> Changes:
     """Resolve changes against a table without rows, which is what a truncate leaves."""
     newest, order = handle.newest, handle.order(OPERATION)
-    op, sequence = batch.op, (batch.sequence,)
+    op, sequence, table_order = batch.op, batch.sequence, newest.table.sequence
     if batch.unchanged is None:
         table = read_data(batch.rows, OPERATION, newest.schema, op=op)
-        return reduce_changes(table, newest.schema, order, op=op, sequence=sequence)
+        return reduce_changes(
+            table, newest.schema, order, op=op, sequence=sequence, table_order=table_order
+        )
     given = read_given(
         batch.rows, OPERATION, newest.schema, keeps=True, unchanged=batch.unchanged, op=op
     )
@@ -205,7 +201,8 @@ def _since_empty(handle: Handle, change: Change, batch: ChangeBatch) -> Changes:
         OPERATION,
         deletes=deletes_in(given.table.column(op), op),
         sequence=sequence,
-        control=(op, *sequence),
+        table_order=table_order,
+        control=(op,) if table_order else (op, *sequence),
     )
     empty = replace(newest, parts=newest.parts.take([]))
     return resolve_events(change.store, empty, events, {}, OPERATION)

@@ -20,9 +20,10 @@ import pyarrow.compute as pc
 from rowsieve.envelopes.actions import Skipped
 from rowsieve.envelopes.bad_events import BadEvents
 from rowsieve.envelopes.changes_table import EVENT, OP, UNCHANGED, Destination
-from rowsieve.envelopes.event_orders import EventOrder, ranks
+from rowsieve.envelopes.event_orders import EventOrder, OrderField, as_it_is, ranks
 from rowsieve.envelopes.messages import OPERATION
 from rowsieve.envelopes.reading_events import Reading
+from rowsieve.envelopes.table_orders import rows_have_order, with_order_columns
 from rowsieve.errors import KeyViolation
 from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
@@ -35,12 +36,13 @@ _DELETE: Final = ord("d")
 class ChangeBatch:
     """Changes of one table: `rows` with the columns `op`, `sequence` and, if needed, `unchanged`.
 
-    `truncated`: the table is emptied before. The names are those of no column of the table.
+    `truncated`: the table is emptied before. `sequence` are the columns of the table's event order,
+    if it has one; the other names are those of no column of the table.
     """
 
     rows: pa.Table
     op: str
-    sequence: str
+    sequence: tuple[str, ...]
     unchanged: str | None
     truncated: bool
     skipped: Mapping[Skipped, int]
@@ -51,7 +53,14 @@ def change_batch(
 ) -> ChangeBatch:
     """Order the changes that were read, and leave out bad events and repeats."""
     table = reading.table(destination)
-    order, numbers = _ordered(reading, table, bad)
+    order: EventOrder | None
+    if destination.order and rows_have_order(table, destination):
+        order, columns = _order_of_rows(table, destination, bad)
+    else:
+        order, columns = _order_of_envelope(reading, table, bad)
+        if destination.order and table.num_rows:
+            table = with_order_columns(table, destination, order, columns, bad)
+    numbers = _numbers(order, columns, table, bad)
     if bad.reasons:
         wrong = np.isin(table.column(EVENT).to_numpy(), np.array(list(bad.reasons), np.int64))
         table = table.filter(pa.array(~wrong))
@@ -68,32 +77,55 @@ def change_batch(
     return _named(table, numbers, truncated, reading, schema, destination)
 
 
-def _ordered(
+def _order_of_rows(
+    table: pa.Table, destination: Destination, bad: BadEvents
+) -> tuple[EventOrder, list[pa.ChunkedArray]]:
+    """The table's order, whose columns the rows have; bad are events without one of them."""
+    fields = tuple(OrderField(name, "", as_it_is) for name in destination.order)
+    columns = [table.column(f"c.{name}") for name in destination.order]
+    for name, column in zip(destination.order, columns, strict=True):
+        _note_without(name, column, table, bad)
+    return EventOrder(fields), columns
+
+
+def _order_of_envelope(
     reading: Reading, table: pa.Table, bad: BadEvents
-) -> tuple[EventOrder | None, npt.NDArray[np.int64]]:
-    """The order of the call, and the number of each change in it; bad are events without one."""
+) -> tuple[EventOrder | None, list[pa.ChunkedArray]]:
+    """The best order that an event has, with its numbers; bad are events without them."""
     known = [at for _, orders in reading.orders for at in orders]
     if not known:
-        return None, np.zeros(table.num_rows, np.int64)
+        return None, []
     chosen = min(known)
     order = reading.format.orders[chosen]
     columns = []
-    events = table.column(EVENT).to_numpy()
     for place, each in enumerate(order.fields):
         arrays = [
             orders[chosen][0].column(place) if chosen in orders else pa.nulls(count, pa.int64())
             for count, orders in reading.orders
         ]
-        column = _of_one_type(arrays)
-        if not each.optional and column.null_count:
-            for event in events[np.asarray(column.is_null())]:
-                bad.add(int(event), f"it has no {each.name}, by which the others are ordered")
-        columns.append(column)
+        columns.append(_of_one_type(arrays))
+        if not each.optional:
+            _note_without(each.name, columns[-1], table, bad)
+    return order, columns
+
+
+def _note_without(name: str, column: pa.ChunkedArray, table: pa.Table, bad: BadEvents) -> None:
+    if column.null_count:
+        for event in table.column(EVENT).to_numpy()[np.asarray(column.is_null())]:
+            bad.add(int(event), f"it has no {name}, by which the events are ordered")
+
+
+def _numbers(
+    order: EventOrder | None, columns: list[pa.ChunkedArray], table: pa.Table, bad: BadEvents
+) -> npt.NDArray[np.int64]:
+    """The number of each change in the order of the call."""
+    if order is None:
+        return np.zeros(table.num_rows, np.int64)
     try:
-        return order, ranks(order, columns)
+        return ranks(order, columns)
     except ValueError:
-        _note_odd_numbers(order, columns, events, bad)
-        return order, np.zeros(table.num_rows, np.int64)
+        _note_odd_numbers(order, columns, table.column(EVENT).to_numpy(), bad)
+        return np.zeros(table.num_rows, np.int64)
 
 
 def _note_odd_numbers(
@@ -222,14 +254,20 @@ def _named(
     }
     words = pa.array(["u", "d"]).take(pc.equal(table.column(OP), _DELETE).cast(pa.int8()))
     columns[op] = words
-    columns[sequence] = pa.array(numbers)
+    if not destination.order:
+        columns[sequence] = pa.array(numbers)
     lacking = table.column(UNCHANGED)
     partial_rows = lacking.null_count < len(lacking)
     if partial_rows:
         columns[unchanged] = lacking
     skipped = Counter({kind: count for kind, count in reading.skipped.items() if count})
     return ChangeBatch(
-        pa.table(columns), op, sequence, unchanged if partial_rows else None, truncated, skipped
+        pa.table(columns),
+        op,
+        destination.order or (sequence,),
+        unchanged if partial_rows else None,
+        truncated,
+        skipped,
     )
 
 

@@ -20,11 +20,11 @@ import pyarrow.compute as pc
 
 from rowsieve.envelopes.actions import Action, Skipped
 from rowsieve.envelopes.bad_events import BadEvents
-from rowsieve.envelopes.columns import read_column
 from rowsieve.envelopes.entries import Entries, Rows
 from rowsieve.envelopes.event_orders import EventOrder, values_of
 from rowsieve.envelopes.formats import Format, Meaning
-from rowsieve.envelopes.readings import Target
+from rowsieve.envelopes.values.columns import read_column
+from rowsieve.envelopes.values.readings import Target
 from rowsieve.errors import repr_of
 from rowsieve.types.encodings import arrow_type
 
@@ -42,12 +42,12 @@ class Destination:
 
     targets: tuple[Target, ...]
     key: tuple[str, ...]
+    order: tuple[str, ...] = ()  # the columns of the table's event order
     source: str | None = None
 
-    @property
-    def of_key(self) -> tuple[Target, ...]:
-        """The columns of the key."""
-        return tuple(each for each in self.targets if each.field.name in self.key)
+    def named(self, names: tuple[str, ...]) -> tuple[Target, ...]:
+        """The columns of these names."""
+        return tuple(each for each in self.targets if each.field.name in names)
 
 
 @dataclass(slots=True)
@@ -236,7 +236,7 @@ def _old_keys(
     """The keys before updates that changed them; a key column that is not sent is as after it."""
     changed = np.zeros(len(had), bool)
     old: dict[str, pa.Array] = {}
-    for target in destination.of_key:
+    for target in destination.named(destination.key):
         name = target.field.name
         read = read_column(before.values(name, writes[had]), target)
         _note(read.reasons, events[had], bad)
@@ -245,7 +245,10 @@ def _old_keys(
         changed |= ~np.asarray(pc.fill_null(pc.equal(values, new), fill_value=True))
         old[name] = values
     kept = np.flatnonzero(changed)
-    return had[kept], {name: values.take(pa.array(kept)) for name, values in old.items()}
+    moved = {name: values.take(pa.array(kept)) for name, values in old.items()}
+    for target in destination.named(destination.order):
+        moved[target.field.name] = columns[target.field.name].take(pa.array(had[kept]))
+    return had[kept], moved
 
 
 def _delete(
@@ -259,7 +262,8 @@ def _delete(
     rows = entries.rows(format_.deleted)
     deletes = _with_row(rows, deletes, entries, "a delete has no row before the change", bad)
     events = entries.events[deletes]
-    keys, _ = _read_columns(rows, deletes, destination.of_key, destination.key, events, bad)
+    wanted = destination.named((*destination.key, *destination.order))
+    keys, _ = _read_columns(rows, deletes, wanted, destination.key, events, bad)
     block.changes.append(_piece(destination, keys, "d", events))
     return [deletes]
 

@@ -17,7 +17,7 @@ from rowsieve.envelopes.actions import Action, Skipped
 from rowsieve.envelopes.event_orders import EventOrder, OrderField, log_file, moment
 from rowsieve.envelopes.formats import Format, Meaning, Unpacked, one_each
 from rowsieve.envelopes.row_structs import NO_TEXT, RowType
-from rowsieve.envelopes.text_rules import TextRules
+from rowsieve.envelopes.values.text_rules import TextRules
 
 CLOCK: Final = "the source's clock, of which two changes of a row may have the same reading"
 
@@ -135,7 +135,7 @@ def _orders(prefix: str) -> tuple[EventOrder, ...]:
             )
         ),
         EventOrder((of("scn"), of("ssn", optional=True))),
-        EventOrder((of("ts_ms", moment),), weak=CLOCK),
+        EventOrder((OrderField("ts_ms", f"{prefix}ts_ms", moment, unit="ms"),), weak=CLOCK),
     )
 
 

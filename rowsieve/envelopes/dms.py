@@ -10,7 +10,7 @@ from rowsieve.envelopes.actions import Action, Skipped
 from rowsieve.envelopes.event_orders import EventOrder, OrderField, moment
 from rowsieve.envelopes.formats import Format, Meaning, one_each
 from rowsieve.envelopes.row_structs import RowType
-from rowsieve.envelopes.text_rules import TextRules
+from rowsieve.envelopes.values.text_rules import TextRules
 
 _CLOCK: Final = "times of commits, of which two changes of a row may have the same"
 
@@ -81,11 +81,13 @@ DMS: Final = Format(
     orders=(
         EventOrder(
             (
-                OrderField("commit-timestamp", "metadata.commit_timestamp", moment),
+                OrderField("commit-timestamp", "metadata.commit_timestamp", moment, unit="us"),
                 OrderField("transaction-record-id", "metadata.transaction_record_id"),
             )
         ),
-        EventOrder((OrderField("timestamp", "metadata.timestamp", moment),), weak=_CLOCK),
+        EventOrder(
+            (OrderField("timestamp", "metadata.timestamp", moment, unit="us"),), weak=_CLOCK
+        ),
     ),
     rules=TextRules(bytes_="base64"),
     unmarked=_control,
@@ -102,10 +104,13 @@ DMS_FILES: Final = Format(
     deleted="",
     source=(),
     orders=(
-        EventOrder((OrderField("AR_H_CHANGE_SEQ", "AR_H_CHANGE_SEQ"),)),
-        EventOrder((OrderField("AR_H_TIMESTAMP", "AR_H_TIMESTAMP", moment),), weak=_CLOCK),
+        EventOrder((OrderField("AR_H_CHANGE_SEQ", "AR_H_CHANGE_SEQ", optional=True),)),
         EventOrder(
-            (OrderField("AR_H_COMMIT_TIMESTAMP", "AR_H_COMMIT_TIMESTAMP", moment),), weak=_CLOCK
+            (OrderField("AR_H_TIMESTAMP", "AR_H_TIMESTAMP", moment, unit="us"),), weak=_CLOCK
+        ),
+        EventOrder(
+            (OrderField("AR_H_COMMIT_TIMESTAMP", "AR_H_COMMIT_TIMESTAMP", moment, unit="us"),),
+            weak=_CLOCK,
         ),
     ),
     rules=TextRules(bytes_="hex"),

@@ -41,6 +41,11 @@ def number(values: pa.ChunkedArray, name: str) -> list[Any]:
     return [comparable_sequences(values, name)]
 
 
+def as_it_is(values: pa.ChunkedArray, _name: str) -> list[Any]:
+    """A value of a column of the table, which has the order of its type."""
+    return [values]
+
+
 def log_file(values: pa.ChunkedArray, name: str) -> list[Any]:
     """The number at the end of the name of a log file: `binlog.000012`."""
     digits = pc.struct_field(
@@ -76,12 +81,16 @@ def _refuse_other(values: Any, parts: Any, name: str, example: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class OrderField:
-    """A number of an order: its name, where it stands in an event, and how it compares."""
+    """A number of an order: its name, where it stands in an event, and how it compares.
+
+    `unit` is that of a clock.
+    """
 
     name: str
     path: str
     comparable: Comparable = number
     optional: bool = False  # an event without it is below those with it
+    unit: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from rowsieve.envelopes.actions import Action, Skipped
 from rowsieve.envelopes.event_orders import EventOrder
 from rowsieve.envelopes.row_structs import RowType
-from rowsieve.envelopes.text_rules import TextRules
+from rowsieve.envelopes.values.text_rules import TextRules
 
 Meaning: TypeAlias = Action | Skipped
 

@@ -11,7 +11,7 @@ from rowsieve.envelopes.actions import Action, Skipped
 from rowsieve.envelopes.event_orders import EventOrder, OrderField, log_position, moment
 from rowsieve.envelopes.formats import Format, Meaning, Unpacked, never, one_each
 from rowsieve.envelopes.row_structs import RowType
-from rowsieve.envelopes.text_rules import TextRules
+from rowsieve.envelopes.values.text_rules import TextRules
 
 _DDL: Final[dict[str, Meaning]] = dict.fromkeys(
     (
@@ -75,7 +75,9 @@ MAXWELL: Final = Format(
             (OrderField("xid", "xid"), OrderField("xoffset", "xoffset", optional=True)),
             weak="transaction numbers, which are given when a transaction begins",
         ),
-        EventOrder((OrderField("ts", "ts", moment),), weak="seconds of the source's clock"),
+        EventOrder(
+            (OrderField("ts", "ts", moment, unit="s"),), weak="seconds of the source's clock"
+        ),
     ),
     rules=TextRules(bytes_="base64", nested_json=True),
     unmarked=never,
@@ -161,7 +163,13 @@ CANAL: Final = Format(
     source=("database", "table"),
     orders=(
         EventOrder((OrderField("commit_ts", "commit_ts"),)),
-        EventOrder((OrderField("es", "es"), OrderField("id", "id"), OrderField("place", "place"))),
+        EventOrder(
+            (
+                OrderField("es", "es", unit="ms"),
+                OrderField("id", "id"),
+                OrderField("place", "place"),
+            )
+        ),
     ),
     rules=TextRules(bytes_="latin-1", booleans_in_text=True),
     unmarked=never,

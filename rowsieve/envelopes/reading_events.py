@@ -28,8 +28,8 @@ from rowsieve.envelopes.entries import ArrowEntries, Entries, JsonEntries
 from rowsieve.envelopes.formats import Format
 from rowsieve.envelopes.messages import Messages
 from rowsieve.envelopes.row_structs import NumberText, RowType, row_type
-from rowsieve.envelopes.semantic_types import DeclaredColumns, parse_schema
 from rowsieve.envelopes.spelling import Spelling, spelled_as
+from rowsieve.envelopes.values.semantic_types import DeclaredColumns, parse_schema
 from rowsieve.errors import SchemaMismatch, did_you_mean
 
 BLOCK_MESSAGES: Final = 1 << 16

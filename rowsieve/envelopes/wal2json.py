@@ -17,7 +17,7 @@ from rowsieve.envelopes.decoding import decode_each
 from rowsieve.envelopes.event_orders import EventOrder, OrderField
 from rowsieve.envelopes.formats import Format, Unpacked, never
 from rowsieve.envelopes.row_structs import RowType
-from rowsieve.envelopes.text_rules import TextRules
+from rowsieve.envelopes.values.text_rules import TextRules
 
 
 class Wal2JsonChange(msgspec.Struct, gc=False):
@@ -154,11 +154,16 @@ WAL2JSON: Final = Format(
     before="before",
     deleted="before",
     source=("schema", "table"),
-    orders=(EventOrder((OrderField("lsn", "lsn"), OrderField("place", "place"))),),
+    orders=(EventOrder((OrderField("lsn", "lsn"),)),),
     rules=TextRules(bytes_="hex"),
     unmarked=never,
     variant=_variant,
     before_is_partial=True,
     decoded=True,
 )
-WAL2JSON_1: Final = replace(WAL2JSON, message=lambda _row: _Transaction, unpack=_by_transaction)
+WAL2JSON_1: Final = replace(
+    WAL2JSON,
+    message=lambda _row: _Transaction,
+    unpack=_by_transaction,
+    orders=(EventOrder((OrderField("nextlsn", "lsn"), OrderField("place", "place"))),),
+)

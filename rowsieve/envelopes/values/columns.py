@@ -19,9 +19,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.envelopes.nested_values import read_nested
-from rowsieve.envelopes.readings import Target, reading_of
 from rowsieve.envelopes.row_structs import NumberText
+from rowsieve.envelopes.values.nested_values import read_nested
+from rowsieve.envelopes.values.readings import Target, reading_of
 from rowsieve.errors import RowsieveError, SchemaMismatch
 from rowsieve.types import logical
 from rowsieve.types.conform import conform_values

@@ -20,9 +20,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.envelopes import durations
-from rowsieve.envelopes.semantic_types import Declared, Written
-from rowsieve.envelopes.text_rules import TextRules
+from rowsieve.envelopes.values import durations
+from rowsieve.envelopes.values.semantic_types import Declared, Written
+from rowsieve.envelopes.values.text_rules import TextRules
 from rowsieve.types import interval_bytes, logical
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Field

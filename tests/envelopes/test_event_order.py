@@ -1,0 +1,136 @@
+"""Events in tables with an event order: late events, in any order and any cutting into calls."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rowsieve
+from rowsieve import Table
+from rowsieve.errors import InvalidData, SchemaMismatch
+from tests.envelopes.events import AFTER_STREAM, CRATES, STREAM, crate, event, rows, texts
+from tests.profiles import examples
+from tests.small_tables import fresh_uri
+
+
+def ordered(*columns: pa.Field, sequence: list[str]) -> Table:
+    schema = pa.schema([*CRATES, *columns])
+    return rowsieve.create_table(fresh_uri(), schema, key=["id"], sequence=sequence)
+
+
+def crate_rows(table: Table) -> list[dict[str, Any]]:
+    return [{name: row[name] for name in CRATES.names} for row in rows(table)]
+
+
+LSN = pa.field("lsn", pa.int64(), nullable=False)
+
+
+@pytest.mark.parametrize("name", ["lsn", "_lsn", "seq"])
+def test_a_column_of_the_order_gets_the_number_of_the_log(name: str) -> None:
+    table = ordered(pa.field(name, pa.int64(), nullable=False), sequence=[name])
+    for each in reversed(STREAM):
+        table.apply_events(texts(each), format="debezium")
+    assert crate_rows(table) == AFTER_STREAM
+    assert rows(table)[0][name] == 40_003
+    late = table.apply_events(texts(STREAM[1]), format="debezium")
+    assert late.commit.rows_late == 1
+
+
+def test_a_file_and_a_position_fill_two_columns() -> None:
+    fields = [pa.field(name, pa.int64(), nullable=False) for name in ("file", "pos", "row")]
+    table = ordered(*fields, sequence=["file", "pos", "row"])
+    own = [event("u", None, crate(1, f"v{at}"), at, "mysql") for at in range(3)]
+    own[2]["source"] |= {"file": "binlog.000010", "pos": 4}
+    for each in reversed(own):
+        table.apply_events(texts(each), format="debezium")
+    assert crate_rows(table) == [crate(1, "v2")]
+    assert (rows(table)[0]["file"], rows(table)[0]["pos"]) == (10, 4)
+
+
+def test_a_part_of_the_order_is_refused() -> None:
+    table = ordered(pa.field("pos", pa.int64(), nullable=False), sequence=["pos"])
+    with pytest.raises(SchemaMismatch, match=r"ordered by \(pos\), .* are \(file, pos, row\)"):
+        table.apply_events(texts(event("c", None, crate(1), 0, "mysql")), format="debezium")
+    with pytest.raises(SchemaMismatch, match="the events are none"):
+        table.apply_events(['{"op":"c","after":{"id":1}}'], format="debezium")
+
+
+def test_a_column_of_the_rows_themselves_is_the_order() -> None:
+    table = ordered(pa.field("seen", pa.timestamp("us"), nullable=False), sequence=["seen"])
+    new, old = ({**crate(1, label), "seen": at} for label, at in (("new", 2_000), ("old", 1_000)))
+    for row in (new, old):
+        table.apply_events(texts(event("u", None, row)), format="debezium", times="ms")
+    assert crate_rows(table) == [crate(1, "new")]
+    gone = event("d", {**crate(1), "seen": 3_000}, None)
+    table.apply_events(texts(gone), format="debezium", times="ms")
+    table.apply_events(texts(event("u", None, new)), format="debezium", times="ms")
+    assert rows(table) == []
+    both = texts(event("u", None, new), event("u", None, crate(2), 1))
+    with pytest.raises(InvalidData, match="it has no seen"):
+        table.apply_events(both, format="debezium", times="ms")
+
+
+def test_text_numbers_of_a_log_fill_integers() -> None:
+    table = ordered(LSN, sequence=["lsn"])
+    columns = [{"name": "id", "value": 1}, {"name": "label", "value": "plums"}]
+    change = {"action": "I", "schema": "s", "table": "t", "columns": columns, "lsn": "1/16B3748"}
+    columns.append({"name": "grams", "value": 5})
+    table.apply_events([json.dumps(change)], format="wal2json")
+    assert rows(table)[0]["lsn"] == (1 << 32) + 0x16B3748
+
+
+@st.composite
+def histories(draw: Any) -> tuple[list[Any], list[list[Any]]]:
+    """Events of a source in the order of its log, and calls that get them in any order."""
+    events: list[Any] = []
+    now: dict[int, Any] = {}
+    for at in range(draw(st.integers(1, 14))):
+        id_ = draw(st.integers(1, 3))
+        row = crate(id_, draw(st.sampled_from(["a", "b", None])), draw(st.integers(0, 3)))
+        if id_ not in now:
+            events.append(event(draw(st.sampled_from("cr")), None, row, at))
+        elif draw(st.booleans()):
+            events.append(event("u", draw(st.sampled_from([None, now[id_]])), row, at))
+        else:
+            events.append(event("d", now.pop(id_), None, at))
+            continue
+        now[id_] = row
+    again = draw(st.lists(st.sampled_from(events), max_size=4))
+    mixed = draw(st.permutations(events + again))
+    cuts = sorted(draw(st.lists(st.integers(0, len(mixed)), max_size=3)))
+    ends = [0, *cuts, len(mixed)]
+    calls = [mixed[start:stop] for start, stop in pairwise(ends)]
+    return [now[id_] for id_ in sorted(now)], calls
+
+
+@given(histories())
+@examples(400)
+def test_any_order_cutting_and_repetition_gives_what_the_source_has(history: Any) -> None:
+    expected, calls = history
+    table = ordered(LSN, sequence=["lsn"])
+    for each in calls:
+        table.apply_events(texts(*each), format="debezium")
+    assert crate_rows(table) == expected
+
+
+@given(histories(), st.data())
+@examples(400)
+def test_calls_in_the_order_of_the_log_need_no_event_order(history: Any, data: Any) -> None:
+    expected, calls = history
+    table = rowsieve.create_table(fresh_uri(), CRATES, key=["id"])
+    stream = sorted(
+        {json.dumps(each): each for call in calls for each in call}.values(),
+        key=lambda each: each["source"]["lsn"],
+    )
+    while stream:
+        size = data.draw(st.integers(1, len(stream)))
+        call = data.draw(st.permutations(stream[:size]))
+        table.apply_events(texts(*call), format="debezium")
+        stream = stream[size:]
+    assert crate_rows(table) == expected
