@@ -53,6 +53,11 @@ class Table(ReadMethods, RowMethods, ColumnMethods, UpkeepMethods):
         return self.handle.pinned.table.key
 
     @property
+    def sequence(self) -> tuple[str, ...]:
+        """The columns that order the changes of a key; empty without an event order."""
+        return self.handle.pinned.table.sequence
+
+    @property
     def writer_metrics(self) -> WriterMetrics:
         """Counters of all writes by this object, with the cost of collecting statistics."""
         return self.handle.collecting.metrics
@@ -85,7 +90,8 @@ class Table(ReadMethods, RowMethods, ColumnMethods, UpkeepMethods):
     def detail(self) -> dict[str, Any]:
         """Return facts about the pinned version as plain values.
 
-        `rows_stored` includes rows that newer versions, deletes or deletion vectors hide.
+        `sequence` is there only with an event order. `rows_stored` includes rows that newer
+        versions, deletes or deletion vectors hide.
         `distinct_counts` has the columns that were analyzed: see the method of that name.
         """
         snapshot = self.handle.pinned
@@ -98,6 +104,7 @@ class Table(ReadMethods, RowMethods, ColumnMethods, UpkeepMethods):
             "timestamp": from_microseconds(snapshot.timestamp_us).isoformat(),
             "mode": snapshot.table.mode,
             "key": list(snapshot.table.key),
+            **({"sequence": list(snapshot.table.sequence)} if snapshot.table.sequence else {}),
             "properties": dict(snapshot.table.properties),
             "parts": len(parts),
             "rows_stored": int(parts.numbers("data.rows").sum()),
@@ -143,6 +150,7 @@ class Table(ReadMethods, RowMethods, ColumnMethods, UpkeepMethods):
         facts = {
             "version": f"{snapshot.version}, {written:%Y-%m-%d %H:%M:%S} UTC",
             "key": ", ".join(snapshot.table.key) or "none",
+            **({"sequence": ", ".join(snapshot.table.sequence)} if snapshot.table.sequence else {}),
             "stored": f"{rows:,} rows in {len(parts):,} parts, {stored}",
         }
         columns = []

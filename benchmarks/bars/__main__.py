@@ -15,6 +15,7 @@ from benchmarks.bars import (
     compaction_memory,
     datafusion_session,
     decoding,
+    event_order,
     evolved,
     expressions,
     full_scan,
@@ -50,6 +51,7 @@ from benchmarks.result import RESULTS, Bar, Machine, save
 BARS: dict[str, Callable[[Sizes, Path], Bar | list[Bar]]] = {
     "upsert": upsert.measure,
     "partial_upsert": partial_upsert.measure,
+    "event_order": event_order.measure,
     "processes": processes.measure,
     "opening": opening.measure,
     "full_scan": full_scan.beside_plain_file,

@@ -45,6 +45,10 @@ def create(
         list[str] | None,
         typer.Option(help="A key column; repeatable. Without a key, rows are only appended."),
     ] = None,
+    sequence: Annotated[
+        list[str] | None,
+        typer.Option(help="A column that orders the changes of a key, however late; repeatable."),
+    ] = None,
     schema_only: Annotated[
         bool, typer.Option("--schema-only", help="Take the columns of the file, not its rows.")
     ] = False,
@@ -83,6 +87,7 @@ def create(
         if_exists=if_exists,
         properties=read_pairs(table_property, "--property"),
         metadata=commit.notes,
+        sequence=sequence,
     )
     commit.show(table.history(limit=1)[0])
 
@@ -151,7 +156,10 @@ def apply(
     file: InputFile,
     *,
     op: Annotated[str, typer.Option(help="The column that says insert, update or delete.")],
-    sequence: Annotated[str, typer.Option(help="The column that orders changes of one key.")],
+    sequence: Annotated[
+        list[str] | None,
+        typer.Option(help="A column that orders changes of one key; by default the table's."),
+    ] = None,
     reading: FileOptions,
     commit: OnceOptions,
 ) -> None:

@@ -54,11 +54,12 @@ def print_commit(commit: Commit, *, as_json: bool) -> None:
     if as_json:
         print_json(asdict(commit))
         return
+    late = f", {commit.rows_late:,} late" if commit.rows_late else ""
     if not commit.committed:
-        typer.echo(f"nothing to {commit.operation}: still at version {commit.version}")
+        typer.echo(f"nothing to {commit.operation}: still at version {commit.version}{late}")
         return
     typer.echo(
         f"version {commit.version}: {commit.operation}, {commit.rows_written:,} rows written, "
-        f"{commit.rows_deleted:,} deleted, {commit.parts_added} parts added, "
+        f"{commit.rows_deleted:,} deleted{late}, {commit.parts_added} parts added, "
         f"{commit.parts_removed} removed"
     )

@@ -18,8 +18,7 @@ def changes_in_order(
 ) -> tuple[Mutation | None, int]:
     """Write the changes that are not late; return also how many are.
 
-    None if all of them are. Tombstones without sequences delete the rows that the snapshot has, so
-    that any commit of their keys is a conflict.
+    None if all of them are. Tombstones without sequences delete the rows that the snapshot has.
     """
     wanted = with_sequences(change.store, snapshot, changes)
     kept, late = without_late(change.store, snapshot, wanted, change.operation)
@@ -30,5 +29,5 @@ def changes_in_order(
         change.store, snapshot.schema, order, key_columns_of([kept.rows, kept.deletes], order)
     )
     request = dataclasses.replace(change.write(snapshot, kept, overtakes=True), rows_late=late)
-    check = touches if wanted is not changes else NewerKeys.of(snapshot, kept, touches)
+    check = NewerKeys.of(snapshot, kept, touches)
     return Mutation(request, Kind.READING, touched_by=check), late

@@ -26,13 +26,13 @@ from rowsieve.executor.part_sources import PartSource, candidates_of
 from rowsieve.objects import ObjectStore
 from rowsieve.planner.part_facts import part_facts
 from rowsieve.predicate.bind import BoundPredicate, bind
+from rowsieve.predicate.evaluate import matching
 from rowsieve.predicate.interpret import Verdict
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.parts.tombstones import tombstone_schema
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.encodings import arrow_schema, arrow_type
-from rowsieve.types.logical import Float
 from rowsieve.types.ordering.keys import KeyColumns, KeyOrder, sort_form
 from rowsieve.types.ordering.sequences import greatest, is_above, least
 
@@ -114,18 +114,16 @@ def _read(store: ObjectStore, snapshot: Snapshot, keys: pa.Table, above: Mask) -
     places = np.flatnonzero(near & (commits >= first))
     newest_first = places[np.argsort(-commits[places], kind="stable")]
     sources = [PartSource(store, part, snapshot.schema) for part in facts.planned(newest_first)]
-    return _newest(snapshot, order, list(_versions(snapshot, sources, predicate, keys)), keys)
+    return _newest(snapshot, order, list(_versions(snapshot, sources, predicate)), keys)
 
 
 def _versions(
-    snapshot: Snapshot, sources: list[PartSource], predicate: BoundPredicate, keys: pa.Table
+    snapshot: Snapshot, sources: list[PartSource], predicate: BoundPredicate
 ) -> Iterator[tuple[bool, pa.Table]]:
     """Rows and tombstones near the keys, newest first, as pairs (are they tombstones, versions)."""
     order = KeyOrder.of(snapshot.schema, snapshot.table.key)
     columns = tombstone_schema(snapshot.schema, order.fields, snapshot.sequence_fields)
     ids = frozenset(field.id for field in order.fields)
-    first = order.fields[0]
-    wanted = None if isinstance(first.type, Float) else pc.unique(keys.column(first.name))
     candidates = candidates_of(sources, predicate, ids, tombstones=True)
     for source, (deleted, rows) in zip(sources, candidates, strict=True):
         for is_deleted, batches in (
@@ -133,12 +131,9 @@ def _versions(
             (False, source.rows(columns, rows.rows)),
         ):
             for _, batch in batches:
-                table = pa.Table.from_batches([batch])
-                if wanted is not None:
-                    near = pc.is_in(table.column(first.name), value_set=wanted)
-                    table = table.filter(near)
-                if table.num_rows:
-                    yield is_deleted, table
+                near = batch.filter(pa.array(matching(predicate, batch)))
+                if near.num_rows:
+                    yield is_deleted, pa.Table.from_batches([near])
 
 
 def _newest(

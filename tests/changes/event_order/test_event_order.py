@@ -141,6 +141,9 @@ def test_an_overwrite_by_condition_wins_with_lower_sequences() -> None:
     assert apply(table, (1, 40, "late"), (2, 89, "late")) == 2
     assert apply(table, (1, 60, "new"), (2, 90, "new")) == 0
     assert rows(table) == [(1, 60, "new"), (2, 90, "new"), (3, 90, "a")]
+    table.overwrite([{"id": 3, "lsn": 50, "v": "o"}], where="id = 3")
+    assert apply(table, (3, 60, "new")) == 0
+    assert rows(table)[-1] == (3, 60, "new")
 
 
 def test_sequences_of_several_columns_are_compared_one_after_the_other() -> None:
@@ -155,6 +158,15 @@ def test_sequences_of_several_columns_are_compared_one_after_the_other() -> None
     ]  # fmt: skip
     assert write("bin.3", 0) == 0
     assert table.scan().to_arrow().to_pylist() == [{"id": 1, "file": "bin.3", "pos": 0}]
+    events = [{"id": 2, "file": "bin.2", "pos": 1}, {"id": 3, "file": "bin.1", "pos": 9}]
+    table.upsert(events)  # the greatest sequence of the part has the lesser position
+    assert table.upsert([{"id": 2, "file": "bin.1", "pos": 99}]).rows_late == 1
+
+
+def test_deletes_count_for_the_bound_of_their_part() -> None:
+    table = ordered((1, 10, "a"), (2, 50, None))
+    assert apply(table, (2, 40, "late")) == 1
+    assert rows(table) == [(1, 10, "a")]
 
 
 def test_a_batch_in_order_reads_no_file() -> None:

@@ -1,0 +1,165 @@
+"""The comparisons of an event order, broken."""
+
+from __future__ import annotations
+
+from tests.mutants.workshop import Mutant
+
+STORED, LATE, FLOOR, COMMITS = (
+    f"changes/event_order/{name}.py"
+    for name in ("stored_sequences", "late_changes", "too_late", "ordered_commits")
+)
+SEQUENCES, NEWEST = "types/ordering/sequences.py", "changes/data/newest_per_key.py"
+WRITER, CHANGE = "storage/parts/part_writer.py", "changes/change.py"
+HORIZON, ACTIONS = "compaction/late_horizon.py", "executor/newest_actions.py"
+_ORDER = (
+    "tests/changes/event_order/test_event_order.py",
+    "tests/changes/event_order/test_every_writer.py",
+)
+_COMPACTION = ("tests/compaction/test_late_horizon.py",)
+SUITES = {
+    STORED: _ORDER,
+    LATE: _ORDER,
+    COMMITS: _ORDER,
+    SEQUENCES: _ORDER,
+    NEWEST: _ORDER,
+    FLOOR: _COMPACTION,
+    HORIZON: _COMPACTION,
+}
+
+MUTANTS = (
+    Mutant(
+        SEQUENCES,
+        "an equal sequence is above",
+        "pc.greater(left, other)",
+        "pc.greater_equal(left, other)",
+        _ORDER,
+    ),
+    Mutant(
+        SEQUENCES,
+        "only the first column of a sequence counts",
+        "undecided &= _mask(pc.equal(left, other), missing=False)",
+        "undecided &= False",
+        _ORDER,
+    ),
+    Mutant(
+        SEQUENCES,
+        "the greatest sequence of a part is that of its last column alone",
+        "for array in columns.arrays:\n        taken",
+        "for array in columns.arrays[-1:]:\n        taken",
+        _ORDER,
+    ),
+    Mutant(
+        STORED,
+        "parts are compared with the greatest sequence of a batch",
+        "sequences.columns(least(changes, sequences))",
+        "sequences.columns(greatest(changes, sequences))",
+        _ORDER,
+    ),
+    Mutant(
+        STORED,
+        "the oldest version of a key counts",
+        "np.argsort(-commits[places], kind=",
+        "np.argsort(commits[places], kind=",
+        _ORDER,
+    ),
+    Mutant(
+        STORED,
+        "parts after an overwrite by condition are not read",
+        "places = np.flatnonzero(near & (commits >= first))",
+        "places = np.flatnonzero(near & above)",
+        _ORDER,
+    ),
+    Mutant(
+        STORED,
+        "tombstones are not looked at",
+        "            (True, source.tombstones(columns, deleted.rows)),\n",
+        "",
+        _ORDER,
+    ),
+    Mutant(
+        LATE,
+        "an event is late if it is newer",
+        "        _taken(sequences.columns(stored.versions), matched),\n"
+        "        _taken(sequences.columns(actions), ours),\n",
+        "        _taken(sequences.columns(actions), ours),\n"
+        "        _taken(sequences.columns(stored.versions), matched),\n",
+        _ORDER,
+    ),
+    Mutant(
+        LATE,
+        "no concurrent commit of a key conflicts",
+        "return bool(self.touches(",
+        "return False and bool(self.touches(",
+        _ORDER,
+    ),
+    Mutant(
+        COMMITS,
+        "no concurrent commit is looked at",
+        "touched_by=check",
+        "touched_by=lambda _: False",
+        ("tests/changes/event_order/test_every_writer.py",),
+    ),
+    Mutant(
+        CHANGE,
+        "rows of statements are not compared",
+        "            if not overtakes:\n",
+        "            if False:\n",
+        _ORDER,
+    ),
+    Mutant(
+        WRITER,
+        "the bound of a part leaves out its tombstones",
+        "self._raised(rows.upper if rows else None, deletes)",
+        "self._raised(rows.upper if rows else None, None if rows else deletes)",
+        _ORDER,
+    ),
+    Mutant(
+        NEWEST,
+        "the first of several changes of a key counts",
+        "    last[:-1] = ~keys.repeats(ordered)[1:]\n",
+        "    last = ~keys.repeats(ordered)\n",
+        _ORDER,
+    ),
+    Mutant(
+        NEWEST,
+        "different changes with one sequence collapse",
+        "        if differs.any():\n",
+        "        if False:\n",
+        _ORDER,
+    ),
+    Mutant(
+        FLOOR,
+        "a change at the floor is in time",
+        "low = ~is_above(sequences.columns(actions), sequences.columns(floor))",
+        "low = is_above(sequences.columns(floor), sequences.columns(actions))",
+        _COMPACTION,
+    ),
+    Mutant(
+        FLOOR,
+        "changes by condition are too late",
+        "stored.versions)]] = False",
+        "stored.versions)]] = True",
+        _COMPACTION,
+    ),
+    Mutant(
+        HORIZON,
+        "deletes go when their part was rewritten",
+        "past = np.asarray(deletes.column(DELETED_AT.name).to_numpy()) <= self.horizon",
+        "past = np.full(deletes.num_rows, self.horizon >= 0)",
+        _COMPACTION,
+    ),
+    Mutant(
+        HORIZON,
+        "the floor sinks",
+        "known = [each for each in (self.floor, floor_of(self.snapshot)) if each is not None]",
+        "known: list[pa.Table] = []",
+        _COMPACTION,
+    ),
+    Mutant(
+        ACTIONS,
+        "a delete gets the commit after its own",
+        "    dates = pc.fill_null(deletes.column(place), pa.scalar(commit_ts, pa.int64()))\n",
+        "    dates = pa.array([commit_ts + 1] * deletes.num_rows, pa.int64())\n",
+        _COMPACTION,
+    ),
+)
