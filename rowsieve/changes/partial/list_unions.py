@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.changes.partial.given_values import Mask
 from rowsieve.changes.partial.meeting_values import Candidates, Places
 from rowsieve.types.logical import (
     Interval,
@@ -28,8 +29,11 @@ def has_equal_items(type_: LogicalType) -> bool:
     return not isinstance(type_, List | Map | Interval | Numeric)
 
 
-def union(candidates: Candidates) -> pa.Array:
-    """The union of the lists of each key; NULL if all of them are."""
+def union(candidates: Candidates, initial: Places) -> pa.Array:
+    """The union of the lists of each key; NULL if all of them are.
+
+    A key to which no change gives a list keeps that of `initial` (count,), -1 where there is none.
+    """
     given = candidates.without_nulls()
     type_ = candidates.type
     assert isinstance(type_, List)
@@ -38,8 +42,9 @@ def union(candidates: Candidates) -> pa.Array:
     owners = given.owners[np.asarray(pc.list_parent_indices(lists).to_numpy(), dtype=np.int64)]
     codes = _codes(items, type_.element.type)
     pairs = np.stack([owners, codes], axis=1)
-    _, places = np.unique(pairs, axis=0, return_index=True)  # of equal items the first
-    places.sort()
+    is_chosen = _is_kept(given, initial)[owners]
+    is_chosen[np.unique(pairs, axis=0, return_index=True)[1]] = True  # of equal items the first
+    places = np.flatnonzero(is_chosen)
     offsets = np.concatenate(
         [[0], np.cumsum(np.bincount(owners[places], minlength=given.count))]
     ).astype(np.int32)
@@ -50,6 +55,14 @@ def union(candidates: Candidates) -> pa.Array:
         type=candidates.pool.type,
         mask=pa.array(is_null),
     )
+
+
+def _is_kept(given: Candidates, initial: Places) -> Mask:
+    """(count,) whether the only list of each key is the one before the changes."""
+    last = np.full(given.count, -1, dtype=np.int64)
+    last[given.owners] = given.members
+    is_alone = np.bincount(given.owners, minlength=given.count) == 1
+    return is_alone & (last == initial)
 
 
 def _codes(items: pa.Array, type_: LogicalType) -> Places:

@@ -173,7 +173,7 @@ def _column(rows: _Rows, field: Field, events: Events, rule: str, operation: str
             case "sum":
                 return total(candidates)
             case "union_of_lists":
-                return union(candidates)
+                return union(candidates, initial)
             case "json_merge":
                 return merged(candidates, initial)
             case _:

@@ -71,7 +71,7 @@ RULES = {
     "sum": total,
     "min": meeting_values.least,
     "max": meeting_values.greatest,
-    "union_of_lists": union,
+    "union_of_lists": lambda candidates: union(candidates, np.array([-1])),
 }
 TYPES: dict[str, tuple[LogicalType, pa.DataType]] = {
     "last": (Float(), pa.float64()),
@@ -249,4 +249,13 @@ def test_items_of_text_are_united_in_their_order() -> None:
     candidates = Candidates(
         pool, List(Field(2, "element", String())), np.arange(4), np.array([0, 0, 0, 2]), 3
     )
-    assert union(candidates).to_pylist() == [["b", "a", "c", None], None, ["x"]]
+    nothing = np.full(3, -1)
+    assert union(candidates, nothing).to_pylist() == [["b", "a", "c", None], None, ["x"]]
+
+
+def test_a_list_that_no_change_unites_stays_as_it_is() -> None:
+    pool = pa.array([[2, 2], [3, 3], None, [1, 1], [1]], pa.list_(pa.int64()))
+    owners = np.array([0, 1, 1, 2, 2])
+    candidates = Candidates(pool, List(Field(2, "element", Int(64))), np.arange(5), owners, 3)
+    assert union(candidates, np.array([0, 1, 3])).to_pylist() == [[2, 2], [3, 3], [1]]
+    assert union(candidates, np.array([-1, 1, -1])).to_pylist() == [[2], [3, 3], [1]]
