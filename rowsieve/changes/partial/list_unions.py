@@ -61,8 +61,8 @@ def _is_kept(given: Candidates, initial: Places) -> Mask:
     """(count,) whether the only list of each key is the one before the changes."""
     last = np.full(given.count, -1, dtype=np.int64)
     last[given.owners] = given.members
-    is_alone = np.bincount(given.owners, minlength=given.count) == 1
-    return is_alone & (last == initial)
+    counts = np.bincount(given.owners, minlength=given.count)
+    return np.asarray((counts == 1) & (last == initial), dtype=bool)
 
 
 def _codes(items: pa.Array, type_: LogicalType) -> Places:

@@ -61,6 +61,8 @@ def combined(rule: str, values: Sequence[Any]) -> Any:
     candidates = Candidates(pool, type_, members, np.zeros_like(members), 1)
     if rule == "json_merge":
         return merged(candidates, np.array([0])).to_pylist()[0]
+    if rule == "union_of_lists":
+        return union(candidates, np.array([-1])).to_pylist()[0]
     return RULES[rule](candidates).to_pylist()[0]
 
 
@@ -71,7 +73,6 @@ RULES = {
     "sum": total,
     "min": meeting_values.least,
     "max": meeting_values.greatest,
-    "union_of_lists": lambda candidates: union(candidates, np.array([-1])),
 }
 TYPES: dict[str, tuple[LogicalType, pa.DataType]] = {
     "last": (Float(), pa.float64()),
