@@ -159,6 +159,26 @@ def writes_once(table: Table) -> None:
         assert table.refresh() == before
 
 
+def event_order(folder: str) -> None:
+    """The rows of the second commit are late, and so are those of deleted keys."""
+    schema = pa.schema([("id", pa.int64()), ("s", pa.string()), ("v", pa.int64())])
+    rows = pa.Table.from_pylist(FIRST, schema=schema)
+    table = rowsieve.create_table(folder, rows, key=["id"], sequence=["v"])
+    table.upsert(pa.Table.from_pylist(SECOND, schema=table.schema))
+    table.delete(keys=[{"id": 0, "v": 5}, {"id": 99, "v": 5}])
+
+
+def refuses_late_rows(table: Table) -> None:
+    """Rows and deletes know their sequence."""
+    assert table.sequence == ("v",)
+    if not table.handle.read_only:
+        before = table.refresh()
+        row = table.to_arrow("id = 7").to_pylist()[0]
+        late = [{**row, "id": 7, "v": 69}, {**row, "id": 0, "v": 4}, {**row, "id": 99, "v": 4}]
+        assert table.upsert(pa.Table.from_pylist(late, schema=table.schema)).rows_late == 3
+        assert table.refresh() == before
+
+
 def sketches(folder: str) -> None:
     keyed(folder).analyze(distinct_counts=True)
 
@@ -231,6 +251,7 @@ FEATURES: Mapping[str, Feature] = {
     ),
     "properties": Feature(settings, [*LAST.values()], questions=QUESTIONS, more=keeps_settings),
     "tokens": Feature(token, [*LAST.values(), ONCE], more=writes_once),
+    "event order": Feature(event_order, FIRST[1:], questions=QUESTIONS, more=refuses_late_rows),
     "sketches": Feature(sketches, [*LAST.values()], more=counts_different),
     "many commits": Feature(many_commits, FIRST, questions=QUESTIONS),
     "nested columns": Feature(nested, NESTED, questions={"f < 0": lambda _: False}),

@@ -106,8 +106,8 @@ def check_clean(snapshot: Snapshot, form: str) -> None:
     facts = part_facts(snapshot)
     groups = facts.groups(np.arange(len(parts)))
     reasons = {
+        # A delete hides no row of its own part, and one of another part is in the same group.
         "rows that newer versions or deletes hide": len(groups) < len(parts)
-        or bool(parts.numbers("deletes.rows").any())
         or parts.column("dv.path").null_count < len(parts),
         "files with opaque values": (parts.numbers("format_version") > STRUCTURED_FORMAT).any(),
         "files of earlier columns": any(
