@@ -80,6 +80,17 @@ def test_a_part_that_hides_older_rows_does_not_leave() -> None:  # trap T2
     assert pairs(table) == [(5, 20)]
 
 
+def test_an_expired_row_of_an_event_order_keeps_its_sequence() -> None:  # invariant 37
+    schema = pa.schema([("k", pa.int64()), ("v", pa.int64()), ("lsn", pa.int64())])
+    table = rs.create_table(fresh_uri(), schema, key=["k"], sequence="lsn", properties=OLD)
+    table.upsert(pa.table({"k": [1, 2], "v": [1, 2], "lsn": [10, 10]}, schema=schema))
+    table.upsert(pa.table({"k": [8], "v": [80], "lsn": [10]}, schema=schema))
+    assert table.maintain().expired is not None
+    commit = table.upsert(pa.table({"k": [1], "v": [50], "lsn": [9]}, schema=schema))
+    assert commit.rows_late == 1
+    assert table.to_arrow()["k"].to_pylist() == [8]
+
+
 def test_the_change_feed_has_the_expired_rows_as_deletes() -> None:
     table = keyed({"k": [1, 2], "v": [1, 2]}, {"k": [11, 12], "v": [11, 2]})
     table.set_properties(OLD)

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 import rowsieve
 from rowsieve import Table
+from rowsieve.errors import ConstraintViolation
 from tests.golden import story
 from tests.golden.test_golden import FOLDER, GOLDEN
 
@@ -179,6 +181,21 @@ def refuses_late_rows(table: Table) -> None:
         assert table.refresh() == before
 
 
+def constrained(folder: str) -> None:
+    """No visible row violates the constraint, and a hidden one does."""
+    table = keyed(folder)
+    table.upsert({"id": [0], "v": [5000], "s": ["gone"]})
+    table.upsert(pa.Table.from_pylist([LAST[0]], schema=table.schema))
+    table.add_constraint("small", "v < 1000")
+
+
+def obeys(table: Table) -> None:
+    assert table.scan("v > 3000").explain().parts_read == 0
+    if not table.handle.read_only:
+        with pytest.raises(ConstraintViolation, match="'small'"):
+            table.update({"v": "v + 2000"})
+
+
 def sketches(folder: str) -> None:
     keyed(folder).analyze(distinct_counts=True)
 
@@ -250,6 +267,7 @@ FEATURES: Mapping[str, Feature] = {
         {"j ->> 'k' = '5'": lambda row: row["id"] == 0, "j IS NULL": lambda row: row["id"] == 3},
     ),
     "properties": Feature(settings, [*LAST.values()], questions=QUESTIONS, more=keeps_settings),
+    "constraints": Feature(constrained, [*LAST.values()], questions=QUESTIONS, more=obeys),
     "tokens": Feature(token, [*LAST.values(), ONCE], more=writes_once),
     "event order": Feature(event_order, FIRST[1:], questions=QUESTIONS, more=refuses_late_rows),
     "sketches": Feature(sketches, [*LAST.values()], more=counts_different),

@@ -8,6 +8,8 @@ OBEYED = ("tests/changes/test_constraints.py",)
 FACTS = ("tests/planner/test_by_constraints.py",)
 CONSTRAINTS, DECIDE = "storage/constraints.py", "planner/by_constraints.py"
 COLUMNS = "predicate/interpretation/constrained_columns.py"
+EXPIRED = ("tests/changes/test_expiring_rows.py",)
+NET = ("tests/change_feed/test_net_changes.py",)
 SUITES = {CONSTRAINTS: OBEYED, DECIDE: FACTS, COLUMNS: FACTS}
 
 MUTANTS = (
@@ -74,6 +76,34 @@ MUTANTS = (
         "if not listed.values.array.null_count:",
         "if True:",
         FACTS,
+    ),
+    Mutant(
+        "changes/expiring_rows.py",
+        "expired parts leave that hide older rows (trap T2)",
+        "if len(group) > 1:",
+        "if len(group) > 99:",
+        EXPIRED,
+    ),
+    Mutant(
+        "changes/expiring_rows.py",
+        "expired rows of an event order leave without a tombstone",
+        "    if snapshot.table.sequence:\n",
+        "    if False:\n",
+        EXPIRED,
+    ),
+    Mutant(
+        "changes/expiring_rows.py",
+        "every part is read",
+        "gone = np.flatnonzero(whole_parts(snapshot, question))",
+        "gone = np.flatnonzero(whole_parts(snapshot, question) & False)",
+        EXPIRED,
+    ),
+    Mutant(
+        "change_feed/commit_parts.py",
+        "net changes have rows that end as they began",
+        "return _between(before, target, None, target)",
+        'return _between(before, target, "upsert", target)',
+        NET,
     ),
     Mutant(
         "change_feed/changed_rows.py",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -140,6 +141,40 @@ def test_errors_are_those_of_a_read_without_it() -> None:
         table.to_arrow("v > 0 AND 1 / k = 1")
     with pytest.raises(EvaluationError):
         table.to_arrow("1 / k < v")
+
+
+def test_nan_obeys_a_lower_bound_and_violates_an_upper_one() -> None:
+    schema = pa.schema([("k", pa.int64()), ("f", pa.float64())])
+    table = rs.create_table(fresh_uri(), schema, key=["k"])
+    table.add_constraint("low", "f > 0")
+    table.upsert(pa.table({"k": [1, 2, 3], "f": [1.0, float("nan"), None]}, schema=schema))
+    for where, count in (("f = 'NaN'", 1), ("f > 100", 1), ("f < 0", 0), ("f <> 'NaN'", 1)):
+        assert table.scan(where).count() == table.scan(where, pruning="off").count() == count
+    with pytest.raises(ConstraintViolation):
+        table.add_constraint("high", "f < 100")
+    table.delete("f = 'NaN'")
+    table.add_constraint("high", "f < 100")
+    assert parts_read(table, "f = 'NaN'") == parts_read(table, "f > 200") == 0
+    assert table.count("f < 200") == 1
+
+
+def test_nan_matches_no_comparison_of_an_engine_that_says_so() -> None:
+    schema = pa.schema([("k", pa.int64()), pa.field("f", pa.float64(), nullable=False)])
+    table = rs.create_table(fresh_uri(), schema, key=["k"])
+    table.upsert(pa.table({"k": [1, 2], "f": [1.0, float("nan")]}, schema=schema))
+    table.add_constraint("low", "f > 0")
+    for where in (pc.field("f") > -1, pc.field("f") >= 0):
+        assert table.to_arrow(where)["k"].to_pylist() == [1]
+    assert table.count("f > -1") == 2
+
+
+def test_a_list_with_null_allows_every_value() -> None:
+    table = keyed({"k": [1, 2], "v": [1, 5]})
+    table.add_constraint("listed", "v IN (1, NULL)")
+    assert pairs(table, "v = 5") == [(2, 5)]
+    table.add_constraint("short", "v IN (1, 5)")
+    assert parts_read(table, "v = 3") == 0
+    assert pairs(table, "v > 1") == [(2, 5)]
 
 
 def test_datafusion_reads_no_part() -> None:
