@@ -9,6 +9,7 @@ from rowsieve.providers.spark.reads.table_reads import (
     read_changes,
     sql,
 )
+from rowsieve.providers.spark.registration import register
 
 __all__ = [
     "explain",
@@ -17,6 +18,7 @@ __all__ = [
     "prune",
     "read",
     "read_changes",
+    "register",
     "spark_session",
     "sql",
 ]

@@ -45,7 +45,13 @@ from rowsieve.statements.table_commands import read_table_command
 _CHANGES: Final = frozenset({"MergeIntoTable", "UpdateTable", "DeleteFromTable"})
 _CREATES: Final = frozenset({"CreateTable", "CreateTableAsSelect"})
 _REPLACES: Final = frozenset({"ReplaceTable", "ReplaceTableAsSelect"})
-_KEPT: Final = frozenset({"CreateView", "CreateViewCommand", "CreateV2ViewCommand", "CacheTable"})
+_KEPT: Final = frozenset(
+    {
+        *("CreateView", "CreateViewCommand", "CreateV2ViewCommand", "AlterViewAs"),
+        *("CacheTable", "CacheTableAsSelect"),
+    }
+)
+"""Statements whose text Spark keeps, and reads again."""
 _KEPT_NAMES: Final = frozenset({"SET TBLPROPERTIES", "UNSET TBLPROPERTIES", "RENAME TO"})
 """ALTER TABLE that leaves a name in Spark's catalog readable."""
 _ON_TABLE: Final = "named table "
@@ -206,8 +212,10 @@ def _run_on(session: Any, named: NamedTable, kind: str, plan: Any) -> Any:
             _check_table(named, "SHOW CREATE TABLE")
             rows = pa.table({"createtab_stmt": [create_statement(named)]})
             return session.createDataFrame(rows)
-        case "DescribeRelation" | "ShowColumns":
+        case "DescribeRelation":
             return _described(session, named)
+        case "ShowColumns":
+            return _described(session, named).select("col_name")
         case _:
             raise UnsupportedOperation(
                 f"sql: {split_words(kind)} of {named.name} is not available for a table of ours; "
