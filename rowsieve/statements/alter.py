@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from rowsieve.bridges.sql.dialects import Dialect
 from rowsieve.errors import InvalidInput
-from rowsieve.statements.tokens import Target, tokens_of
+from rowsieve.statements.tokens import StatementTokens, Target, tokens_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,5 +29,18 @@ def read_alter(text: str, dialect: Dialect) -> AlterTable | None:
         written, parts = tokens.path()
     except InvalidInput:
         return None
-    target = Target(written, parts, start=start)
-    return AlterTable(target, tokens.piece(tokens.at, tokens.count), tokens.start)
+    target, place = Target(written, parts, start=start), tokens.start
+    return AlterTable(target, _actions(tokens), place)
+
+
+def _actions(tokens: StatementTokens) -> str:
+    """The text of the actions; Spark's `ADD COLUMNS (a, b)` as one action for each column."""
+    start = tokens.at
+    adds = tokens.take("ADD", "COLUMNS") or tokens.take("ADD", "COLUMN")
+    if adds and tokens.next() == "(":
+        tokens.bracket()
+        stop, tokens.at = tokens.at - 1, tokens.opened + 1
+        columns = [tokens.piece(*each) for each in tokens.terms(stop)]
+        if stop + 1 == tokens.count and all(columns):
+            return ", ".join(f"ADD COLUMN {column}" for column in columns)
+    return tokens.piece(start, tokens.count)

@@ -6,6 +6,7 @@ import pytest
 
 from rowsieve.bridges.sql.dialects import dialect_named
 from rowsieve.errors import RowsieveError
+from rowsieve.statements.alter import read_alter
 from rowsieve.statements.table_commands import (
     DescribeDetail,
     DescribeHistory,
@@ -79,3 +80,21 @@ def test_other_statements_are_not_commands(text: str) -> None:
 def test_a_command_that_cannot_be_read_is_refused(text: str) -> None:
     with pytest.raises(RowsieveError, match="sql: "):
         read_table_command(text, SPARK)
+
+
+@pytest.mark.parametrize(
+    ("text", "actions"),
+    [
+        (
+            "ALTER TABLE t ADD COLUMNS (a INT, b DECIMAL(9, 2))",
+            "ADD COLUMN a INT, ADD COLUMN b DECIMAL(9, 2)",
+        ),
+        ("ALTER TABLE t ADD COLUMN (`a,b` STRING)", "ADD COLUMN `a,b` STRING"),
+        ("ALTER TABLE t ADD COLUMN a INT", "ADD COLUMN a INT"),
+        ("ALTER TABLE t ADD COLUMNS (a INT), DROP COLUMN c", "ADD COLUMNS (a INT), DROP COLUMN c"),
+    ],
+)
+def test_columns_in_brackets_are_added_one_by_one(text: str, actions: str) -> None:
+    statement = read_alter(text, SPARK)
+    assert statement is not None
+    assert statement.actions == actions

@@ -92,7 +92,26 @@ def creation_options(spec: Any) -> dict[str, str]:
     }
     if spec.location().isDefined():
         options["path"] = str(spec.location().get())
+    if (key := _primary_key(spec)) is not None:
+        if "key" in options:
+            raise InvalidInput(
+                "CREATE TABLE: give the option key or PRIMARY KEY; nothing was created"
+            )
+        options["key"] = key
     return options
+
+
+def _primary_key(spec: Any) -> str | None:
+    """The columns of PRIMARY KEY, as the option `key` has them; None without one."""
+    key = None
+    for constraint in items(spec.constraints()):
+        if not class_of(constraint).endswith("PrimaryKeyConstraint"):
+            raise UnsupportedOperation(
+                "CREATE TABLE ... USING rowsieve does not take CHECK, UNIQUE and FOREIGN KEY; "
+                "nothing was created"
+            )
+        key = json.dumps([str(column) for column in items(constraint.columns())])
+    return key
 
 
 def _options(spec: Any) -> dict[str, str]:

@@ -217,6 +217,7 @@ def test_rows_are_inserted(spark: Any, own: rs.Catalog) -> None:
             "unknown option 'colour'",
         ),
         ("CREATE TABLE db.w (id INT) PARTITIONED BY (id)", UnsupportedOperation, "PARTITIONED BY"),
+        ("CREATE TABLE db.w (id INT CHECK (id > 0))", UnsupportedOperation, "CHECK"),
         ("SELECT * FROM db.keyed VERSION AS OF 'x'", InvalidInput, "whole number"),
         ("SELECT * FROM db.keyed TIMESTAMP AS OF 'soon'", InvalidInput, "TIMESTAMP AS OF"),
         ("SELECT * FROM db.keyed.files VERSION AS OF 0", UnsupportedOperation, "has no versions"),
@@ -275,7 +276,9 @@ def test_a_table_has_a_life_in_statements(spark: Any, own: rs.Catalog) -> None:
         sql(spark, "CREATE TABLE db.broken OPTIONS (key 'v') AS SELECT 1 AS v FROM db.plain", own)
     assert "db.broken" not in own.tables()
     (statement,) = sql(spark, "SHOW CREATE TABLE new.made", own).first()
-    sql(spark, "ALTER TABLE new.made ADD COLUMN w INT", own)
+    sql(spark, "ALTER TABLE new.made ADD COLUMNS (w INT)", own)
+    sql(spark, "CREATE TABLE db.primary (id INT, `a,b` INT, PRIMARY KEY (id, `a,b`))", own)
+    assert own.open_table("db.primary").key == ("id", "a,b")
     sql(spark, "INSERT INTO new.made VALUES (1, 2.5, 3)", own)
     assert [row[:2] for row in rows_of(spark, "DESCRIBE new.made", own)] == [
         ("id", "bigint"),
