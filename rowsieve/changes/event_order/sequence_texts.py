@@ -19,6 +19,7 @@ from rowsieve.types.shown_values import python_value
 
 _NUMBER: Final = r"^[+-]|^[0-9]+$|^[0-9A-Fa-f]{1,8}/[0-9A-Fa-f]{1,8}$"
 _HEXADECIMAL: Final = r"^[0-9A-Fa-f:/.-]*$"
+_MOST_SHOWN: Final = 80  # characters
 _CASES: Final = (r"[A-F]", r"[a-f]")
 
 
@@ -34,7 +35,7 @@ def check_texts(
     lengths = pc.binary_length(values)
     if len(values) and pc.count_distinct(lengths).as_py() > 1:
         others = pc.not_equal(lengths, lengths[0])
-        what = f"has another length than {repr_of(python_value(values[0]))}"
+        what = f"has another length than {_shown(values[0])}"
         _refuse(values, field, others, operation, what)
 
 
@@ -62,6 +63,12 @@ def _refuse(
     if len(refused):
         raise InvalidData(
             f"{operation}: sequence column {field.name!r} is compared byte by byte, and "
-            f"{repr_of(python_value(refused[0]))} in it {what}, which need not be ordered so; "
+            f"{_shown(refused[0])} in it {what}, which need not be ordered so; "
             "nothing was written. Use a column of numbers or times, or pad all values to one length"
         )
+
+
+def _shown(value: pa.Scalar) -> str:
+    """A value as text of bounded length."""
+    text = repr_of(python_value(value))
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"

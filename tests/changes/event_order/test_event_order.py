@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable
+from decimal import Decimal
 from itertools import permutations
 from typing import Any
 
@@ -314,3 +316,53 @@ def test_a_table_without_an_order_is_written_as_before() -> None:
     info = table.handle.newest.table
     assert (info.writer_version, info.features, info.sequence) == (2, (), ())
     assert ordered().handle.newest.table.features == ("event_order",)
+
+
+DAY = dt.date(2026, 1, 2)
+NOON = dt.datetime(2026, 1, 2, 12)
+TYPES: list[Any] = [
+    pytest.param(pa.int8(), [-5, 3, 100], id="int8"),
+    pytest.param(pa.int16(), [-5, 3, 1000], id="int16"),
+    pytest.param(pa.uint32(), [0, 3, 2**32 - 1], id="uint32"),
+    pytest.param(pa.uint64(), [0, 2**63, 2**64 - 1], id="uint64"),
+    pytest.param(pa.float32(), [float("-inf"), -0.5, 2.0], id="float32"),
+    pytest.param(pa.float64(), [-1e300, 0.0, float("inf")], id="float64"),
+    pytest.param(pa.decimal128(38, 2), [Decimal("-1.10"), Decimal(2), Decimal(10)], id="decimal"),
+    pytest.param(pa.date32(), [DAY, DAY.replace(day=10), DAY.replace(month=2)], id="date"),
+    pytest.param(pa.time64("us"), [dt.time(1), dt.time(2), dt.time(10)], id="time"),
+    pytest.param(
+        pa.timestamp("us"), [dt.datetime(1960, 1, 1), NOON, NOON.replace(hour=13)], id="us"
+    ),
+    pytest.param(pa.timestamp("ns", "UTC"), [1, 1_000, 10**18], id="ns"),
+    pytest.param(pa.string(), ["aab", "abc", "b00"], id="text"),
+    pytest.param(pa.binary(), [b"\x00", b"\x01", b"\xff"], id="bytes"),
+    pytest.param(pa.binary(2), [b"\x00\x01", b"\x01\x00", b"\xff\x00"], id="fixed bytes"),
+    pytest.param(pa.uuid(), [bytes(16), b"\x01" + bytes(15), b"\xff" * 16], id="uuid"),
+    pytest.param(pa.string(), ["a" * 5_000, "a" * 4_999 + "b", "b" * 5_000], id="long text"),
+]
+
+
+@pytest.mark.parametrize(("type_", "values"), TYPES)
+def test_every_type_with_an_order_is_a_sequence(type_: pa.DataType, values: list[Any]) -> None:
+    mark = {b"ARROW:extension:name": b"rowsieve.timestamp_ns.1"}
+    is_nanos = pa.types.is_timestamp(type_) and type_.unit == "ns"
+    field = pa.field("s", type_, metadata=mark if is_nanos else None)
+    schema = pa.schema([("id", pa.int64()), field, ("v", pa.string())])
+    table = rs.create_table(fresh_uri(), schema, key=["id"], sequence=["s"])
+
+    def batch(place: int, v: str, *, op: str = "u") -> int:
+        sequences = pa.array([values[place]] * 2, getattr(type_, "storage_type", type_))
+        if isinstance(type_, pa.BaseExtensionType):
+            sequences = pa.ExtensionArray.from_storage(type_, sequences)
+        data = pa.table(
+            {"id": [1, 2], "s": sequences, "v": [v, v], "op": [op, "u"]},
+        )
+        return table.apply_changes(data, op="op").rows_late
+
+    assert batch(1, "second") == 0
+    assert batch(0, "first") == 2
+    assert batch(2, "third", op="d") == 0
+    assert batch(1, "second") == 2
+    table.compact()
+    assert batch(1, "second") == 2
+    assert table.scan(columns=["id", "v"]).to_arrow().to_pylist() == [{"id": 2, "v": "third"}]
