@@ -196,6 +196,62 @@ def obeys(table: Table) -> None:
             table.update({"v": "v + 2000"})
 
 
+def rules(folder: str) -> None:
+    """Rows whose `v` was added to what they had; `s` was not given."""
+    table = rowsieve.create_table(
+        folder, pa.Table.from_pylist(FIRST), key=["id"], properties={"combine": "v: sum"}
+    )
+    table.upsert([{"id": i, "v": -i} for i in range(3, COUNT, 3)], columns="given")
+
+
+def adds_values(table: Table) -> None:
+    """The rule still holds: what is added twice, with both signs, leaves the rows as they are."""
+    if not table.handle.read_only:
+        before = table.to_arrow("id = 3").to_pylist()
+        for number in (5, -5):
+            table.upsert([{"id": 3, "v": number}], columns="given")
+            (row,) = table.to_arrow("id = 3").to_pylist()
+            assert row["v"] == before[0]["v"] + max(number, 0)
+        assert table.to_arrow("id = 3").to_pylist() == before
+
+
+SUMMED = [{**row, "v": row["v"] - (row["id"] if row["id"] % 3 == 0 else 0)} for row in FIRST]
+
+
+def history(folder: str) -> None:
+    """Two versions of each row, and one that a delete ended."""
+    schema = pa.schema(
+        [
+            pa.field("id", pa.int64(), nullable=False),
+            pa.field("since", pa.int64(), nullable=False),
+            pa.field("until", pa.int64()),
+            pa.field("v", pa.int64()),
+        ]
+    )
+    table = rowsieve.create_table(folder, schema, key=["id", "since"])
+    for at, ids in ((20, range(COUNT)), (10, range(0, COUNT, 2)), (30, [5])):
+        op = "d" if at == 30 else "u"
+        events = [{"op": op, "at": at, "id": i, "v": at + i} for i in ids]
+        table.apply_changes(events, op="op", sequence="at", history=("since", "until"))
+
+
+def keeps_history(table: Table) -> None:
+    """The moments are known, and the same event again changes nothing."""
+    assert table.scan(as_of_event=15).count() == COUNT // 2
+    assert table.scan(as_of_event=25).count() == COUNT
+    if not table.handle.read_only:
+        event = {"op": "u", "at": 10, "id": 4, "v": 14}
+        rest = set(table.schema.names) - {"id", "since", "until", "v"}
+        if not rest:
+            assert not table.apply_changes([event], op="op", sequence="at").committed
+
+
+VERSIONS: list[Row] = [
+    *({"id": i, "since": 10, "until": 20, "v": 10 + i} for i in range(0, COUNT, 2)),
+    *({"id": i, "since": 20, "until": 30 if i == 5 else None, "v": 20 + i} for i in range(COUNT)),
+]
+
+
 def sketches(folder: str) -> None:
     keyed(folder).analyze(distinct_counts=True)
 
@@ -270,6 +326,16 @@ FEATURES: Mapping[str, Feature] = {
     "constraints": Feature(constrained, [*LAST.values()], questions=QUESTIONS, more=obeys),
     "tokens": Feature(token, [*LAST.values(), ONCE], more=writes_once),
     "event order": Feature(event_order, FIRST[1:], questions=QUESTIONS, more=refuses_late_rows),
+    "rules": Feature(rules, SUMMED, questions=QUESTIONS, more=adds_values),
+    "history": Feature(
+        history,
+        VERSIONS,
+        questions={
+            "until IS NULL": lambda row: row["until"] is None,
+            "until <= 20 AND v > 20": lambda row: row["until"] == 20 and row["v"] > 20,
+        },
+        more=keeps_history,
+    ),
     "sketches": Feature(sketches, [*LAST.values()], more=counts_different),
     "many commits": Feature(many_commits, FIRST, questions=QUESTIONS),
     "nested columns": Feature(nested, NESTED, questions={"f < 0": lambda _: False}),
