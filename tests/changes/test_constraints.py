@@ -9,6 +9,7 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
@@ -323,6 +324,49 @@ def test_conditions_that_depend_on_more_than_the_row_are_refused(
     with pytest.raises((UnknownColumn, InvalidPredicate)):
         table.add_constraint("c", "absent > 0")
     assert table.constraints == {}
+
+
+@pytest.mark.parametrize(
+    ("condition", "dialect", "good", "bad"),
+    [
+        ("a > 0", "spark", {"a": 1}, {"a": 0}),
+        ("a > 0", "datafusion", {"a": 1}, {"a": 0}),
+        ("a > 0", "duckdb", {"a": 1}, {"a": 0}),
+        (pc.field("a") > 0, "postgres", {"a": 1}, {"a": 0}),
+        ("st.x > 0", "postgres", {"st": {"x": 1}}, {"st": {"x": 0}}),
+        ("s ~ '^a'", "postgres", {"s": "ab"}, {"s": "ba"}),
+        ("hour(at) < 5", "spark", {"at": 3_600_000_000}, {"at": 36_000_000_000}),
+    ],
+)
+def test_a_condition_of_each_dialect_outlives_reopening(
+    condition: Any, dialect: str, good: dict[str, Any], bad: dict[str, Any]
+) -> None:
+    schema = pa.schema(
+        [
+            ("k", pa.int64()),
+            ("a", pa.int64()),
+            ("s", pa.string()),
+            ("st", pa.struct([("x", pa.int64())])),
+            ("at", pa.timestamp("us", tz="UTC")),
+        ]
+    )
+    rs.create_table(uri := fresh_uri(), schema, key=["k"]).add_constraint(
+        "c", condition, dialect=dialect
+    )
+    table = rs.open_table(uri)
+    table.upsert(pa.Table.from_pylist([{"k": 1, **good}, {"k": 2}], schema))
+    with pytest.raises(ConstraintViolation, match="'c'"):
+        table.upsert(pa.Table.from_pylist([{"k": 3, **bad}], schema))
+    assert table.count() == 2
+
+
+def test_a_field_that_a_constraint_uses_is_not_renamed() -> None:
+    rows = pa.table({"k": [1], "st": [{"x": 1, "y": 2}]})
+    table = rs.create_table(fresh_uri(), rows, key=["k"])
+    table.add_constraint("c", "st.x > 0")
+    for change in ("RENAME COLUMN st.x TO z", "DROP COLUMN st.x"):
+        with pytest.raises(InvalidSchemaChange, match="'c', CHECK"):
+            table.sql(f"ALTER TABLE this {change}")
 
 
 def test_names_are_unique_and_must_exist() -> None:

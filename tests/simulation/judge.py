@@ -176,6 +176,17 @@ class _Judge:
         if first <= last:
             changes = self._table.changes(first).read_all().to_pylist()
             self._check_changes("the judge", first, last, changes)
+            if self._table.key:
+                self._check_net_changes(first, last)
+
+    def _check_net_changes(self, first: int, last: int) -> None:
+        changes = self._table.changes(first, net=True).read_all().to_pylist()
+        before = _pairs(self._versions[first - 1].state) if first else Counter()
+        after = _pairs(self._versions[last].state)
+        gone = _changed(changes, "delete", "update_preimage")
+        new = _changed(changes, "insert", "update_postimage")
+        if (gone, new) != (before - after, after - before):
+            self._wrong(f"net changes from {first} to {last} have -{gone} +{new}: {before}")
 
     def _check_changes(
         self, mark: str, first: int, last: int, changes: Sequence[dict[str, Any]]
