@@ -33,7 +33,7 @@ from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.parts.tombstones import tombstone_schema
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.encodings import arrow_schema, arrow_type
-from rowsieve.types.ordering.keys import KeyColumns, KeyOrder, sort_form
+from rowsieve.types.ordering.keys import KeyColumns, KeyOrder, flat, sort_form
 from rowsieve.types.ordering.sequences import greatest, is_above, least
 
 Mask = npt.NDArray[np.bool_]
@@ -54,8 +54,8 @@ def may_be_above(parts: PartTable, order: KeyOrder, bound: KeyColumns) -> Mask:
         name = f"order.{field.id}.upper"
         if parts.columns.schema.get_field_index(name) < 0:
             return np.ones(len(parts), dtype=bool)
-        column = parts.column(name).cast(arrow_type(field.type)).combine_chunks()
-        uppers.append(sort_form(column, field.type))
+        column = parts.column(name).cast(arrow_type(field.type))
+        uppers.append(sort_form(flat(column), field.type))
     return is_above(KeyColumns(tuple(uppers)), bound)
 
 

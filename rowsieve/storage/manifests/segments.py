@@ -4,7 +4,7 @@ A segment is one group of columns of one run of parts (a shard): a compressed Ar
 without its schema. The index has the columns' schema and a table with one row per shard: `parts`,
 its number of parts, and `<group>.start`, `<group>.stop` and `<group>.digest` (xxh3_128) of its
 segments. The groups are `id`, `sizes` (columns that every plan sums), `keys`, `files` (columns that
-a read needs), and one group per subject of statistics.
+a read needs), `order` (of an event order), and one group per subject of statistics.
 
 Soundness: the file that names this one has the checksum of the index, and the index has the digests
 of the segments.
@@ -25,6 +25,7 @@ from rowsieve.objects import ObjectStore
 from rowsieve.storage.manifests.manifest_columns import Indices
 
 STATISTICS: Final = "stats."
+ORDER: Final = "order."  # columns that commits of an event order read
 SEGMENT_FACTS: Final = {"start": pa.int64(), "stop": pa.int64(), "digest": pa.binary(16)}
 _SIZES: Final = ("data.rows", "deletes.rows", "data.size_bytes", "deletes.size_bytes")
 _MIN_COMPRESSED_BYTES: Final = 2048
@@ -40,6 +41,8 @@ def group_of(name: str) -> str:
         return "id"
     if name in _SIZES:
         return "sizes"
+    if name.startswith(ORDER):
+        return "order"
     return "keys" if name.startswith("key.") else "files"
 
 

@@ -16,6 +16,7 @@ from rowsieve.errors import UnsupportedOperation
 from rowsieve.providers.datafusion import SessionContext
 from tests.changes.event_order.test_event_order import SCHEMA, apply, ordered, rows
 from tests.small_tables import meddled
+from tests.storage.sharded import tiny_shards
 
 
 def sql(table: Table, statement: str) -> None:
@@ -76,6 +77,13 @@ def test_a_delete_by_sql_has_the_sequence_of_the_row() -> None:
         assert apply(table, (2, 49, "late"), (3, 49, "late")) == 2
         assert apply(table, (2, 51, "new")) == 0
         assert rows(table) == [(1, 10, "a"), (2, 51, "new")]
+
+
+def test_an_emptied_table_takes_every_event() -> None:
+    table = ordered(*START)
+    sql(table, "TRUNCATE TABLE t")
+    assert apply(table, (1, 1, "old"), (3, 1, None)) == 0
+    assert rows(table) == [(1, 1, "old")]
 
 
 def test_an_append_is_refused() -> None:
@@ -186,3 +194,17 @@ def test_upkeep_keeps_the_order(upkeep: Callable[[Table], Any]) -> None:
     assert apply(table, (1, 19, "l"), (2, 49, "l"), (3, 49, "l"), (4, 4, "l")) == 4
     assert apply(table, (3, 51, "n"), (4, 6, "n"), (2, 51, None)) == 0
     assert rows(table) == [(1, 20, "c"), (3, 51, "n"), (4, 6, "n")]
+
+
+def test_bounds_in_a_sharded_checkpoint_are_read() -> None:
+    for _ in tiny_shards(3):
+        table = ordered(
+            *((i, 100 + i, "a") for i in range(4)), properties={"checkpoint_interval": "2"}
+        )
+        for i in range(4, 12):
+            apply(table, (i, 100 + i, "a" if i % 3 else None))
+        opened = rs.open_table(table.uri)
+        assert not opened.handle.newest.parts.in_memory
+        assert apply(opened, (1, 100, "late"), (5, 104, "late"), (9, 200, "new")) == 2
+        opened.compact()
+        assert apply(opened, (1, 100, "late"), (5, 104, "late"), (9, 199, "late")) == 3
