@@ -18,6 +18,7 @@ from rowsieve.bridges.sql.alterations import TableChange, of_columns
 from rowsieve.bridges.sql.constraint_actions import AddConstraint, DropConstraint
 from rowsieve.changes.change import Change, Question
 from rowsieve.changes.constraint_changes import Proof, change_constraints, check_evolution
+from rowsieve.changes.event_order.too_late import widened_floor
 from rowsieve.changes.expiry_condition import EXPIRE_ROWS_WHEN, ids_used
 from rowsieve.changes.history.history_columns import HISTORY, named_history
 from rowsieve.changes.partial.combine_rules import table_rules
@@ -101,7 +102,15 @@ def _altered(change: Change, head: Snapshot, changes: Sequence[SchemaChange]) ->
     if changes_kinds(head.schema, schema):
         needed.add(KIND_CHANGES)
     features = tuple(sorted({*head.table.features, *needed}))
-    info = dataclasses.replace(head.table, features=features, key=key, sequence=sequence)
+    info = dataclasses.replace(
+        head.table,
+        features=features,
+        key=key,
+        sequence=sequence,
+        late_floor=widened_floor(
+            head.table.late_floor, head.sequence_fields, tuple(map(schema.field, sequence))
+        ),
+    )
     return dataclasses.replace(
         change.request(None), info=info, schema=schema, next_field_id=next_field_id
     )

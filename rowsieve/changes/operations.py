@@ -20,6 +20,7 @@ from rowsieve.changes.change import Change, Question
 from rowsieve.changes.column_changes import check_restorable
 from rowsieve.changes.constraint_changes import check_all
 from rowsieve.changes.data.ingest import Changes, prepare_keys
+from rowsieve.changes.event_order.too_late import widened_floor
 from rowsieve.changes.hiding import hide_and_add, hide_and_append
 from rowsieve.changes.mutation import AddsMatches, AnyOf, Mutation, TouchesKeys, key_columns_of
 from rowsieve.errors import (
@@ -199,7 +200,9 @@ def overwrite_all(
 ) -> CommitRequest:
     """Replace all parts of the head with new parts, if there are any."""
     hidden = int(pc.sum(snapshot.parts.column("data.rows")).as_py() or 0)
-    return change.request(added, snapshot.parts.part_ids, rows_written=rows, rows_deleted=hidden)
+    removed = snapshot.parts.part_ids
+    request = change.request(added, removed, rows_written=rows, rows_deleted=hidden)
+    return _at_floor(request, snapshot, ())
 
 
 def restore_to(change: Change, head: Snapshot, target: Snapshot) -> CommitRequest:
@@ -216,7 +219,20 @@ def restore_to(change: Change, head: Snapshot, target: Snapshot) -> CommitReques
     kept = {identity[0] for identity in _identities(head.parts) if identity in wanted}
     removed = tuple(part_id for part_id in head.parts.part_ids if part_id not in kept)
     back = [i for i, part_id in enumerate(target.parts.part_ids) if part_id not in kept]
-    return change.request(None, removed, restored=target.parts.take(back))
+    request = change.request(None, removed, restored=target.parts.take(back))
+    floor = widened_floor(target.table.late_floor, target.sequence_fields, head.sequence_fields)
+    return _at_floor(request, head, floor)
+
+
+def _at_floor(request: CommitRequest, head: Snapshot, floor: tuple[str, ...]) -> CommitRequest:
+    """Set the floor of an event order to that of the tombstones which the new parts lack.
+
+    Tombstones that were dropped before have overtaken nothing of what replaces the rows.
+    """
+    if head.table.late_floor == floor:
+        return request
+    info = dataclasses.replace(head.table, late_floor=floor)
+    return dataclasses.replace(request, info=info)
 
 
 def _identities(parts: PartTable) -> list[tuple[str, str | None, VectorRef | None]]:

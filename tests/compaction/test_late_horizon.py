@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,6 +16,7 @@ from rowsieve.errors import InvalidData, InvalidInput, UnsupportedOperation
 from rowsieve.storage.parts.tombstones import DELETED_AT
 from tests.changes.event_order.test_event_order import SCHEMA, apply, ordered, rows
 from tests.changes.event_order.test_every_writer import sql
+from tests.small_tables import fresh_uri
 
 DAY_US = 86_400_000_000
 
@@ -65,7 +68,7 @@ def test_deletes_go_when_the_horizon_has_passed_and_what_is_below_is_refused(
     assert table.version == version + 2
 
 
-def test_the_floor_never_sinks_and_stored_rows_are_changed_below_it(
+def test_stored_rows_are_changed_below_the_floor(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     table = ordered((1, 10, "a"), (2, 10, "b"), (4, 90, None))
@@ -82,8 +85,11 @@ def test_the_floor_never_sinks_and_stored_rows_are_changed_below_it(
     assert (tombstones(table), table.handle.newest.table.late_floor) == (0, ("90",))
     table.restore(version)
     assert rows(table) == [(1, 10, "a"), (2, 10, "b")]
-    with pytest.raises(InvalidData, match="not above the floor"):
-        apply(table, (1, 80, "too late"))
+    assert apply(table, (1, 80, "in time"), (4, 89, "late")) == 1  # as if nothing had been dropped
+    table.delete("id = 2")
+    pass_days(monkeypatch, 8)
+    table.compact()
+    assert table.handle.newest.table.late_floor == ("90",)
 
 
 def test_forever_keeps_all_deletes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,3 +167,62 @@ def test_events_of_some_columns_below_the_floor_are_too_late(
     commit = table.apply_changes(events, op="op", missing="keep")
     assert commit.rows_late == 1
     assert table.scan().to_arrow().to_pylist() == [{"id": 1, "lsn": 70, "v": None}]
+
+
+@pytest.mark.parametrize(
+    "begin", [lambda t: t.overwrite([{"id": 7, "lsn": 2, "v": "o"}]), lambda t: t.restore(1)]
+)
+def test_what_replaces_all_rows_begins_without_the_floor(
+    begin: Callable[[Table], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = ordered((7, 1, "a"))
+    apply(table, (1, 30, None))
+    pass_days(monkeypatch, 8)
+    table.compact()
+    with pytest.raises(InvalidData, match="floor"):
+        apply(table, (7, 3, "too late"))
+    begin(table)
+    assert apply(table, (7, 3, "e")) == 0
+    assert rows(table) == [(7, 3, "e")]
+
+
+def test_a_restore_brings_back_the_floor_of_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = ordered((7, 1, "a"))
+    apply(table, (1, 30, None))
+    pass_days(monkeypatch, 8)
+    table.compact()
+    version = table.version
+    table.overwrite([{"id": 7, "lsn": 2, "v": "o"}])
+    table.restore(version)
+    with pytest.raises(InvalidData, match="floor"):
+        apply(table, (1, 29, "too late"))
+
+
+def test_dates_that_became_times_are_compared_with_older_bounds_and_floors(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    schema = pa.schema([("id", pa.int64()), ("day", pa.date32())])
+    table = rs.create_table(fresh_uri(), schema, ["id"], sequence="day")
+    table.upsert([{"id": 1, "day": dt.date(2026, 1, 5)}])
+    table.delete(keys=[{"id": 2, "day": dt.date(2026, 1, 4)}])
+    table.widen_column("day", pa.timestamp("us"))
+    assert table.upsert([{"id": 1, "day": dt.datetime(2026, 1, 4, 23)}]).rows_late == 1
+    assert table.upsert([{"id": 2, "day": dt.datetime(2026, 1, 3, 23)}]).rows_late == 1
+    pass_days(monkeypatch, 8)
+    table.compact()
+    with pytest.raises(InvalidData, match="floor"):
+        table.upsert([{"id": 2, "day": dt.datetime(2026, 1, 3, 23)}])
+    assert table.upsert([{"id": 1, "day": dt.datetime(2026, 1, 5, 1)}]).rows_late == 0
+
+
+def test_a_floor_of_days_is_compared_with_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = pa.schema([("id", pa.int64()), ("day", pa.date32())])
+    table = rs.create_table(fresh_uri(), schema, ["id"], sequence="day")
+    table.upsert([{"id": 1, "day": dt.date(2026, 1, 1)}])
+    table.delete(keys=[{"id": 2, "day": dt.date(2026, 1, 4)}])
+    pass_days(monkeypatch, 8)
+    table.compact()
+    table.widen_column("day", pa.timestamp("us"))
+    with pytest.raises(InvalidData, match="floor"):
+        table.upsert([{"id": 2, "day": dt.datetime(2026, 1, 3, 23)}])
+    assert table.upsert([{"id": 2, "day": dt.datetime(2026, 1, 4, 1)}]).rows_written == 1

@@ -33,7 +33,7 @@ from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.parts.tombstones import tombstone_schema
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.encodings import arrow_schema, arrow_type
-from rowsieve.types.ordering.keys import KeyColumns, KeyOrder, flat, sort_form
+from rowsieve.types.ordering.keys import KeyColumns, KeyOrder
 from rowsieve.types.ordering.sequences import greatest, is_above, least
 
 Mask = npt.NDArray[np.bool_]
@@ -49,14 +49,23 @@ class StoredVersions:
 
 def may_be_above(parts: PartTable, order: KeyOrder, bound: KeyColumns) -> Mask:
     """(n,) whether each part may hold a sequence above the bound, which has one row."""
-    uppers = []
-    for field in order.fields:
-        name = f"order.{field.id}.upper"
-        if parts.columns.schema.get_field_index(name) < 0:
-            return np.ones(len(parts), dtype=bool)
-        column = parts.column(name).cast(arrow_type(field.type))
-        uppers.append(sort_form(flat(column), field.type))
-    return is_above(KeyColumns(tuple(uppers)), bound)
+    uppers = _uppers(parts, order)
+    if uppers is None:
+        return np.ones(len(parts), dtype=bool)
+    return is_above(order.columns(uppers), bound)
+
+
+def _uppers(parts: PartTable, order: KeyOrder) -> pa.Table | None:
+    """The bounds of the parts in the types of the columns; None if no part has one."""
+    names = [f"order.{field.id}.upper" for field in order.fields]
+    if any(parts.columns.schema.get_field_index(name) < 0 for name in names):
+        return None
+    columns = [parts.column(name) for name in names]
+    wide = [
+        column.cast(arrow_type(field.type))  # it may have been widened since
+        for column, field in zip(columns, order.fields, strict=True)
+    ]
+    return pa.table(wide, list(order.names)).combine_chunks()
 
 
 def newer_versions(store: ObjectStore, snapshot: Snapshot, changes: pa.Table) -> StoredVersions:
@@ -69,11 +78,8 @@ def newer_versions(store: ObjectStore, snapshot: Snapshot, changes: pa.Table) ->
     above = may_be_above(parts, sequences, sequences.columns(least(changes, sequences)))
     if not above.any():
         return _nothing(snapshot)
-    chosen = parts.take(np.flatnonzero(above))
-    names = [f"order.{field.id}.upper" for field in sequences.fields]
-    known = all(chosen.columns.schema.get_field_index(name) >= 0 for name in names)
-    if known and not any(chosen.column(name).null_count for name in names):
-        uppers = pa.table([chosen.column(name) for name in names], list(sequences.names))
+    uppers = _uppers(parts.take(np.flatnonzero(above)), sequences)
+    if uppers is not None and not any(column.null_count for column in uppers.columns):
         most = sequences.columns(greatest(uppers, sequences))
         changes = changes.filter(pa.array(~_is_at_least(sequences.columns(changes), most)))
     return _read(store, snapshot, changes, above)

@@ -26,8 +26,8 @@ from rowsieve.types.logical import Field
 from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.ordering.sequences import is_above
 from rowsieve.types.schema import Schema
-from rowsieve.types.shown_values import shown_row
-from rowsieve.types.stored_defaults import constant, constant_text
+from rowsieve.types.shown_values import python_value, shown_row
+from rowsieve.types.stored_defaults import constant, constant_text, widened_text
 
 ON_TOO_LATE: Final = "on_too_late"
 Mask = npt.NDArray[np.bool_]
@@ -47,6 +47,17 @@ def floor_texts(floor: pa.Table, fields: Sequence[Field]) -> tuple[str, ...]:
     """The texts that the log stores for a floor of one row."""
     texts = [constant_text(floor.column(f.name)[0], f.type, f.name) for f in fields]
     return tuple(text for text in texts if text is not None)
+
+
+def widened_floor(
+    texts: Sequence[str], old: Sequence[Field], new: Sequence[Field]
+) -> tuple[str, ...]:
+    """The texts of a floor whose columns had the types of `old`, in those that they were given."""
+    widened = (
+        widened_text(text, before.type, after.type, after.name)
+        for text, before, after in zip(texts, old, new, strict=bool(texts))
+    )
+    return tuple(text for text in widened if text is not None)
 
 
 def too_late(
@@ -72,7 +83,8 @@ def too_late(
         row = shown_row(actions, int(np.argmax(low)))
         raise InvalidData(
             f"{operation}: {int(low.sum())} changes, such as {row}, are not above the floor "
-            f"({', '.join(snapshot.table.late_floor)}) of the table: deletes up to that sequence "
+            f"({', '.join(str(python_value(column[0])) for column in floor.columns)}) of the "
+            "table: deletes up to that sequence "
             "are forgotten since late_horizon has passed, so that it is unknown whether these "
             "changes were overtaken. Nothing was written; the property on_too_late = 'drop' leaves "
             "such changes out and counts them"
