@@ -119,7 +119,12 @@ MUTANTS = (
         "exact.validate(full=True)",
         "exact.validate(full=False)",
     ),
-    Mutant(UNIONS, "items come in the order of their codes", "places.sort()", "places"),
+    Mutant(
+        UNIONS,
+        "equal items are all kept",
+        "is_chosen[np.unique(pairs, axis=0, return_index=True)[1]] = True",
+        "is_chosen[:] = True",
+    ),
     Mutant(
         UNIONS,
         "items are not compared as keys",
