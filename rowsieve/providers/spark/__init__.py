@@ -1,5 +1,6 @@
 """Lets Spark read and write our tables; Spark finds the source itself, as `format("rowsieve")`."""
 
+from rowsieve.providers.spark.change_events import apply_events
 from rowsieve.providers.spark.java import java_home, spark_session
 from rowsieve.providers.spark.reads.table_reads import (
     explain,
@@ -12,6 +13,7 @@ from rowsieve.providers.spark.reads.table_reads import (
 from rowsieve.providers.spark.registration import register
 
 __all__ = [
+    "apply_events",
     "explain",
     "explain_prune",
     "java_home",
