@@ -151,6 +151,7 @@ def commit_batch(
     token: tuple[str, int] | None,
 ) -> AppliedEvents:
     """Store the bad events, then commit the changes."""
+    batch.warn_of_order()
     bad_rows = bad.table()
     if bad_table is not None and bad_rows.num_rows:
         bad_table.append(bad_rows, token=token)

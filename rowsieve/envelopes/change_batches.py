@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -46,6 +46,17 @@ class ChangeBatch:
     unchanged: str | None
     truncated: bool
     skipped: Mapping[Skipped, int]
+    order: EventOrder | None = None
+
+    def warn_of_order(self) -> None:
+        """Warn if the numbers that order the events may not tell the order of two of them."""
+        if self.order is not None and self.order.weak is not None and self.rows.num_rows:
+            warnings.warn(
+                f"{OPERATION}: the events are ordered by {self.order.names} only, "
+                f"{self.order.weak}; let the source send numbers of its log",
+                UserWarning,
+                stacklevel=2,
+            )
 
 
 def change_batch(
@@ -67,14 +78,8 @@ def change_batch(
         numbers = numbers[~wrong]
     table, numbers, truncated = _since_truncate(table, numbers, order)
     table, numbers = _without_repeats(table, numbers, order, schema, destination, bad)
-    if order is not None and order.weak is not None and table.num_rows:
-        warnings.warn(
-            f"{OPERATION}: the events are ordered by {order.names} only, {order.weak}; let the "
-            "source send numbers of its log",
-            UserWarning,
-            stacklevel=2,
-        )
-    return _named(table, numbers, truncated, reading, schema, destination)
+    batch = _named(table, numbers, truncated, reading, schema, destination)
+    return replace(batch, order=order)
 
 
 def _order_of_rows(
