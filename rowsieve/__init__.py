@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rowsieve.catalog import Catalog
     from rowsieve.config import Config, configure
     from rowsieve.envelopes.applying import AppliedEvents
+    from rowsieve.envelopes.routing import AppliedTables
     from rowsieve.foreign.from_delta import from_delta, import_delta
     from rowsieve.foreign.from_iceberg import from_iceberg, import_iceberg
     from rowsieve.foreign.import_parquet import from_parquet
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AppliedEvents",
+    "AppliedTables",
     "Catalog",
     "Commit",
     "Config",
@@ -68,6 +70,7 @@ __version__ = "0.1.0"
 
 _HOMES: Final = {
     "AppliedEvents": "rowsieve.envelopes.applying",
+    "AppliedTables": "rowsieve.envelopes.routing",
     "Catalog": "rowsieve.catalog",
     "Commit": "rowsieve.storage.log.log_entry",
     "Config": "rowsieve.config",

@@ -276,7 +276,7 @@ class RowMethods(TableMethods):
         where the events do not declare it. A bad event refuses the call; with `on_bad="collect"`
         the others are applied, and the bad ones are returned and first appended to the table `bad`.
         """
-        options = EventOptions(format, source, times, decimals)
+        options = EventOptions(format, source, times=times, decimals=decimals)
         return apply_events(self, data, options, on_bad, bad, metadata, token)
 
     @changes("delete")

@@ -29,11 +29,21 @@ from rowsieve.arguments.annotations import (
     SequenceNames,
     StorageOptions,
     TableUri,
+    Token,
 )
 from rowsieve.bridges.session import Session
 from rowsieve.catalog.catalog_log import CatalogState
 from rowsieve.catalog.drops import Dropping
 from rowsieve.catalog.names import TableName, identifier, table_name
+from rowsieve.envelopes.applying import (
+    Decimals,
+    EventOptions,
+    OnBad,
+    Times,
+    check_dead_letters,
+)
+from rowsieve.envelopes.event_formats import EventFormat
+from rowsieve.envelopes.routing import AppliedTables, TableOfSource, apply_to_tables
 from rowsieve.errors import (
     InvalidInput,
     NamespaceExists,
@@ -187,6 +197,29 @@ class Catalog(Dropping):
 
         self._log.change("register_table", placed)
         return table
+
+    def apply_events(
+        self,
+        data: Any,
+        *,
+        format: EventFormat,  # noqa: A002 - the word of the field, as in --format
+        table: TableOfSource,
+        times: Times | None = None,
+        decimals: Decimals | None = None,
+        on_bad: OnBad = "error",
+        bad: Any = None,
+        metadata: Metadata | None = None,
+        token: Token | None = None,
+    ) -> AppliedTables:
+        """Apply events of many tables, one commit for each table; all are read before the first.
+
+        `table` gets the name of the source's table, such as `shop.public.orders`, and returns that
+        of a table here, or None to skip its events. The other arguments are those of
+        `Table.apply_events`.
+        """
+        options = EventOptions(format, times=times, decimals=decimals)
+        check_dead_letters(bad, on_bad)
+        return apply_to_tables(data, options, table, self.open_table, on_bad, bad, metadata, token)
 
     # Namespaces
 

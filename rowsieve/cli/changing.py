@@ -7,10 +7,10 @@ committed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import pyarrow as pa
 import typer
@@ -25,11 +25,13 @@ from rowsieve.cli.bundles import (
     expanded,
 )
 from rowsieve.cli.column_types import read_types, with_types
-from rowsieve.cli.files import Input, read_rows
+from rowsieve.cli.files import Input, read_messages, read_rows
 from rowsieve.cli.named import catalog_of, located
 from rowsieve.cli.options import INT64_MAX, InputFile, Uri, existing_file, read_pairs
 from rowsieve.cli.output import messages, print_commit, print_json
 from rowsieve.cli.progress import Change, begin
+from rowsieve.envelopes.applying import AppliedEvents
+from rowsieve.envelopes.event_formats import FORMATS, EventFormat
 from rowsieve.errors import TableExists, TableNotFound
 from rowsieve.opening import create_table, open_table
 from rowsieve.storage.log.log_entry import Commit
@@ -155,16 +157,57 @@ def apply(
     uri: Uri,
     file: InputFile,
     *,
-    op: Annotated[str, typer.Option(help="The column that says insert, update or delete.")],
+    op: Annotated[
+        str | None, typer.Option(help="The column that says insert, update or delete.")
+    ] = None,
     sequence: Annotated[
         list[str] | None,
         typer.Option(help="A column that orders changes of one key; by default the table's."),
     ] = None,
+    source: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The source's table that events must be of.")
+    ] = None,
+    times: Annotated[
+        list[str] | None,
+        typer.Option(metavar="[COLUMN=]ms|us|ns", help="The unit of numbers in times of events."),
+    ] = None,
+    decimals: Annotated[
+        Literal["string", "base64"] | None,
+        typer.Option(help="What text in columns of numbers of events is."),
+    ] = None,
+    bad: Annotated[
+        str | None,
+        typer.Option(metavar="TABLE", help="A table that takes bad events; others are applied."),
+    ] = None,
     reading: FileOptions,
     commit: OnceOptions,
 ) -> None:
-    """Apply a file of changes (CDC) in one commit; the last change of each key wins."""
+    """Apply a file of changes (CDC) in one commit; the last change of each key wins.
+
+    With --format debezium, debezium-unwrapped, maxwell, canal, dms, dms-files or wal2json the file
+    has the events of that tool.
+    """
     table = commit.table(uri)
+    if reading.file_format in FORMATS:
+        events = read_messages(replace(reading, file_format=None).input(file), table.schema)
+        with messages().status("applying events"):
+            applied = table.apply_events(
+                events,
+                format=cast("EventFormat", reading.file_format),
+                source=source,
+                times=_units(times or []),
+                decimals=decimals,
+                on_bad="error" if bad is None else "collect",
+                bad=None if bad is None else commit.table(bad),
+                metadata=commit.notes,
+                token=commit.once,
+            )
+        _show_events(applied, commit)
+        return
+    if op is None:
+        raise typer.BadParameter(
+            f"give --op COLUMN, or for events --format with one of {', '.join(FORMATS)}"
+        )
     rows = _read_whole(reading.input(file), table, op=op)
     with messages().status(f"applying {rows.num_rows:,} changes"):
         made = table.apply_changes(
@@ -175,6 +218,25 @@ def apply(
             token=commit.once,
         )
     commit.show(made)
+
+
+def _units(times: list[str]) -> Any:
+    """The unit of all columns, or of each column that is named."""
+    if len(times) == 1 and "=" not in times[0]:
+        return times[0]
+    return read_pairs(times, "--times") or None
+
+
+def _show_events(applied: AppliedEvents, commit: CommitOptions) -> None:
+    counts = {"changes": applied.changes, "skipped": dict(applied.skipped)}
+    if commit.as_json:
+        print_json({**asdict(applied.commit), **counts, "bad": applied.bad.num_rows})
+        return
+    commit.show(applied.commit)
+    others = {**applied.skipped, **({"bad events": n} if (n := applied.bad.num_rows) else {})}
+    if others:
+        shown = ", ".join(f"{count:,} {kind}" for kind, count in others.items())
+        typer.echo(f"{applied.changes:,} changes; not applied: {shown}")
 
 
 @expanded

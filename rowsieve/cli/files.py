@@ -83,6 +83,18 @@ def read_rows(source: Input, schema: pa.Schema | None = None) -> pa.Table:
         raise InvalidData(f"{source.name} cannot be read as {kind}: {error}") from error
 
 
+def read_messages(source: Input, schema: pa.Schema) -> bytes | pa.Table:
+    """Read events: the rows of a Parquet, Arrow or CSV file, or lines of JSON as they are."""
+    suffixes = [suffix for suffix in source.path.suffixes if suffix not in _COMPRESSED]
+    kind = suffixes[-1][1:].lower() if suffixes else ""
+    if kind in _READERS and _READERS[kind] is not _read_json and not source.is_stdin:
+        return read_rows(source, schema)
+    with source.open() as opened:
+        text = bytes(opened.read())
+    _refuse_wide(source, text)
+    return text
+
+
 def _kind(source: Input) -> str:
     if source.format is not None:
         kind, told = source.format, "--format"

@@ -60,6 +60,7 @@ class EventOptions:
 
     format: EventFormat
     source: str | None = None
+    sources: frozenset[str] | None = None
     times: Times | None = None
     decimals: Decimals | None = None
 
@@ -97,8 +98,8 @@ def read_batch(
     format_ = FORMATS[options.format]
     rules = options.rules(format_.rules, schema)
     targets = tuple(Target(each, rules) for each in schema)
-    destination = Destination(targets, table.key, table.sequence, options.source)
-    bad = BadEvents(messages.places, messages.shown)
+    destination = Destination(targets, table.key, table.sequence, options.source, options.sources)
+    bad = BadEvents(messages.places, messages.shown, messages.numbers)
     reading = read_events(messages, format_, destination, bad)
     return change_batch(reading, schema, destination, bad), bad
 

@@ -6,7 +6,7 @@ the first of these, or all of them are handed to the caller; none is dropped.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -53,11 +53,23 @@ def _integer(column: pa.ChunkedArray | None, row: int) -> int | None:
 
 @dataclass(slots=True)
 class BadEvents:
-    """The bad events of one call by message, the first reason of each."""
+    """The bad events of one call by message, the first reason of each.
+
+    `numbers` are those of the messages in the caller's data, where only some of them are read.
+    """
 
     places: Places
     message: Callable[[int], Any]
+    numbers: Sequence[int] | None = None
     reasons: dict[int, str] = field(default_factory=dict)
+
+    def shown(self, event: int) -> str:
+        """Name a message as the caller counts it."""
+        return self.places.shown(self.number(event))
+
+    def number(self, event: int) -> int:
+        """The number of a message in the caller's data."""
+        return event if self.numbers is None else int(self.numbers[event])
 
     def add(self, event: int, reason: str) -> None:
         """Note what is wrong with a message."""
@@ -70,7 +82,7 @@ class BadEvents:
         event = min(self.reasons)
         more = f"; {len(self.reasons) - 1} more events are bad" if len(self.reasons) > 1 else ""
         raise InvalidData(
-            f"{operation}: {self.places.shown(event)}: {self.reasons[event]}; it is "
+            f"{operation}: {self.shown(event)}: {self.reasons[event]}; it is "
             f"{_shown(self.message(event))}{more}. Nothing was written. Correct the events, or "
             "pass on_bad='collect' to apply the others and get these"
         )
@@ -78,8 +90,9 @@ class BadEvents:
     def table(self) -> pa.Table:
         """Return the bad events in their order, with the columns of `BAD_EVENTS`."""
         rows = [
-            (event, *self.places.of(event), reason, _as_bytes(self.message(event)))
+            (self.number(event), *self.places.of(self.number(event)), reason, message)
             for event, reason in sorted(self.reasons.items())
+            for message in (_as_bytes(self.message(event)),)
         ]
         columns = zip(*rows, strict=True) if rows else ((),) * len(BAD_EVENTS)
         arrays = [

@@ -218,9 +218,9 @@ def _without_repeats(
         pair = sorted((int(events[first[at]]), int(events[second[at]])))
         known = "have no order" if order is None else f"have the same {order.names}"
         raise KeyViolation(
-            f"{OPERATION}: {bad.places.shown(pair[0])}, and event {pair[1]} change one row and "
-            f"{known}, so which is the later one is unknown; nothing was written. Let the source "
-            "send numbers of its log, or apply these events one after the other"
+            f"{OPERATION}: {bad.shown(pair[0])}, and event {bad.number(pair[1])} change one row "
+            f"and {known}, so which is the later one is unknown; nothing was written. Let the "
+            "source send numbers of its log, or apply these events one after the other"
         )
     kept = np.ones(table.num_rows, bool)
     kept[second] = False

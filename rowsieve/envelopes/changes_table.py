@@ -44,6 +44,7 @@ class Destination:
     key: tuple[str, ...]
     order: tuple[str, ...] = ()  # the columns of the table's event order
     source: str | None = None
+    sources: frozenset[str] | None = None  # others are of another table of the call
 
     def named(self, names: tuple[str, ...]) -> tuple[Target, ...]:
         """The columns of these names."""
@@ -71,12 +72,18 @@ def read_block(
 
     `expected` is the source table of earlier blocks.
     """
-    codes, skipped = _meanings(entries, format_, bad)
+    codes, skipped = meanings(entries, format_, bad)
     block = Block(skipped=skipped, source=expected)
+    changing = np.flatnonzero((codes >= 1) & (codes <= len(Action)))
+    if destination.sources is not None:
+        for table, others in tables_of(entries, format_, changing).items():
+            if shown_table(table) not in destination.sources:
+                codes[others] = 0
+    elif len(changing):
+        _check_source(entries, format_, destination, changing, bad, block)
     changing = np.flatnonzero((codes >= 1) & (codes <= len(Action)))
     if not len(changing):
         return block
-    _check_source(entries, format_, destination, changing, bad, block)
     writes = np.flatnonzero(codes == _CODE[Action.WRITE])
     deletes = np.flatnonzero(codes == _CODE[Action.DELETE])
     truncates = np.flatnonzero(codes == _CODE[Action.TRUNCATE])
@@ -92,7 +99,7 @@ def read_block(
     return block
 
 
-def _meanings(
+def meanings(
     entries: Entries, format_: Format, bad: BadEvents
 ) -> tuple[npt.NDArray[np.int8], Counter[Skipped]]:
     """The code of what each entry does; 0 for a bad one."""
@@ -145,12 +152,7 @@ def _check_source(
     block: Block,
 ) -> None:
     """Note events of another table than the named one, or than the first event's."""
-    names = [entries.scalars(path) for path in format_.source]
-    if not names:
-        return
-    if len(changing) < len(names[0]):
-        names = [[each[place] for place in changing] for each in names]
-    for table, places in _by_table(names).items():
+    for table, places in tables_of(entries, format_, changing).items():
         if destination.source is not None:
             right, expected = _is_named(table, destination.source), destination.source
         else:
@@ -158,8 +160,7 @@ def _check_source(
             right, expected = table == block.source, shown_table(block.source)
         if right:
             continue
-        chosen = changing if places is None else changing[places]
-        for event in entries.events[chosen]:
+        for event in entries.events[places]:
             bad.add(
                 int(event),
                 f"it is of the table {shown_table(table)}, and not of {expected}; apply the events "
@@ -167,14 +168,21 @@ def _check_source(
             )
 
 
-def _by_table(names: Sequence[Sequence[Any]]) -> dict[tuple[Any, ...], Indices | None]:
-    """The places of each table's events, None for all of them."""
+def tables_of(
+    entries: Entries, format_: Format, changing: Indices
+) -> dict[tuple[Any, ...], Indices]:
+    """The places of the changes of each source table; empty if the format does not name it."""
+    names = [entries.scalars(path) for path in format_.source]
+    if not names or not len(changing):
+        return {}
+    if len(changing) < len(names[0]):
+        names = [[each[place] for place in changing] for each in names]
     with suppress(TypeError):  # a name that is a list or an object
         distinct = [set(each) for each in names]
         if all(len(each) == 1 for each in distinct):
-            return {tuple(name for each in distinct for name in each): None}
+            return {tuple(name for each in distinct for name in each): changing}
     tables: dict[tuple[Any, ...], list[int]] = {}
-    for place, table in enumerate(zip(*names, strict=True)):
+    for place, table in zip(changing, zip(*names, strict=True), strict=True):
         tables.setdefault(_hashable(table), []).append(place)
     return {table: np.array(places, np.int64) for table, places in tables.items()}
 

@@ -29,6 +29,7 @@ class Messages:
     texts: Sequence[Any]
     places: Places
     structs: pa.Table | None = None
+    numbers: Sequence[int] | None = None  # of the messages in the caller's data, if not all
 
     def __len__(self) -> int:
         """The number of messages."""
@@ -43,8 +44,9 @@ class Messages:
     def take(self, positions: Sequence[int]) -> Messages:
         """The messages at these positions; `places` stay those of all messages."""
         if self.structs is not None:
-            return replace(self, structs=self.structs.take(pa.array(positions, pa.int64())))
-        return replace(self, texts=[self.texts[place] for place in positions])
+            structs = self.structs.take(pa.array(positions, pa.int64()))
+            return replace(self, structs=structs, numbers=positions)
+        return replace(self, texts=[self.texts[place] for place in positions], numbers=positions)
 
 
 def read_messages(data: Any) -> Messages:

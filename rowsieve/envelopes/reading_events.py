@@ -64,21 +64,27 @@ def read_events(
     """Read all messages; a message is a change, is counted as skipped, or is bad."""
     if messages.structs is not None:
         return _read_structs(messages.structs, format_, destination, bad)
-    texts = messages.texts
-    first = next((each for each in texts if each is not None), None)
-    sample = None if first is None else _generic(first)
-    if format_.variant is not None and sample is not None:
-        format_ = format_.variant(sample)
-    reader = _Reader.of(format_, destination, first)
-    reader.spelling.learn(sample)
-    reading = Reading(format_)
-    for start in range(0, len(texts), BLOCK_MESSAGES):
-        chosen = texts[start : start + BLOCK_MESSAGES]
-        _skip_tombstones(chosen, start, format_, reading, bad)
-        for entries, declared in reader.blocks(chosen, start, reading, bad):
-            into = _declaring(destination, declared, reader.spelling)
-            reading.add(read_block(entries, format_, into, bad, reading.source))
+    reader = _Reader.of(messages, format_, destination)
+    reading = Reading(reader.format)
+    for entries, declared in reader.all_blocks(messages.texts, reading, bad):
+        into = _declaring(destination, declared, reader.spelling)
+        reading.add(read_block(entries, reader.format, into, bad, reading.source))
     return reading
+
+
+def read_entries(
+    messages: Messages, format_: Format, destination: Destination, bad: BadEvents
+) -> Iterator[tuple[Counter[Skipped], Entries, Format]]:
+    """Decode all messages into entries, with what was skipped before each block of them."""
+    if messages.structs is not None:
+        for part in _struct_blocks(_payload(messages.structs), {}, format_):
+            yield Counter(), part, format_
+        return
+    reader = _Reader.of(messages, format_, destination)
+    reading = Reading(reader.format)
+    for entries, _ in reader.all_blocks(messages.texts, reading, bad):
+        yield reading.skipped, entries, reader.format
+        reading.skipped = Counter()
 
 
 def _skip_tombstones(
@@ -111,10 +117,25 @@ class _Reader:
     made: tuple[RowType, Callable[[Any], Any]] | None = None
 
     @classmethod
-    def of(cls, format_: Format, destination: Destination, first: Any) -> _Reader:
+    def of(cls, messages: Messages, format_: Format, destination: Destination) -> _Reader:
+        """A reader for the form that the first message has."""
+        first = next((each for each in messages.texts if each is not None), None)
+        sample = None if first is None else _generic(first)
+        if format_.variant is not None and sample is not None:
+            format_ = format_.variant(sample)
         columns = [target.field.name for target in destination.targets]
-        ignores = "__" if format_.beside else None
-        return cls(format_, destination, isinstance(first, dict), Spelling(columns, ignores))
+        spelling = Spelling(columns, "__" if format_.beside else None)
+        spelling.learn(sample)
+        return cls(format_, destination, isinstance(first, dict), spelling)
+
+    def all_blocks(
+        self, texts: Sequence[Any], reading: Reading, bad: BadEvents
+    ) -> Iterator[tuple[Entries, DeclaredColumns]]:
+        """Decode all messages, block by block."""
+        for start in range(0, len(texts), BLOCK_MESSAGES):
+            chosen = texts[start : start + BLOCK_MESSAGES]
+            _skip_tombstones(chosen, start, self.format, reading, bad)
+            yield from self.blocks(chosen, start, reading, bad)
 
     def blocks(
         self, texts: Sequence[Any], start: int, reading: Reading, bad: BadEvents
@@ -164,6 +185,7 @@ class _Reader:
             extra=self.format.extra,
             ignored=self.spelling.ignored,
         )
+        row = replace(row, sources=self.destination.sources)
         type_ = self.format.message(row)
         if not self.decoded:
             return row, msgspec.json.Decoder(type_, float_hook=NumberText).decode
@@ -238,12 +260,18 @@ def _read_structs(
             f"not have{did_you_mean(unknown[0], columns)}; the table has ({', '.join(columns)})"
         )
     reading = Reading(format_)
+    for entries in _struct_blocks(table, names, format_):
+        reading.add(read_block(entries, format_, destination, bad, reading.source))
+    return reading
+
+
+def _struct_blocks(
+    table: pa.Table, names: Mapping[str, str], format_: Format
+) -> Iterator[ArrowEntries]:
     for start in range(0, table.num_rows, BLOCK_MESSAGES):
         part = table.slice(start, BLOCK_MESSAGES)
         events = np.arange(start, start + part.num_rows, dtype=np.int64)
-        entries = ArrowEntries(part, events, names, format_.beside)
-        reading.add(read_block(entries, format_, destination, bad, reading.source))
-    return reading
+        yield ArrowEntries(part, events, names, format_.beside)
 
 
 def _payload(table: pa.Table) -> pa.Table:

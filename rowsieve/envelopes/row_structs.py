@@ -36,6 +36,7 @@ class RowType:
     struct: Any
     attributes: Mapping[str, str]
     decoded: bool = False  # from dicts, not from text
+    sources: frozenset[str] | None = None  # the only tables of the source whose rows these are
 
     def values(self, rows: Iterable[Any], column: str) -> list[Any]:
         """The value of one column in each row."""
@@ -52,9 +53,12 @@ def row_type(
 ) -> RowType:
     """Return the struct of rows; `names` has what the events call a column, where it differs.
 
+    Without fields, the struct takes any row and has nothing of it.
+
     `decoded`: rows come as dicts of values, not as text. `extra` are names of the envelope beside
     the columns, and `ignored` names that have no meaning.
     """
+    fields = tuple(fields)
     slots: list[Any] = []
     attributes: dict[str, str] = {}
     for field in fields:
@@ -68,7 +72,7 @@ def row_type(
             continue
         slot = attributes[name] = f"e{len(slots)}"
         slots.append(_slot(slot, name, (Any, UNSET)))
-    struct = msgspec.defstruct("Row", slots, forbid_unknown_fields=True, gc=False)
+    struct = msgspec.defstruct("Row", slots, forbid_unknown_fields=bool(fields), gc=False)
     return RowType(struct, attributes, decoded)
 
 

@@ -90,6 +90,9 @@ def _row_change(row: RowType, message: _RowMessage) -> Wal2JsonChange:
 def _changes(row: RowType, message: _Transaction) -> list[Wal2JsonChange]:
     changes = []
     for place, each in enumerate(message.change):
+        source = ".".join(str(name) for name in (each.schema, each.table) if name)
+        if row.sources is not None and source not in row.sources:
+            continue
         after = before = None
         if each.columnnames is not None:
             after = _row(row, each.columnnames, each.columnvalues or [])
@@ -122,7 +125,7 @@ def _by_transaction(messages: Sequence[Any], row: RowType) -> Unpacked:
             continue
         objects += each
         places += [place] * len(each)
-        if not each:
+        if not messages[place].change:
             skipped[place] = Skipped.TRANSACTION
     return Unpacked(objects, places, failures=failures, skipped=skipped)
 

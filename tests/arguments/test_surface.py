@@ -149,6 +149,11 @@ GOOD: Mapping[str, Callable[[], dict[str, Any]]] = {
     "Catalog.rename_table": lambda: {"name": "db.t", "new_name": "db.u"},
     "Catalog.set_properties": lambda: {"properties": {"pruning": "soft"}},
     "Catalog.call": lambda: {"statement": "CALL system.analyze('db', 't')"},
+    "Catalog.apply_events": lambda: {
+        "data": ['{"op":"c","after":{"id":3,"x":1.5,"s":"a"},"source":{"table":"t"}}'],
+        "format": "debezium",
+        "table": "db.{}".format,
+    },
     "Catalog.explain": lambda: {"statement": "CALL system.rewrite_data_files('db', 't')"},
     "Catalog.sql": lambda: {"statement": "SELECT * FROM db.t"},
     "Table.changes": lambda: {"from_version": 0},

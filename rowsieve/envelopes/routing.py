@@ -1,0 +1,108 @@
+"""Events of many tables: which of the call's messages belong to which table of the source."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from rowsieve.envelopes.actions import Action
+from rowsieve.envelopes.applying import AppliedEvents, EventOptions, commit_batch, read_batch
+from rowsieve.envelopes.bad_events import BAD_EVENTS, BadEvents
+from rowsieve.envelopes.change_batches import ChangeBatch
+from rowsieve.envelopes.changes_table import Destination, meanings, shown_table, tables_of
+from rowsieve.envelopes.event_formats import FORMATS
+from rowsieve.envelopes.messages import OPERATION, Messages, read_messages
+from rowsieve.envelopes.reading_events import read_entries
+from rowsieve.errors import InvalidInput
+
+TableOfSource: TypeAlias = Callable[[str], str | None]
+"""Called with the name of a table of the source; returns that of a table here, or None."""
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedTables:
+    """What became of the events of many tables.
+
+    `tables` has what was applied to each table, by its name here. `skipped` counts messages that
+    change no row, and events of tables that the caller left out, by kind. `bad` are all bad events.
+    """
+
+    tables: Mapping[str, AppliedEvents]
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    bad: pa.Table = field(default_factory=BAD_EVENTS.empty_table, compare=False)
+
+
+def apply_to_tables(
+    data: Any,
+    options: EventOptions,
+    table_of: Callable[[str], Any],
+    open_table: Callable[[str], Any],
+    on_bad: str,
+    bad_table: Any,
+    metadata: Mapping[str, str] | None,
+    token: tuple[str, int] | None,
+) -> AppliedTables:
+    """Read all events, then commit to each table once; bad ones are stored before."""
+    messages = read_messages(data)
+    unrouted = BadEvents(messages.places, messages.shown)
+    events_of, skipped = _route(messages, options, unrouted)
+    sources: dict[str, set[str]] = {}
+    for source in events_of:
+        name = table_of(source)
+        if name is None:
+            skipped["events of other tables"] += len(events_of[source])
+        elif isinstance(name, str):
+            sources.setdefault(name, set()).add(source)
+        else:
+            raise InvalidInput(
+                f"{OPERATION}: table= must return a name or None for {source!r}, not {name!r}"
+            )
+    batches: list[tuple[str, Any, ChangeBatch, BadEvents]] = []
+    for name, own in sources.items():
+        events = sorted({event for source in own for event in events_of[source]})
+        table = open_table(name)
+        chosen = replace(options, sources=frozenset(own))
+        batch, bad = read_batch(messages.take(events), table.handle.newest, chosen)
+        batches.append((name, table, batch, bad))
+    everything = [unrouted, *(bad for *_, bad in batches)]
+    if on_bad == "error":
+        for bad in everything:
+            bad.refuse(OPERATION)
+    bad_rows = pa.concat_tables([bad.table() for bad in everything]).sort_by("event")
+    if bad_table is not None and bad_rows.num_rows:
+        bad_table.append(bad_rows, token=token)
+    applied = {
+        name: commit_batch(table, batch, bad, None, metadata, token)
+        for name, table, batch, bad in batches
+    }
+    return AppliedTables(applied, dict(skipped), bad_rows)
+
+
+def _route(
+    messages: Messages, options: EventOptions, bad: BadEvents
+) -> tuple[dict[str, list[int]], Counter[str]]:
+    """The messages that change each table of the source, and how many change none, by kind."""
+    format_ = FORMATS[options.format]
+    if not format_.source:
+        raise InvalidInput(
+            f"{OPERATION}: events of the format {format_.name} do not name their table; apply them "
+            "to each table by its own apply_events"
+        )
+    events_of: dict[str, dict[int, None]] = {}
+    skipped: Counter[str] = Counter()
+    for kind, entries, read_as in read_entries(messages, format_, Destination((), ()), bad):
+        for each, count in kind.items():
+            skipped[each.value] += count
+        codes, others = meanings(entries, read_as, bad)
+        for each, count in others.items():
+            skipped[each.value] += count
+        changing = np.flatnonzero((codes >= 1) & (codes <= len(Action)))
+        for table, places in tables_of(entries, read_as, changing).items():
+            own = events_of.setdefault(shown_table(table), {})
+            own.update(dict.fromkeys(entries.events[places].tolist()))
+    return {source: list(events) for source, events in events_of.items()}, skipped
