@@ -10,6 +10,7 @@ from pathlib import Path
 from benchmarks.bars import (
     answers,
     calls,
+    change_events,
     checkpoint,
     clustering,
     compaction_memory,
@@ -52,6 +53,7 @@ BARS: dict[str, Callable[[Sizes, Path], Bar | list[Bar]]] = {
     "upsert": upsert.measure,
     "partial_upsert": partial_upsert.measure,
     "event_order": event_order.measure,
+    "change_events": change_events.measure,
     "processes": processes.measure,
     "opening": opening.measure,
     "full_scan": full_scan.beside_plain_file,
