@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Final
 
+import msgspec
 import pyarrow as pa
 
 from rowsieve.change_feed.changed_rows import ChangedRows, changed_rows
@@ -27,6 +29,9 @@ from rowsieve.storage.manifests.manifest import FileRef, PartTable
 from rowsieve.storage.parts.part_writer import ROW_GROUP_ROWS
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.ordering.keys import KeyOrder
+
+SORTED_AT_ONCE_ROWS: Final = 1_000_000
+"""Up to this many changed rows are sorted in memory, which costs no more for many parts."""
 
 
 def expect_parts(store: ObjectStore, commit: CommitParts) -> None:
@@ -61,6 +66,20 @@ def rows_of_commit(
             yield batch
 
 
+def _sorted(
+    plan: ScanPlan, order: KeyOrder, read: Callable[[ScanPlan], Iterator[pa.RecordBatch]]
+) -> Iterator[pa.RecordBatch]:
+    """Read the rows of a plan part by part, and sort them by key.
+
+    A merge takes a window for each of the parts, and looks at all of them for each window.
+    """
+    batches = list(read(msgspec.structs.replace(plan, ordered=False)))
+    if batches:
+        rows = pa.Table.from_batches(batches)
+        sorted_rows = rows.take(pa.array(order.columns(rows).sort())).combine_chunks()
+        yield from sorted_rows.to_batches(max_chunksize=ROW_GROUP_ROWS)
+
+
 def _labelled(
     store: ObjectStore, target: Snapshot, commit: CommitParts, changes: ChangedRows
 ) -> Iterator[Labelled]:
@@ -69,9 +88,12 @@ def _labelled(
     def read(plan: ScanPlan) -> Iterator[pa.RecordBatch]:
         return Execution(plan, store, threads=threads).read()
 
-    before, after = read(changes.before), read(changes.after)
-    if target.table.key and len(commit.before):
-        order = KeyOrder.of(target.schema, target.table.key)
+    order = KeyOrder.of(target.schema, target.table.key) if target.table.key else None
+    if order is not None and changes.row_count <= SORTED_AT_ONCE_ROWS:
+        before, after = (_sorted(plan, order, read) for plan in (changes.before, changes.after))
+    else:
+        before, after = read(changes.before), read(changes.after)
+    if order is not None and len(commit.before):
         yield from paired(before, after, order, skip_same=commit.may_repeat_rows)
         return
     # An update of a table without a key hides exactly the rows whose new versions it appends.
