@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from rowsieve.change_feed.same_rows import same_rows
+from rowsieve.changes.data.same_rows import same_rows
 from rowsieve.executor.merging.repeats import rank
 from rowsieve.executor.merging.windows import Run, Stream, windows
 from rowsieve.types.ordering.keys import KeyOrder

@@ -7,13 +7,12 @@ which was delivered twice, one of them is left out; otherwise the batch is refus
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from rowsieve.changes.data.same_rows import same_values
 from rowsieve.errors import KeyViolation
 from rowsieve.types.ordering.keys import KeyColumns, KeyOrder, flat
 from rowsieve.types.shown_values import shown_row
@@ -107,23 +106,5 @@ def _differ(rows: pa.Table, before: Places, after: Places, deletes: Mask | None)
     for column in rows.columns:
         array = flat(column)
         pair = array.take(pa.array(before)), array.take(pa.array(after))
-        differs |= is_row & unequal(*pair)
+        differs |= is_row & ~same_values(*pair)
     return differs
-
-
-def unequal(left: Any, right: Any) -> Mask:
-    """(n,) whether values of two arrays differ; NULL equals NULL, and NaN equals NaN."""
-    if pa.types.is_null(left.type):
-        return np.zeros(len(left), dtype=bool)
-    if pa.types.is_nested(left.type) or pa.types.is_dictionary(left.type):
-        pairs = zip(left.to_pylist(), right.to_pylist(), strict=True)
-        return np.array([a != b for a, b in pairs], dtype=bool)
-    if pa.types.is_floating(left.type):  # NaN is equal to NaN
-        left, right = (array.cast(pa.float64()) for array in (left, right))
-        same_nan = pc.and_(pc.is_nan(left), pc.is_nan(right))
-        equal = pc.or_(pc.equal(left, right), same_nan)
-    else:
-        equal = pc.equal(left, right)
-    both_null = pc.and_(left.is_null(), right.is_null())
-    same = pc.or_(pc.fill_null(equal, pa.scalar(value=False)), both_null)
-    return ~np.asarray(same.to_numpy(zero_copy_only=False), dtype=bool)

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from rowsieve.changes.data.ingest import Changes
-from rowsieve.changes.data.newest_per_key import unequal
+from rowsieve.changes.data.same_rows import same_values
 from rowsieve.changes.history.history_columns import HistoryColumns
 from rowsieve.changes.partial.events import Events
 from rowsieve.predicate.arrays import repeated
@@ -193,7 +193,7 @@ def _same_values(
     for field in schema:
         if field.name not in key and field != columns.end:
             column = flat(pool.column(field.name))
-            same[compared] &= ~unequal(column.take(ours), column.take(theirs))
+            same[compared] &= same_values(column.take(ours), column.take(theirs))
     return same
 
 

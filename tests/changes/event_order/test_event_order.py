@@ -366,3 +366,34 @@ def test_every_type_with_an_order_is_a_sequence(type_: pa.DataType, values: list
     table.compact()
     assert batch(1, "second") == 2
     assert table.scan(columns=["id", "v"]).to_arrow().to_pylist() == [{"id": 2, "v": "third"}]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param(pa.array(['{"a":1}'] * 2, pa.json_()), id="json"),
+        pytest.param(pa.array([b"0" * 16] * 2, pa.uuid()), id="uuid"),
+        pytest.param(
+            pa.array([pa.MonthDayNano([1, 2, 3000])] * 2, pa.month_day_nano_interval()),
+            id="interval",
+        ),
+        pytest.param(pa.array([[float("nan"), None]] * 2), id="list"),
+        pytest.param(pa.array([{"x": float("nan")}] * 2), id="struct"),
+        pytest.param(
+            pa.array([[("k", float("nan"))]] * 2, pa.map_(pa.string(), pa.float64())), id="map"
+        ),
+        pytest.param(pa.array(["a", "a"]).dictionary_encode(), id="dictionary"),
+        pytest.param(pa.nulls(2, pa.float64()), id="null"),
+    ],
+)
+@pytest.mark.parametrize("options", [{}, {"missing": "keep"}], ids=["whole", "kept"])
+def test_a_redelivered_change_of_any_type_collapses(
+    value: pa.Array, options: dict[str, Any]
+) -> None:
+    events = pa.table(
+        [pa.array([1, 1]), value, pa.array([5, 5]), pa.array(["u", "u"])], ["id", "x", "s", "op"]
+    )
+    schema = pa.schema([("id", pa.int64()), ("x", value.type), ("s", pa.int64())])
+    for sequence in (None, "s"):
+        table = rs.create_table(fresh_uri(), schema, ["id"], sequence=sequence)
+        assert table.apply_changes(events, op="op", sequence="s", **options).rows_written == 1

@@ -1,4 +1,4 @@
-"""Compares the rows of two batches value by value.
+"""Compares rows, or columns, value by value.
 
 Two values are the same if no function can distinguish them: NULL is the same as NULL, NaN as a NaN
 of the same bits, and 0.0 is not -0.0.
@@ -20,37 +20,40 @@ def same_rows(left: pa.RecordBatch, right: pa.RecordBatch) -> Mask:
     """Return, shape (n,), whether row i is the same on both sides; the schemas are equal."""
     same = np.ones(left.num_rows, dtype=np.bool_)
     for ours, theirs in zip(left.columns, right.columns, strict=True):
-        same &= _same(ours, theirs)
+        same &= same_values(ours, theirs)
     return same
 
 
-def _same(left: pa.Array, right: pa.Array) -> Mask:
+def same_values(left: pa.Array, right: pa.Array) -> Mask:
+    """Return, shape (n,), whether value i is the same on both sides; the types are equal."""
     nulls, others = as_mask(left.is_null()), as_mask(right.is_null())
     same: Mask = nulls == others
     both = np.flatnonzero(~nulls & ~others)
     if len(both):
         rows = pa.array(both)
-        same[both] = _same_values(left.take(rows), right.take(rows))
+        same[both] = _same_present(left.take(rows), right.take(rows))
     return same
 
 
-def _same_values(left: pa.Array, right: pa.Array) -> Mask:
+def _same_present(left: pa.Array, right: pa.Array) -> Mask:
     """Compare arrays without NULLs at the top."""
     type_ = left.type
     if isinstance(type_, pa.BaseExtensionType):
-        return _same_values(left.storage, right.storage)
+        return _same_present(left.storage, right.storage)
     if pa.types.is_struct(type_):
         same = np.ones(len(left), dtype=np.bool_)
         for ours, theirs in zip(left.flatten(), right.flatten(), strict=True):
-            same &= _same(ours, theirs)
+            same &= same_values(ours, theirs)
         return same
     if pa.types.is_map(type_):
-        return _same_values(_entries(left), _entries(right))
+        return _same_present(_entries(left), _entries(right))
     if pa.types.is_list(type_) or pa.types.is_large_list(type_):
         return _same_lists(left, right)
     if pa.types.is_floating(type_):
         bits = {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[type_.bit_width]
         left, right = left.view(bits), right.view(bits)
+    if pa.types.is_interval(type_):  # compared by its 16 bytes, there is no other way
+        left, right = left.view(pa.binary(16)), right.view(pa.binary(16))
     return as_mask(pc.equal(left, right))
 
 
@@ -67,7 +70,7 @@ def _same_lists(left: pa.Array, right: pa.Array) -> Mask:
     rows = np.flatnonzero(same & (lengths > 0))
     if len(rows):
         chosen = pa.array(rows)
-        items = _same(left.take(chosen).flatten(), right.take(chosen).flatten())
+        items = same_values(left.take(chosen).flatten(), right.take(chosen).flatten())
         starts = np.cumsum(lengths[rows]) - lengths[rows]
         same[rows] = np.logical_and.reduceat(items, starts)
     return same
