@@ -67,6 +67,31 @@ def test_statements_obey_the_order(statement: str, expected: list[Any]) -> None:
     assert rows(table) == expected
 
 
+@pytest.mark.parametrize(
+    ("statement", "count"),
+    [
+        ("UPDATE t SET lsn = 49 WHERE id = 2", 0),
+        ("UPDATE t SET lsn = id * 24", 1),
+        ("INSERT INTO t VALUES (3, 40, 'late'), (4, 1, 'new')", 1),
+        (
+            "INSERT INTO t VALUES (2, 49, 'late') ON CONFLICT (id) DO UPDATE SET lsn = excluded.lsn",
+            0,
+        ),
+        (
+            (
+                "MERGE INTO t USING (VALUES (1, 9), (2, 60)) AS s (i, l) ON t.id = s.i "
+                "WHEN MATCHED THEN UPDATE SET lsn = l"
+            ),
+            1,
+        ),
+    ],
+)
+def test_late_rows_of_statements_are_not_counted(statement: str, count: int) -> None:
+    session = SessionContext()
+    session.register_table("t", ordered(*START))
+    assert session.sql(statement).to_pylist() == [{"count": count}]
+
+
 def test_a_delete_by_sql_has_the_sequence_of_the_row() -> None:
     for statement in (
         "DELETE FROM t WHERE id = 2",

@@ -121,8 +121,8 @@ def insert(queries: Queries, statement: Insert) -> int:
         count = rows.num_rows
         return keyed_change(change, snapshot, order, Changes(rows, None), reads)
 
-    table.handle.commit_computed("insert", build)
-    return count
+    late = table.handle.commit_computed("insert", build).rows_late
+    return count - late
 
 
 def _one_per_key(
@@ -237,7 +237,10 @@ def delete(queries: Queries, statement: Delete) -> int:
 
 
 def update(queries: Queries, statement: Update) -> int:
-    """Assign columns in the rows that match the condition; return how many."""
+    """Assign columns in the rows that match the condition; return how many.
+
+    A row that a smaller sequence is assigned to, in a table with an event order, is late: it stays.
+    """
     table = queries.table
     schema, key = table.handle.pinned.schema, table.key
     columns_of(schema, statement.assignments)
@@ -266,8 +269,8 @@ def update(queries: Queries, statement: Update) -> int:
         rows = prepare_rows(rows, snapshot.schema, order, "error", "update")
         return keyed_change(change, snapshot, order, Changes(rows, None), reads)
 
-    table.handle.commit_computed("update", build)
-    return count
+    late = table.handle.commit_computed("update", build).rows_late
+    return count - late
 
 
 def _has_now(predicate: Predicate) -> bool:

@@ -89,8 +89,8 @@ def merge(
         count = sum(part.num_rows for part in (changes.rows, changes.deletes) if part is not None)
         return keyed_change(change, snapshot, running.order, changes, running.reads())
 
-    queries.table.handle.commit_computed("merge", build)
-    return count
+    late = queries.table.handle.commit_computed("merge", build).rows_late
+    return count - late
 
 
 def insert_or_update(queries: Queries, statement: Insert) -> int:
