@@ -75,8 +75,8 @@ def test_statements_obey_the_order(statement: str, expected: list[Any]) -> None:
         ("INSERT INTO t VALUES (3, 40, 'late'), (4, 1, 'new')", 1),
         (
             (
-                "INSERT INTO t VALUES (2, 9, 'x') ON CONFLICT (id) DO UPDATE SET lsn = excluded.lsn",
-                0,
+                "INSERT INTO t VALUES (2, 49, 'late') "
+                "ON CONFLICT (id) DO UPDATE SET lsn = excluded.lsn"
             ),
             0,
         ),
