@@ -141,9 +141,9 @@ def _stored_sequences(
     fields = schema.select(tuple(table_order))
     folded = {name.lower(): name for name in table.column_names}
     given = [folded[name.lower()] for name in table_order if name.lower() in folded]
-    sequences = table.select(given)
+    sequences = table
     if len(given) == len(table_order):
-        sequences = conform(sequences, _nullable(fields))
+        sequences = conform(table.select(given), _nullable(fields))
     check_sequences(sequences, KeyOrder(fields.fields), operation)
     return sequences
 
