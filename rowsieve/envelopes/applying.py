@@ -185,14 +185,15 @@ def _overwritten(
 
 
 def _since_empty(handle: Handle, change: Change, batch: ChangeBatch) -> Changes:
-    """Resolve changes against a table without rows, which is what a truncate leaves."""
+    """Resolve changes against a table without rows, which is what a truncate leaves.
+
+    The table has no event order, because truncates are bad events where it has one.
+    """
     newest, order = handle.newest, handle.order(OPERATION)
-    op, sequence, table_order = batch.op, batch.sequence, newest.table.sequence
+    op, sequence = batch.op, batch.sequence
     if batch.unchanged is None:
         table = read_data(batch.rows, OPERATION, newest.schema, op=op)
-        return reduce_changes(
-            table, newest.schema, order, op=op, sequence=sequence, table_order=table_order
-        )
+        return reduce_changes(table, newest.schema, order, op=op, sequence=sequence)
     given = read_given(
         batch.rows, OPERATION, newest.schema, keeps=True, unchanged=batch.unchanged, op=op
     )
@@ -203,8 +204,7 @@ def _since_empty(handle: Handle, change: Change, batch: ChangeBatch) -> Changes:
         OPERATION,
         deletes=deletes_in(given.table.column(op), op),
         sequence=sequence,
-        table_order=table_order,
-        control=(op,) if table_order else (op, *sequence),
+        control=(op, *sequence),
     )
     empty = replace(newest, parts=newest.parts.take([]))
     return resolve_events(change.store, empty, events, {}, OPERATION)

@@ -76,7 +76,7 @@ def change_batch(
         wrong = np.isin(table.column(EVENT).to_numpy(), np.array(list(bad.reasons), np.int64))
         table = table.filter(pa.array(~wrong))
         numbers = numbers[~wrong]
-    table, numbers, truncated = _since_truncate(table, numbers, order)
+    table, numbers, truncated = _since_truncate(table, numbers, order, bad)
     table, numbers = _without_repeats(table, numbers, order, schema, destination, bad)
     batch = _named(table, numbers, truncated, reading, schema, destination)
     return replace(batch, order=order)
@@ -166,9 +166,9 @@ def _of_one_type(arrays: list[Any]) -> pa.ChunkedArray:
 
 
 def _since_truncate(
-    table: pa.Table, numbers: npt.NDArray[np.int64], order: EventOrder | None
+    table: pa.Table, numbers: npt.NDArray[np.int64], order: EventOrder | None, bad: BadEvents
 ) -> tuple[pa.Table, npt.NDArray[np.int64], bool]:
-    """The changes after the last truncate."""
+    """The changes after the last truncate; KeyViolation for one that is at the same place."""
     ops = table.column(OP).to_numpy()
     truncates = ops == _TRUNCATE
     if not truncates.any():
@@ -178,7 +178,18 @@ def _since_truncate(
             f"{OPERATION}: the events have no order, so which of them a truncate removes is "
             "unknown; nothing was written. Let the source send numbers of its log"
         )
-    later = ~truncates & (numbers > numbers[truncates].max())
+    last = int(np.flatnonzero(truncates)[np.argmax(numbers[truncates])])
+    tied = np.flatnonzero(~truncates & (numbers == numbers[last]))
+    if order is not None and len(tied):
+        events = table.column(EVENT).to_numpy()
+        raise KeyViolation(
+            f"{OPERATION}: {bad.shown(int(events[tied[0]]))}, changes a row, and event "
+            f"{bad.number(int(events[last]))} truncates the table, and they have the same "
+            f"{order.names}, so whether the truncate removes the row is unknown; nothing was "
+            "written. Let the source send numbers of its log, or apply these events one after the "
+            "other"
+        )
+    later = ~truncates & (numbers > numbers[last])
     return table.filter(pa.array(later)), numbers[later], True
 
 

@@ -33,6 +33,11 @@ EVENT: Final = "event"
 UNCHANGED: Final = "unchanged"
 Mask = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.int64]
+_TRUNCATE_AMONG_LATE_EVENTS: Final = (
+    "a truncate removes rows that later events brought before it, in a table with an event order; "
+    "leave it out and empty the table yourself (overwrite, TRUNCATE) when all events up to it are "
+    "applied, or use a table without an event order"
+)
 _CODE: Final = {meaning: code for code, meaning in enumerate([*Action, *Skipped], 1)}
 
 
@@ -92,9 +97,14 @@ def read_block(
         places += _write(entries, format_, destination, writes, bad, block)
     if len(deletes):
         places += _delete(entries, format_, destination, deletes, bad, block)
-    if len(truncates):
+    if destination.order:
+        for event in entries.events[truncates]:
+            bad.add(int(event), _TRUNCATE_AMONG_LATE_EVENTS)
+    elif len(truncates):
         block.changes.append(_piece(destination, {}, "t", entries.events[truncates]))
         places.append(truncates)
+    if not places:
+        return block
     _add_orders(entries, format_, np.concatenate(places), block)
     return block
 

@@ -167,6 +167,19 @@ def test_a_truncate_without_an_order_is_refused() -> None:
         crates().apply_events(['{"op":"t"}', '{"op":"c","after":{"id":1}}'], format="debezium")
 
 
+@pytest.mark.filterwarnings("ignore:apply_events. .* ordered by ts_ms only")
+@pytest.mark.parametrize("connector", ["postgresql", "mysql", "vitess"])
+def test_a_truncate_and_a_change_at_one_place_are_refused(connector: str) -> None:
+    table = crates()
+    both = [event("t", None, None, 10, connector), event("c", None, crate(1), 10, connector)]
+    with pytest.raises(KeyViolation, match=r"event 1, .* changes a row, and event 0 truncates"):
+        table.apply_events(texts(*both), format="debezium")
+    assert table.version == 0
+    later = event("t", None, None, 11, connector)
+    table.apply_events(texts(*both, later), format="debezium")
+    assert rows(table) == []
+
+
 OTHER_MESSAGES: dict[str, tuple[Any, str]] = {
     "tombstone": (None, "tombstones"),
     "tombstone in a schema": ({"schema": None, "payload": None}, "tombstones"),

@@ -85,6 +85,26 @@ def test_text_numbers_of_a_log_fill_integers() -> None:
     assert rows(table)[0]["lsn"] == (1 << 32) + 0x16B3748
 
 
+@pytest.mark.parametrize("others", [(), (STREAM[1],)])
+def test_a_truncate_is_refused_where_events_may_be_late(others: tuple[Any, ...]) -> None:
+    table = ordered(LSN, sequence=["lsn"])
+    table.apply_events(texts(event("c", None, crate(7), 30)), format="debezium")
+    call = texts(event("t", None, None, 20), *others)
+    with pytest.raises(InvalidData, match=r"event 0, .* truncate .*overwrite, TRUNCATE"):
+        table.apply_events(call, format="debezium")
+    assert table.version == 1
+    applied = table.apply_events(call, format="debezium", on_bad="collect")
+    assert applied.bad.column("event").to_pylist() == [0]
+    assert crate_rows(table) == [each["after"] for each in others] + [crate(7)]
+
+
+def test_rows_with_their_own_order_take_no_truncate() -> None:
+    table = ordered(pa.field("seen", pa.int64(), nullable=False), sequence=["seen"])
+    call = texts(event("c", None, {**crate(7), "seen": 3}), event("t", None, None, 20))
+    with pytest.raises(InvalidData, match=r"event 1, .* truncate"):
+        table.apply_events(call, format="debezium")
+
+
 @st.composite
 def histories(draw: Any) -> tuple[list[Any], list[list[Any]]]:
     """Events of a source in the order of its log, and calls that get them in any order."""
