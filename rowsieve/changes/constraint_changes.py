@@ -9,7 +9,7 @@ the rows that it had not seen. Nothing else may add rows that nobody checked: se
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -81,8 +81,8 @@ def change_constraints(
             added = _constraint(change, head, constraints)
             proof.prove(store, head, added)
             constraints[added.name] = added
-        elif change.name in constraints:
-            del constraints[change.name]
+        elif (known := _known(change.name, constraints)) is not None:
+            del constraints[known]
         elif not change.if_exists:
             raise InvalidInput(
                 f"drop_constraint: the table has no constraint {change.name!r}; it has "
@@ -95,12 +95,20 @@ def change_constraints(
 
 def changes_constraints(head: Snapshot, changes: Sequence[object]) -> bool:
     """Return whether one of the changes of a table adds or drops a constraint of the head."""
-    names = {each.name for each in constraints_of(head.table.properties)}
+    names = [each.name for each in constraints_of(head.table.properties)]
     return any(
         isinstance(each, AddConstraint)
-        or (isinstance(each, DropConstraint) and (each.name in names or not each.if_exists))
+        or (
+            isinstance(each, DropConstraint)
+            and (_known(each.name, names) is not None or not each.if_exists)
+        )
         for each in changes
     )
+
+
+def _known(name: str, names: Iterable[str]) -> str | None:
+    """The name among those of the table that differs from it in case at most."""
+    return next((each for each in names if each.lower() == name.lower()), None)
 
 
 def check_parts(
@@ -171,8 +179,7 @@ def _constraint(
         raise InvalidInput(
             f"add_constraint: the name has {len(name)} characters; give 1 to {_LONGEST_NAME}"
         )
-    taken = next((each for each in constraints if each.lower() == name.lower()), None)
-    if taken is not None:
+    if (taken := _known(name, constraints)) is not None:
         raise InvalidInput(
             f"add_constraint: the table has a constraint {taken!r} already; drop it first, or give "
             "another name"

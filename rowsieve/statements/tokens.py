@@ -66,6 +66,19 @@ def tokens_of(
     return None if ";" in statement.words else statement
 
 
+def has_several(text: str) -> bool:
+    """Return whether a text has more than one statement."""
+    import sqlglot  # noqa: PLC0415 - it takes 0.1 s to import
+
+    try:
+        tokens = sqlglot.tokenize(_without_carriage_returns(text), read=DATAFUSION.grammar)
+    except sqlglot.TokenError:
+        return False
+    is_end = [token.token_type is sqlglot.TokenType.SEMICOLON for token in tokens]
+    statements = [place for place, ends in enumerate(is_end) if not ends]
+    return bool(statements) and any(is_end[statements[0] : statements[-1]])
+
+
 def words_of(text: str) -> frozenset[str]:
     """The keywords and names in a clause, in lower case."""
     import sqlglot  # noqa: PLC0415 - it takes 0.1 s to import

@@ -480,3 +480,9 @@ def test_a_check_accepts_what_duckdb_accepts(
         with pytest.raises(ConstraintViolation):
             table.append(data)
         assert table.count() == len(first)
+
+
+def test_a_name_is_dropped_in_any_case() -> None:
+    table = constrained()
+    table.drop_constraint("Positive")
+    assert table.upsert(kv((4, -1))).rows_written == 1

@@ -54,12 +54,15 @@ from rowsieve.statements.parse_statement import ExplainedChange, Statement, pars
 from rowsieve.statements.queries import Deallocate, Execute, Kept, Other, Query, Setting
 from rowsieve.statements.read_change import Change
 from rowsieve.statements.refused import Refused
-from rowsieve.statements.tokens import quoted_path
+from rowsieve.statements.tokens import has_several, quoted_path
 from rowsieve.statements.versions import with_named_versions
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.table import Table
 
 _TIME_ZONE: Final = "datafusion.execution.time_zone"
+_SEVERAL: Final = (
+    "sql: the text has several statements, and nothing was run; give each to a call of its own"
+)
 _OTHER_VERSION: Final = (
     "sql: only FOR VERSION AS OF n of a table in a registered Rowsieve catalog is available; "
     "register another version under a name of its own: rowsieve.open_table(uri, version=n)"
@@ -202,6 +205,8 @@ class SessionContext(datafusion.SessionContext):
             engines = error.__cause__ or error
             if not isinstance(engines, RowsieveError) and words.VERSION.search(query):
                 raise UnsupportedOperation(_OTHER_VERSION) from error
+            if not isinstance(engines, RowsieveError) and has_several(query):
+                raise UnsupportedOperation(_SEVERAL) from error
             raise
 
     def _run(
