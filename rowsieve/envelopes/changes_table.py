@@ -3,6 +3,9 @@
 Its columns are those of the database table, then `EXTRAS`: the operation, the number of the event,
 the numbers of its order, and the columns that the source did not send. An update that changes a key
 is a delete of the old key and a write of the new one.
+
+Soundness: a value that was not sent is that of the row with the same key. A row that is created or
+gets another key has none there, so its event has the value, or is bad.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import UNSET
 
 from rowsieve.envelopes.actions import Action, Skipped
 from rowsieve.envelopes.bad_events import BadEvents
@@ -223,23 +227,49 @@ def _write(
     after = entries.rows(format_.after)
     writes = _with_row(after, writes, entries, "a write has no row after the change", bad)
     events = entries.events[writes]
-    columns, unchanged = _read_columns(
+    columns, lacking = _read_columns(
         after, writes, destination.targets, destination.key, events, bad
     )
-    block.changes.append(_piece(destination, columns, "u", events, unchanged))
+    _note_unsent_of_creates(entries, format_, after, writes, lacking, bad)
     places = [writes]
-    if format_.beside:
-        return places
-    before = entries.rows(format_.before)
-    had = before.present[writes]
-    if had.any():
-        moved, keys = _old_keys(
-            before, writes, np.flatnonzero(had), destination, columns, events, bad
-        )
+    moves: list[pa.Table] = []
+    before = None if format_.beside else entries.rows(format_.before)
+    if before is not None and (had := np.flatnonzero(before.present[writes])).size:
+        moved, keys = _old_keys(before, writes, had, destination, columns, events, format_, bad)
         if len(moved):
-            block.changes.append(_piece(destination, keys, "d", events[moved]))
+            _fill_from_before(before, writes, moved, destination, columns, lacking, events, bad)
+            moves.append(_piece(destination, keys, "d", events[moved]))
             places.append(writes[moved])
+    unchanged = _names_lacking(lacking, len(writes)) if lacking else None
+    block.changes += [_piece(destination, columns, "u", events, unchanged), *moves]
     return places
+
+
+def _note_unsent_of_creates(
+    entries: Entries,
+    format_: Format,
+    after: Rows,
+    writes: Indices,
+    lacking: dict[str, Mask],
+    bad: BadEvents,
+) -> None:
+    """Note creates with a marker for a value: no row has it. A column that is absent is NULL."""
+    if not format_.creates or not lacking:
+        return
+    words = entries.scalars(format_.op)
+    creates = np.array([str(words[place]).lower() in format_.creates for place in writes], bool)
+    for name, unsent in lacking.items():
+        rows = np.flatnonzero(unsent & creates)
+        for place, value in zip(rows, after.values(name, writes[rows]), strict=True):
+            if value is not UNSET:
+                bad.add(int(entries.events[writes[place]]), f"it creates a row, {_unsent(name)}")
+
+
+def _unsent(name: str) -> str:
+    return (
+        f"and the value of the column {name!r} was not sent; let the source send whole rows "
+        "(in PostgreSQL, REPLICA IDENTITY FULL)"
+    )
 
 
 def _old_keys(
@@ -249,15 +279,26 @@ def _old_keys(
     destination: Destination,
     columns: dict[str, pa.Array],
     events: Indices,
+    format_: Format,
     bad: BadEvents,
 ) -> tuple[Indices, dict[str, pa.Array]]:
-    """The keys before updates that changed them; a key column that is not sent is as after it."""
+    """The keys before updates that changed them.
+
+    Where the row before has only what changed, a key column that is not sent is as after it.
+    """
     changed = np.zeros(len(had), bool)
     old: dict[str, pa.Array] = {}
     for target in destination.named(destination.key):
         name = target.field.name
-        read = read_column(before.values(name, writes[had]), target)
+        given = before.values(name, writes[had])
+        read = read_column(given, target)
         _note(read.reasons, events[had], bad)
+        unknown = np.asarray(read.values.is_null())
+        if format_.before_is_partial:
+            unknown[read.unchanged] = False
+            unknown &= not isinstance(given, pa.Array)  # NULL in a struct is what is not sent
+        for place in np.flatnonzero(unknown):
+            bad.add(int(events[had[place]]), f"the row before it lacks the key column {name!r}")
         new = columns[name].take(pa.array(had))
         values = pc.coalesce(read.values, new)
         changed |= ~np.asarray(pc.fill_null(pc.equal(values, new), fill_value=True))
@@ -267,6 +308,35 @@ def _old_keys(
     for target in destination.named(destination.order):
         moved[target.field.name] = columns[target.field.name].take(pa.array(had[kept]))
     return had[kept], moved
+
+
+def _fill_from_before(
+    before: Rows,
+    writes: Indices,
+    moved: Indices,
+    destination: Destination,
+    columns: dict[str, pa.Array],
+    lacking: dict[str, Mask],
+    events: Indices,
+    bad: BadEvents,
+) -> None:
+    """Give rows with a new key what they lack from the row before; bad are those without it.
+
+    NULL before is no value: connectors write it for columns that they do not know.
+    """
+    for target in destination.named(tuple(lacking)):
+        name = target.field.name
+        rows = moved[lacking[name][moved]]
+        if not len(rows) or name in (*destination.key, *destination.order):
+            continue
+        read = read_column(before.values(name, writes[rows]), target)
+        _note(read.reasons, events[rows], bad)
+        for place in np.flatnonzero(np.asarray(read.values.is_null())):
+            bad.add(int(events[rows[place]]), f"it changes the key, {_unsent(name)}")
+        source = np.arange(len(writes))
+        source[rows] = len(writes) + np.arange(len(rows))
+        columns[name] = pa.concat_arrays([columns[name], read.values]).take(pa.array(source))
+        lacking[name][rows] = False
 
 
 def _delete(
@@ -302,8 +372,8 @@ def _read_columns(
     key: tuple[str, ...],
     events: Indices,
     bad: BadEvents,
-) -> tuple[dict[str, pa.Array], pa.Array | None]:
-    """Read columns of the rows at these places; also the names of those that each row lacks."""
+) -> tuple[dict[str, pa.Array], dict[str, Mask]]:
+    """Read columns of the rows at these places; also which rows lack a column, by its name."""
     columns: dict[str, pa.Array] = {}
     lacking: dict[str, Mask] = {}
     for target in targets:
@@ -316,7 +386,7 @@ def _read_columns(
             lacking[name][read.unchanged] = True
         if not target.field.nullable or name in key:
             _note_nulls(read.values, lacking.get(name), name, events, bad, in_key=name in key)
-    return columns, _names_lacking(lacking, len(places)) if lacking else None
+    return columns, lacking
 
 
 def _note(reasons: dict[int, str], events: Indices, bad: BadEvents) -> None:

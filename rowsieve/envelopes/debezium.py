@@ -113,6 +113,7 @@ _MEANINGS: Final[dict[str, Meaning]] = {
     "t": Action.TRUNCATE,
     "m": Skipped.MESSAGE,
 }
+_CREATES: Final = frozenset({"c", "r"})
 _RULES: Final = TextRules(bytes_="base64", decimals=None, epochs=True, unavailable=True)
 
 
@@ -152,6 +153,7 @@ DEBEZIUM: Final = Format(
     orders=_orders("source."),
     rules=_RULES,
     unmarked=_unmarked,
+    creates=_CREATES,
 )
 
 _PREFIXES: Final = ("__", "__source_")
@@ -187,6 +189,7 @@ UNWRAPPED: Final = Format(
     orders=_UNWRAPPED_ORDERS,
     rules=_RULES,
     unmarked=lambda _entry: Action.WRITE,
+    creates=_CREATES,
     beside=True,
     delete_flag="__deleted",
     variant=_unwrapped_variant,

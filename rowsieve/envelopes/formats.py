@@ -36,7 +36,8 @@ class Format:
 
     `message` makes the type of a message from that of a row. `unpack` makes entries of messages.
     `op` to `deleted` are paths: `deleted` to the row of a delete. `before_is_partial`: the row
-    before an update has only what changed. `beside`: columns stand beside the names of `extra`.
+    before an update has only what changed. `creates` are operations that make a row, and mark what
+    they do not send. `beside`: columns stand beside the names of `extra`.
     `delete_flag` is the path of a flag that marks a delete. `unmarked` tells what an entry without
     an operation is, and `variant` which form of the format the first message has. Messages that are
     NULL are skipped as `tombstones`, or bad if that is None.
@@ -57,6 +58,7 @@ class Format:
     variant: Callable[[Any], Format] | None = None
     delete_flag: str | None = None
     before_is_partial: bool = False
+    creates: frozenset[str] = frozenset()
     beside: bool = False
     extra: tuple[str, ...] = ()
     decoded: bool = False  # rows are made of decoded values
