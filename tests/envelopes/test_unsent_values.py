@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import datetime as dt
+import hashlib
 import json
+import uuid
 from typing import Any
 
 import pyarrow as pa
@@ -72,6 +76,48 @@ def test_columns_of_the_order_are_not_missed_by_a_row_with_a_new_key() -> None:
     table.apply_events(texts(event("c", None, crate(1, "a", 1), 0)), format="debezium")
     table.apply_events(texts(event("u", crate(1), crate(2, "a", 1), 1)), format="debezium")
     assert [(row["id"], row["lsn"]) for row in rows(table)] == [(2, 40_002)]
+
+
+BYTES = MARKER.encode()
+NAMED = str(uuid.UUID(bytes=hashlib.md5(BYTES).digest(), version=3))
+DAYS = [dt.date(1970, 1, 1) + dt.timedelta(days=each) for each in BYTES]
+KEPT: dict[str, tuple[Any, Any, Any]] = {
+    "int32[]": (pa.list_(pa.int32()), [1, 2], list(BYTES)),
+    "int64[]": (pa.list_(pa.int64()), [1, 2], list(BYTES)),
+    "float64[]": (pa.list_(pa.float64()), [1.5], list(BYTES)),
+    "date[]": (pa.list_(pa.date32()), [dt.date(2027, 1, 15)], list(BYTES)),
+    "text[]": (pa.list_(pa.string()), ["a"], [MARKER]),
+    "uuid[]": (pa.list_(pa.string()), ["a"], [NAMED]),
+    "binary[]": (pa.list_(pa.binary()), [b"a"], [base64.b64encode(BYTES).decode()]),
+    "hstore": (pa.map_(pa.string(), pa.string()), [("a", "b")], {MARKER: MARKER}),
+    "binary": (pa.binary(), b"a", base64.b64encode(BYTES).decode()),
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_a_marker_in_the_type_of_the_column_keeps_the_value(name: str) -> None:
+    type_, value, marker = KEPT[name]
+    schema = pa.schema([("id", pa.int64()), ("v", type_)])
+    arrow = {"date[]": DAYS, "hstore": [(MARKER, MARKER)], "binary[]": [BYTES], "binary": BYTES}
+    row = pa.struct([("id", pa.int64()), ("v", type_)])
+    own = {"id": 1, "v": arrow.get(name, marker)}
+    columns = {"op": ["u"], "after": pa.array([own], row)}
+    change = {"op": "u", "after": {"id": 1, "v": marker}}
+    same = change if name == "hstore" else {"op": "u", "after": own}
+    for data in (texts(change), [change], [same], pa.table(columns)):
+        table = rowsieve.create_table(fresh_uri(), schema, key=["id"])
+        table.upsert(pa.table({"id": [1], "v": pa.array([value], type_)}))
+        table.apply_events(data, format="debezium")
+        assert rows(table) == [{"id": 1, "v": value}]
+
+
+def test_a_list_that_only_looks_like_a_marker_is_data() -> None:
+    table = rowsieve.create_table(
+        fresh_uri(), pa.schema([("id", pa.int64()), ("v", pa.list_(pa.int64()))]), key=["id"]
+    )
+    row = {"id": 1, "v": [*BYTES[:-1], 1]}
+    table.apply_events(texts({"op": "u", "after": row}), format="debezium")
+    assert rows(table) == [row]
 
 
 PAIRS = pa.schema([("id", pa.int64()), ("k", pa.string()), ("v", pa.string())])

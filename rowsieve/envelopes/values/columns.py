@@ -17,11 +17,11 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from rowsieve.envelopes.row_structs import NumberText
 from rowsieve.envelopes.values.nested_values import read_nested
 from rowsieve.envelopes.values.readings import Target, reading_of
+from rowsieve.envelopes.values.unsent import unsent_in_arrow, unsent_places
 from rowsieve.errors import RowsieveError, SchemaMismatch
 from rowsieve.types import logical
 from rowsieve.types.conform import conform_values
@@ -62,13 +62,6 @@ _ARROW_OF: Final[Mapping[str, pa.DataType]] = {
     "float": pa.float64(),
     "bytes": pa.binary(),
 }
-MARKER: Final = "__debezium_unavailable_value"
-_MARKERS: Final = (
-    MARKER,
-    "X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==",
-    MARKER.encode().hex(),
-)
-"""The marker as text, and its bytes as base64 and as hexadecimal digits."""
 
 
 @dataclass(slots=True)
@@ -120,38 +113,14 @@ def _of_mixed(values: Sequence[Any], target: Target) -> Column:
 def _of_kind(kind: str, values: Sequence[Any], target: Target) -> Column:
     unchanged = np.empty(0, np.int64)
     reasons: dict[int, str] = {}
-    if target.rules.unavailable and kind in ("str", "list", "raw"):
-        unchanged = _unavailable(kind, values)
+    if target.rules.unavailable:
+        unchanged = unsent_places(kind, values, target.field.type)
         if len(unchanged):
             values = list(values)
             for place in unchanged:
                 values[place] = None
     converted = _converted_or_halves(kind, values, target, 0, reasons)
     return Column(converted, unchanged, reasons)
-
-
-def _unavailable(kind: str, values: Sequence[Any]) -> Indices:
-    """The places of values that the source did not send."""
-    if kind == "str":
-        marked = pc.is_in(_texts(values), value_set=pa.array(_MARKERS))
-        return np.flatnonzero(np.asarray(marked))
-    if kind == "raw":
-        quoted = {f'"{marker}"'.encode() for marker in _MARKERS}
-        return np.array([i for i, each in enumerate(values) if bytes(each) in quoted], np.int64)
-    lists = ([marker] for marker in _MARKERS)
-    either = list(lists)
-    return np.array([i for i, each in enumerate(values) if each in either], np.int64)
-
-
-def _texts(values: Sequence[Any]) -> pa.Array:
-    """Text without what no UTF-8 has, which is refused when it is converted."""
-    try:
-        return pa.array(values, pa.string())
-    except UnicodeEncodeError:
-        return pa.array(
-            [None if each is None else each.encode("utf-8", "replace") for each in values],
-            pa.binary(),
-        ).cast(pa.string())
 
 
 def _converted_or_halves(
@@ -258,11 +227,11 @@ def _of_arrow(values: pa.Array, target: Target) -> Column:
     kind = _arrow_kind(values.type)
     reasons: dict[int, str] = {}
     unchanged = np.empty(0, np.int64)
-    if target.rules.unavailable and kind in ("str", "bytes"):
-        marked = pc.is_in(values.cast(pa.binary()), value_set=pa.array(_MARKERS).cast(pa.binary()))
-        unchanged = np.flatnonzero(np.asarray(marked))
+    if target.rules.unavailable:
+        unchanged = unsent_in_arrow(values)
         if len(unchanged):
-            values = pc.if_else(marked, pa.scalar(None, values.type), values)
+            kept = np.arange(len(values))
+            values = values.take(pa.array(kept, mask=np.isin(kept, unchanged)))
     return Column(_converted_or_halves(kind, values, target, 0, reasons), unchanged, reasons)
 
 
