@@ -19,8 +19,21 @@ import pyarrow.compute as pc
 
 from rowsieve.envelopes.actions import Skipped
 from rowsieve.envelopes.bad_events import BadEvents
-from rowsieve.envelopes.changes_table import EVENT, OP, UNCHANGED, Destination
-from rowsieve.envelopes.event_orders import EventOrder, OrderField, as_it_is, ranks
+from rowsieve.envelopes.changes_table import (
+    EVENT,
+    OP,
+    OWNERS,
+    SNAPSHOT,
+    UNCHANGED,
+    Destination,
+)
+from rowsieve.envelopes.event_orders import (
+    EventOrder,
+    OrderField,
+    Places,
+    as_it_is,
+    places_of,
+)
 from rowsieve.envelopes.messages import OPERATION
 from rowsieve.envelopes.reading_events import Reading
 from rowsieve.envelopes.table_orders import rows_have_order, with_order_columns
@@ -65,20 +78,23 @@ def change_batch(
     """Order the changes that were read, and leave out bad events and repeats."""
     table = reading.table(destination)
     order: EventOrder | None
+    beside: dict[str, pa.ChunkedArray] = {}
     if destination.order and rows_have_order(table, destination):
         order, columns = _order_of_rows(table, destination, bad)
     else:
-        order, columns = _order_of_envelope(reading, table, bad)
+        order, columns, beside = _order_of_envelope(reading, table, bad)
         if destination.order and table.num_rows:
-            table = with_order_columns(table, destination, order, columns, bad)
-    numbers = _numbers(order, columns, table, bad)
+            of_log = None if order is None or order.of_messages else order
+            table = with_order_columns(table, destination, of_log, columns, bad)
+            beside.pop(SNAPSHOT, None)  # the table's order has no place for it
+    at = _places(order, columns, beside, table, bad)
     if bad.reasons:
         wrong = np.isin(table.column(EVENT).to_numpy(), np.array(list(bad.reasons), np.int64))
         table = table.filter(pa.array(~wrong))
-        numbers = numbers[~wrong]
-    table, numbers, truncated = _since_truncate(table, numbers, order, bad)
-    table, numbers = _without_repeats(table, numbers, order, schema, destination, bad)
-    batch = _named(table, numbers, truncated, reading, schema, destination)
+        at = at.take(~wrong)
+    table, at, truncated = _since_truncate(table, at, order, bad)
+    table, at = _without_repeats(table, at, order, schema, destination, bad)
+    batch = _named(table, at.numbers, truncated, reading, schema, destination)
     return replace(batch, order=order)
 
 
@@ -95,42 +111,57 @@ def _order_of_rows(
 
 def _order_of_envelope(
     reading: Reading, table: pa.Table, bad: BadEvents
-) -> tuple[EventOrder | None, list[pa.ChunkedArray]]:
-    """The best order that an event has, with its numbers; bad are events without them."""
+) -> tuple[EventOrder | None, list[pa.ChunkedArray], dict[str, pa.ChunkedArray]]:
+    """The best order that an event has, with its numbers and what tells more of the places.
+
+    Bad are events without its numbers.
+    """
     known = [at for _, orders in reading.orders for at in orders]
     if not known:
-        return None, []
+        return None, [], {}
     chosen = min(known)
     order = reading.format.orders[chosen]
-    columns = []
-    for place, each in enumerate(order.fields):
-        arrays = [
-            orders[chosen][0].column(place) if chosen in orders else pa.nulls(count, pa.int64())
-            for count, orders in reading.orders
-        ]
-        columns.append(_of_one_type(arrays))
+
+    def column(name: str) -> pa.ChunkedArray:
+        return _of_one_type(
+            [
+                orders[chosen][0].column(name) if chosen in orders else pa.nulls(count, pa.int64())
+                for count, orders in reading.orders
+            ]
+        )
+
+    columns = [column(each.name) for each in order.fields]
+    for each, values in zip(order.fields, columns, strict=True):
         if not each.optional:
-            _note_without(each.name, columns[-1], table, bad)
-    return order, columns
+            _note_without(each.name, values, table, bad)
+    told = {OWNERS: order.within, SNAPSHOT: order.snapshot}
+    return order, columns, {name: column(name) for name, path in told.items() if path is not None}
 
 
 def _note_without(name: str, column: pa.ChunkedArray, table: pa.Table, bad: BadEvents) -> None:
     if column.null_count:
         for event in table.column(EVENT).to_numpy()[np.asarray(column.is_null())]:
-            bad.add(int(event), f"it has no {name}, by which the events are ordered")
+            bad.add(
+                int(event),
+                f"it has no {name}, by which the events are ordered; apply events without it in "
+                "calls of their own",
+            )
 
 
-def _numbers(
-    order: EventOrder | None, columns: list[pa.ChunkedArray], table: pa.Table, bad: BadEvents
-) -> npt.NDArray[np.int64]:
-    """The number of each change in the order of the call."""
-    if order is None:
-        return np.zeros(table.num_rows, np.int64)
-    try:
-        return ranks(order, columns)
-    except ValueError:
-        _note_odd_numbers(order, columns, table.column(EVENT).to_numpy(), bad)
-        return np.zeros(table.num_rows, np.int64)
+def _places(
+    order: EventOrder | None,
+    columns: list[pa.ChunkedArray],
+    beside: Mapping[str, pa.ChunkedArray],
+    table: pa.Table,
+    bad: BadEvents,
+) -> Places:
+    """The place of each change in the order of the call."""
+    if order is not None:
+        try:
+            return places_of(order, columns, beside.get(OWNERS), beside.get(SNAPSHOT))
+        except ValueError:
+            _note_odd_numbers(order, columns, table.column(EVENT).to_numpy(), bad)
+    return Places.of(np.zeros(table.num_rows, np.int64))
 
 
 def _note_odd_numbers(
@@ -166,76 +197,93 @@ def _of_one_type(arrays: list[Any]) -> pa.ChunkedArray:
 
 
 def _since_truncate(
-    table: pa.Table, numbers: npt.NDArray[np.int64], order: EventOrder | None, bad: BadEvents
-) -> tuple[pa.Table, npt.NDArray[np.int64], bool]:
-    """The changes after the last truncate; KeyViolation for one that is at the same place."""
+    table: pa.Table, at: Places, order: EventOrder | None, bad: BadEvents
+) -> tuple[pa.Table, Places, bool]:
+    """The changes after the last truncate; KeyViolation for one that may be before or after it."""
     ops = table.column(OP).to_numpy()
     truncates = ops == _TRUNCATE
     if not truncates.any():
-        return table, numbers, False
+        return table, at, False
     if order is None and not truncates.all():
         raise KeyViolation(
             f"{OPERATION}: the events have no order, so which of them a truncate removes is "
             "unknown; nothing was written. Let the source send numbers of its log"
         )
+    numbers, groups = at.numbers, at.groups
     last = int(np.flatnonzero(truncates)[np.argmax(numbers[truncates])])
-    tied = np.flatnonzero(~truncates & (numbers == numbers[last]))
+    near = groups == groups[last]
+    apart = bool((at.owners[near] != at.owners[last]).any())
+    tied = np.flatnonzero(~truncates & (near if apart else numbers == numbers[last]))
     if order is not None and len(tied):
         events = table.column(EVENT).to_numpy()
         raise KeyViolation(
             f"{OPERATION}: {bad.shown(int(events[tied[0]]))}, changes a row, and event "
-            f"{bad.number(int(events[last]))} truncates the table, and they have the same "
-            f"{order.names}, so whether the truncate removes the row is unknown; nothing was "
-            "written. Let the source send numbers of its log, or apply these events one after the "
-            "other"
+            f"{bad.number(int(events[last]))} truncates the table, and they "
+            f"{_why_unknown(order, apart=apart)}, so whether the truncate removes the row is "
+            "unknown; nothing was written. Let the source send numbers of its log, or apply these "
+            "events one after the other"
         )
     later = ~truncates & (numbers > numbers[last])
-    return table.filter(pa.array(later)), numbers[later], True
+    return table.filter(pa.array(later)), at.take(later), True
+
+
+def _why_unknown(order: EventOrder | None, *, apart: bool) -> str:
+    if order is None:
+        return "have no order"
+    if order.within is not None and apart:
+        return order.within.apart
+    return f"have the same {order.names}"
 
 
 def _without_repeats(
     table: pa.Table,
-    numbers: npt.NDArray[np.int64],
+    at: Places,
     order: EventOrder | None,
     schema: Schema,
     destination: Destination,
     bad: BadEvents,
-) -> tuple[pa.Table, npt.NDArray[np.int64]]:
-    """Leave out changes that repeat another one; KeyViolation for others of one key and number."""
-    by = np.argsort(numbers, kind="stable")
-    same = np.diff(numbers[by]) == 0
+) -> tuple[pa.Table, Places]:
+    """Leave out changes that repeat another one; KeyViolation for others of unknown order."""
+    by = np.argsort(at.numbers, kind="stable")
+    same = np.diff(at.groups[by]) == 0
     tied = np.zeros(len(by), bool)
     tied[1:] |= same
     tied[:-1] |= same
     candidates = by[tied]
     if not len(candidates):
-        return table, numbers
+        return table, at
     keys = KeyOrder.of(schema, destination.key)
     part = table.select([f"c.{name}" for name in keys.names]).rename_columns(list(keys.names))
     columns = keys.columns(part.take(pa.array(candidates)))
     within = columns.sort()  # stable: by number within a key
     repeats = columns.repeats(within)
     ordered = candidates[within]
-    again = np.zeros(len(ordered), bool)
-    again[1:] = repeats[1:] & (np.diff(numbers[ordered]) == 0)
+    near = at.take(ordered)
+    again = np.zeros(len(ordered), bool)  # of the key and group of the one before
+    again[1:] = repeats[1:] & (np.diff(near.groups) == 0)
     if not again.any():
-        return table, numbers
+        return table, at
     places = np.flatnonzero(again)
     first, second = ordered[places - 1], ordered[places]
-    differ = _differing(table, first, second)
-    if differ.any():
-        at = int(np.flatnonzero(differ)[0])
+    apart = near.owners[places - 1] != near.owners[places]
+    one_number = near.numbers[places - 1] == near.numbers[places]
+    changed = ~one_number
+    changed[one_number] = _differing(table, first[one_number], second[one_number])
+    runs = np.cumsum(~again)[places]
+    unknown = (one_number & changed) | (apart & np.isin(runs, runs[changed]))
+    if unknown.any():
+        chosen = int(np.flatnonzero(unknown)[0])
         events = table.column(EVENT).to_numpy()
-        pair = sorted((int(events[first[at]]), int(events[second[at]])))
-        known = "have no order" if order is None else f"have the same {order.names}"
+        pair = sorted((int(events[first[chosen]]), int(events[second[chosen]])))
+        known = _why_unknown(order, apart=bool(apart[chosen]))
         raise KeyViolation(
             f"{OPERATION}: {bad.shown(pair[0])}, and event {bad.number(pair[1])} change one row "
             f"and {known}, so which is the later one is unknown; nothing was written. Let the "
             "source send numbers of its log, or apply these events one after the other"
         )
     kept = np.ones(table.num_rows, bool)
-    kept[second] = False
-    return table.filter(pa.array(kept)), numbers[kept]
+    kept[second[one_number]] = False
+    return table.filter(pa.array(kept)), at.take(kept)
 
 
 def _differing(table: pa.Table, first: Any, second: Any) -> npt.NDArray[np.bool_]:

@@ -25,7 +25,7 @@ from msgspec import UNSET
 from rowsieve.envelopes.actions import Action, Skipped
 from rowsieve.envelopes.bad_events import BadEvents
 from rowsieve.envelopes.entries import Entries, Rows
-from rowsieve.envelopes.event_orders import EventOrder, values_of
+from rowsieve.envelopes.event_orders import LAST, EventOrder, snapshot_marks, values_of
 from rowsieve.envelopes.formats import Format, Meaning
 from rowsieve.envelopes.values.columns import read_column
 from rowsieve.envelopes.values.readings import Target
@@ -35,6 +35,8 @@ from rowsieve.types.encodings import arrow_type
 OP: Final = "op"
 EVENT: Final = "event"
 UNCHANGED: Final = "unchanged"
+OWNERS: Final = "within"
+SNAPSHOT: Final = "snapshot"
 Mask = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.int64]
 _TRUNCATE_AMONG_LATE_EVENTS: Final = (
@@ -468,7 +470,9 @@ def _add_orders(entries: Entries, format_: Format, places: Indices, block: Block
         columns = [values.take(taken) for values in arrays]
         if all(column.null_count == len(places) for column in columns):
             continue
-        block.orders[at] = [pa.table(columns, names=[each.name for each in order.fields])]
+        beside = {name: each.take(taken) for name, each in _beside(entries, order).items()}
+        names = [*(each.name for each in order.fields), *beside]
+        block.orders[at] = [pa.table([*columns, *beside.values()], names=names)]
         if not any(
             column.null_count
             for column, each in zip(columns, order.fields, strict=True)
@@ -481,7 +485,24 @@ def _order_values(entries: Entries, order: EventOrder) -> list[pa.Array] | None:
     lists = []
     for each in order.fields:
         values = entries.scalars(each.path)
+        if "" in values:  # MySQL's file in rows of an incremental snapshot, which have no place
+            values = [None if value == "" else value for value in values]
         if values.count(None) == len(values) and not each.optional:
             return None
+        if each.last is not None:
+            pairs = zip(values, entries.scalars(each.last), strict=True)
+            values = [LAST if value is None and last is True else value for value, last in pairs]
         lists.append(values)
     return [values_of(values) for values in lists]
+
+
+def _beside(entries: Entries, order: EventOrder) -> dict[str, pa.Array]:
+    """What tells more of the places of entries than the numbers of their order."""
+    beside = {}
+    if order.within is not None and order.within.path is None:
+        beside[OWNERS] = pa.array(entries.events)
+    elif order.within is not None and order.within.path is not None:
+        beside[OWNERS] = values_of(entries.scalars(order.within.path))
+    if order.snapshot is not None:
+        beside[SNAPSHOT] = snapshot_marks(entries.scalars(order.snapshot))
+    return beside

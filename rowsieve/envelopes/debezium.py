@@ -34,6 +34,7 @@ class Source(msgspec.Struct, gc=False):
     file: Any = None
     pos: Any = None
     row: Any = None
+    snapshot: Any = None
     commit_lsn: Any = None
     change_lsn: Any = None
     event_serial_no: Any = None
@@ -125,17 +126,18 @@ def _orders(prefix: str) -> tuple[EventOrder, ...]:
             return OrderField(name, f"{prefix}{name}", optional=optional)
         return OrderField(name, f"{prefix}{name}", comparable, optional)
 
-    return (
-        EventOrder((of("lsn"),)),
-        EventOrder((of("file", log_file), of("pos"), of("row", optional=True))),
-        EventOrder(
-            (
-                of("commit_lsn"),
-                of("change_lsn", optional=True),
-                of("event_serial_no", optional=True),
-            )
+    logs = (
+        (of("lsn"),),
+        (of("file", log_file), of("pos"), of("row", optional=True)),
+        (
+            of("commit_lsn"),
+            of("change_lsn", optional=True),
+            of("event_serial_no", optional=True),
         ),
-        EventOrder((of("scn"), of("ssn", optional=True))),
+        (of("scn"), of("ssn", optional=True)),
+    )
+    return (
+        *(EventOrder(fields, snapshot=f"{prefix}snapshot") for fields in logs),
         EventOrder((OrderField("ts_ms", f"{prefix}ts_ms", moment, unit="ms"),), weak=CLOCK),
     )
 
@@ -197,6 +199,7 @@ UNWRAPPED: Final = Format(
         *_OP,
         *_NAMES,
         *dict.fromkeys(field.path for order in _UNWRAPPED_ORDERS for field in order.fields),
+        *dict.fromkeys(order.snapshot for order in _UNWRAPPED_ORDERS if order.snapshot),
     ),
     tombstones=None,
 )

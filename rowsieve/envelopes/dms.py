@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from rowsieve.envelopes.actions import Action, Skipped
-from rowsieve.envelopes.event_orders import EventOrder, OrderField, moment
+from rowsieve.envelopes.event_orders import EventOrder, OrderField, Within, moment
 from rowsieve.envelopes.formats import Format, Meaning, one_each
 from rowsieve.envelopes.row_structs import RowType
 from rowsieve.envelopes.values.text_rules import TextRules
@@ -23,6 +23,7 @@ class Metadata(msgspec.Struct, gc=False, rename="kebab"):
     timestamp: Any = None
     commit_timestamp: Any = None
     stream_position: Any = None
+    transaction_id: Any = None
     transaction_record_id: Any = None
     schema_name: Any = None
     table_name: Any = None
@@ -83,7 +84,10 @@ DMS: Final = Format(
             (
                 OrderField("commit-timestamp", "metadata.commit_timestamp", moment, unit="us"),
                 OrderField("transaction-record-id", "metadata.transaction_record_id"),
-            )
+            ),
+            within=Within(
+                "are of two transactions with the same commit-timestamp", "metadata.transaction_id"
+            ),
         ),
         EventOrder(
             (OrderField("timestamp", "metadata.timestamp", moment, unit="us"),), weak=_CLOCK

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,11 @@ from rowsieve.changes.change_sequences import comparable_sequences
 
 Ranks = npt.NDArray[np.int64]
 Comparable = Callable[[pa.ChunkedArray, str], list[Any]]
+_SNAPSHOT: Final = frozenset(
+    {"true", "first", "first_in_data_collection", "last_in_data_collection", "last"}
+)
+LAST: Final = (1 << 63) - 1
+"""The number of an entry that its source marks as the last one, instead of numbering it."""
 
 
 def number(values: pa.ChunkedArray, name: str) -> list[Any]:
@@ -48,19 +53,20 @@ def as_it_is(values: pa.ChunkedArray, _name: str) -> list[Any]:
 
 def log_file(values: pa.ChunkedArray, name: str) -> list[Any]:
     """The number at the end of the name of a log file: `binlog.000012`."""
-    digits = pc.struct_field(
-        pc.extract_regex(values.cast(pa.string()), r"\.(?P<number>[0-9]{1,18})$"), "number"
-    )
+    parts = pc.extract_regex(values.cast(pa.string()), r"^(?P<log>.*)\.(?P<number>[0-9]{1,18})$")
+    digits = pc.struct_field(parts, "number")
     _refuse_other(values, digits, name, "binlog.000012")
+    _refuse_two_logs(pc.struct_field(parts, "log"), name)
     return [digits.cast(pa.int64())]
 
 
 def log_position(values: pa.ChunkedArray, name: str) -> list[Any]:
     """A log file and the position in it: `binlog.000012:4711`."""
     parts = pc.extract_regex(
-        values.cast(pa.string()), r"\.(?P<file>[0-9]{1,18}):(?P<at>[0-9]{1,18})$"
+        values.cast(pa.string()), r"^(?P<log>.*)\.(?P<file>[0-9]{1,18}):(?P<at>[0-9]{1,18})$"
     )
     _refuse_other(values, pc.struct_field(parts, "file"), name, "binlog.000012:4711")
+    _refuse_two_logs(pc.struct_field(parts, "log"), name)
     return [pc.struct_field(parts, each).cast(pa.int64()) for each in ("file", "at")]
 
 
@@ -79,10 +85,21 @@ def _refuse_other(values: Any, parts: Any, name: str, example: str) -> None:
         raise ValueError(f"{name} is {other.as_py()!r}, and not as in {example!r}")
 
 
+def _refuse_two_logs(logs: Any, name: str) -> None:
+    """Files of two servers, or of a log that was renamed, are numbered apart."""
+    known = pc.unique(logs.drop_null())
+    if len(known) > 1:
+        raise ValueError(
+            f"{name} is of the log {known[1].as_py()!r}, and that of other events is of "
+            f"{known[0].as_py()!r}; apply the events of each log in calls of their own"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class OrderField:
     """A number of an order: its name, where it stands in an event, and how it compares.
 
+    `last` is the path of a mark of entries that come after all others instead of having a number.
     `unit` is that of a clock.
     """
 
@@ -90,20 +107,88 @@ class OrderField:
     path: str
     comparable: Comparable = number
     optional: bool = False  # an event without it is below those with it
+    last: str | None = None
     unit: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
+class Within:
+    """What the last number of an order counts within: a transaction, or without `path` a message.
+
+    Changes that agree in the numbers before it, but not in this, have no order. `apart` says it.
+    """
+
+    apart: str
+    path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class EventOrder:
-    """An order of a source's events; `weak` says why it may not order two changes of a key."""
+    """An order of a source's events; `weak` says why it may not order two changes of a key.
+
+    `snapshot` is the path of the mark of rows of a first snapshot, which have the place in the log
+    at which it was taken: they are before changes of the same place.
+    """
 
     fields: tuple[OrderField, ...]
     weak: str | None = None
+    within: Within | None = None
+    snapshot: str | None = None
+
+    @property
+    def of_messages(self) -> bool:
+        """Whether it orders the changes of one message only."""
+        return self.within is not None and self.within.path is None
 
     @property
     def names(self) -> str:
         """The names of its numbers, for messages."""
         return ", ".join(field.name for field in self.fields)
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The places of changes in the order of their events.
+
+    `numbers` (m,) ascend with it. `groups` (m,) are equal where all numbers are but the last one,
+    if that counts within `owners` (m,), such as transactions; else they are `numbers`.
+    """
+
+    numbers: Ranks
+    groups: Ranks
+    owners: Ranks
+
+    @classmethod
+    def of(cls, numbers: Ranks) -> Places:
+        """Places that numbers tell alone."""
+        return cls(numbers, numbers, np.zeros(len(numbers), np.int64))
+
+    def take(self, chosen: npt.NDArray[Any]) -> Places:
+        """The places of some changes, by a mask or their indices."""
+        return Places(self.numbers[chosen], self.groups[chosen], self.owners[chosen])
+
+
+def places_of(
+    order: EventOrder,
+    columns: Sequence[pa.ChunkedArray],
+    owners: pa.ChunkedArray | None,
+    snapshot: pa.ChunkedArray | None,
+) -> Places:
+    """Return the places of changes; ValueError if numbers of one column do not compare."""
+    numbers = ranks(order, columns)
+    if snapshot is not None:
+        return Places.of(_joined(numbers, _dense(snapshot)))
+    if owners is None:
+        return Places.of(numbers)
+    before = EventOrder(order.fields[:-1])
+    groups = ranks(before, columns[:-1]) if before.fields else np.zeros(len(numbers), np.int64)
+    return Places(numbers, groups, _dense(owners))
+
+
+def snapshot_marks(values: Sequence[Any]) -> pa.Array:
+    """0 for a row of a first snapshot, and 1 for others."""
+    marked = (each is True or (isinstance(each, str) and each in _SNAPSHOT) for each in values)
+    return pa.array([0 if each else 1 for each in marked], pa.int64())
 
 
 def values_of(items: Sequence[Any]) -> pa.Array:

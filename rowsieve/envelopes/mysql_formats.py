@@ -38,12 +38,15 @@ def _maxwell_message(row: RowType) -> Any:
             ("ts", Any, None),
             ("xid", Any, None),
             ("xoffset", Any, None),
+            ("commit", Any, None),
             ("position", Any, None),
         ],
         gc=False,
     )
 
 
+# The last row of a transaction has "commit": true, and no xoffset.
+_XOFFSET: Final = OrderField("xoffset", "xoffset", optional=True, last="commit")
 MAXWELL: Final = Format(
     name="maxwell",
     message=_maxwell_message,
@@ -68,11 +71,11 @@ MAXWELL: Final = Format(
         EventOrder(
             (
                 OrderField("position", "position", log_position),
-                OrderField("xoffset", "xoffset", optional=True),
+                _XOFFSET,
             )
         ),
         EventOrder(
-            (OrderField("xid", "xid"), OrderField("xoffset", "xoffset", optional=True)),
+            (OrderField("xid", "xid"), _XOFFSET),
             weak="transaction numbers, which are given when a transaction begins",
         ),
         EventOrder(

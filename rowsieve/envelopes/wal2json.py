@@ -14,7 +14,7 @@ import msgspec
 
 from rowsieve.envelopes.actions import Action, Skipped
 from rowsieve.envelopes.decoding import decode_each
-from rowsieve.envelopes.event_orders import EventOrder, OrderField
+from rowsieve.envelopes.event_orders import EventOrder, OrderField, Within
 from rowsieve.envelopes.formats import Format, Unpacked, never
 from rowsieve.envelopes.row_structs import RowType
 from rowsieve.envelopes.values.text_rules import TextRules
@@ -168,5 +168,10 @@ WAL2JSON_1: Final = replace(
     WAL2JSON,
     message=lambda _row: _Transaction,
     unpack=_by_transaction,
-    orders=(EventOrder((OrderField("nextlsn", "lsn"), OrderField("place", "place"))),),
+    orders=(
+        EventOrder((OrderField("nextlsn", "lsn"), OrderField("place", "place"))),
+        EventOrder(
+            (OrderField("place", "place"),), within=Within("are in two messages without nextlsn")
+        ),
+    ),
 )

@@ -180,6 +180,53 @@ def test_a_truncate_and_a_change_at_one_place_are_refused(connector: str) -> Non
     assert rows(table) == []
 
 
+def read_at(at: int, connector: str, label: str, mark: Any = "last") -> dict[str, Any]:
+    one = event("r", None, crate(1, label), at, connector)
+    one["source"] |= {"snapshot": mark}
+    return one
+
+
+@pytest.mark.parametrize("mark", ["true", "first", "last", True])
+@pytest.mark.parametrize("connector", ["postgresql", "mysql", "sqlserver", "oracle", "db2"])
+def test_a_row_of_the_snapshot_is_before_a_change_at_its_place(connector: str, mark: Any) -> None:
+    read, change = (
+        read_at(3, connector, "old", mark),
+        event("u", None, crate(1, "new"), 3, connector),
+    )
+    for both in ([read, change], [change, read]):
+        table = crates()
+        table.apply_events(texts(*both), format="debezium")
+        assert rows(table) == [crate(1, "new")]
+    earlier = event("u", None, crate(1, "new"), 2, connector)
+    table.apply_events(texts(read, earlier), format="debezium")
+    assert rows(table) == [crate(1, "old")]
+
+
+def test_an_incremental_snapshot_has_no_order_at_one_place() -> None:
+    both = [read_at(3, "postgresql", "old", "incremental"), event("u", None, crate(1, "new"), 3)]
+    with pytest.raises(KeyViolation, match="have the same lsn"):
+        crates().apply_events(texts(*both), format="debezium")
+
+
+def test_rows_without_a_place_in_the_log_of_mysql_are_not_mixed_with_its_changes() -> None:
+    read = read_at(3, "mysql", "old", "incremental")
+    read["source"] |= {"file": "", "pos": 0}
+    change = event("u", None, crate(1, "new"), 3, "mysql")
+    with pytest.raises(InvalidData, match=r"event 0, .* no file, .* in calls of their own"):
+        crates().apply_events(texts(read, change), format="debezium")
+    table = crates()
+    with pytest.warns(UserWarning, match="ordered by ts_ms only"):
+        table.apply_events(texts(read), format="debezium")
+    assert rows(table) == [crate(1, "old")]
+
+
+def test_binlogs_of_two_names_have_no_order() -> None:
+    both = [event("u", None, crate(1, f"v{at}"), at, "mysql") for at in range(2)]
+    both[1]["source"] |= {"file": "other.000001"}
+    with pytest.raises(InvalidData, match=r"event 1, .* of the log 'other', .* of 'binlog'"):
+        crates().apply_events(texts(*both), format="debezium")
+
+
 OTHER_MESSAGES: dict[str, tuple[Any, str]] = {
     "tombstone": (None, "tombstones"),
     "tombstone in a schema": ({"schema": None, "payload": None}, "tombstones"),

@@ -8,9 +8,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+import rowsieve
 from rowsieve.envelopes.event_formats import FORMATS
-from rowsieve.errors import InvalidData, KeyViolation
-from tests.envelopes.events import crate, crates, rows, texts
+from rowsieve.errors import InvalidData, KeyViolation, SchemaMismatch
+from tests.envelopes.events import CRATES, crate, crates, rows, texts
+from tests.small_tables import fresh_uri
 
 pytestmark = pytest.mark.filterwarnings("ignore:apply_events. .* ordered by timestamp only")
 
@@ -263,6 +265,112 @@ def test_seconds_do_not_order_two_changes_of_a_row() -> None:
         del each["xid"], each["position"], each["xoffset"]
     with pytest.raises(KeyViolation, match="have the same ts"):
         crates().apply_events(texts(*two), format="maxwell")
+
+
+@pytest.mark.filterwarnings("ignore:apply_events. .* ordered by xid, xoffset only")
+@pytest.mark.parametrize("form", ["texts", "structs"])
+@pytest.mark.parametrize("without", [(), ("position",), ("position", "xoffset")])
+def test_the_last_row_of_a_transaction_of_maxwell_has_no_number(
+    without: tuple[str, ...], form: str
+) -> None:
+    first, last = (maxwell("insert", 0, crate(1, label)) for label in ("first", "last"))
+    del last["xoffset"]
+    first["commit"], last["commit"] = None, True
+    for each in (first, last):
+        for name in without:
+            each.pop(name, None)
+    for both in ([first, last], [last, first]):
+        table = crates()
+        data = texts(*both) if form == "texts" else pa.Table.from_pylist(both)
+        table.apply_events(data, format="maxwell")
+        assert rows(table) == [crate(1, "last")]
+
+
+def test_late_rows_of_a_transaction_of_maxwell_are_late() -> None:
+    fields = [pa.field(name, pa.int64(), nullable=False) for name in ("xid", "xoffset")]
+    table = rowsieve.create_table(
+        fresh_uri(), pa.schema([*CRATES, *fields]), key=["id"], sequence=["xid", "xoffset"]
+    )
+    first, last = (maxwell("insert", 0, crate(1, label)) for label in ("first", "last"))
+    del last["xoffset"], first["position"], last["position"]
+    for each in ({**last, "commit": True}, first):
+        with pytest.warns(UserWarning, match="ordered by xid"):
+            table.apply_events(texts(each), format="maxwell")
+    assert rows(table)[0]["label"] == "last"
+
+
+def committed(label: str, transaction: Any, record: int, id_: int = 1) -> dict[str, Any]:
+    one = dms("update", 1, crate(id_, label))
+    one["metadata"] |= {
+        "commit-timestamp": "2027-01-15T08:00:01.000000Z",
+        "transaction-id": transaction,
+        "transaction-record-id": record,
+    }
+    return one
+
+
+def test_records_are_numbered_within_a_transaction_of_dms() -> None:
+    def apply(*events: Any) -> list[dict[str, Any]]:
+        table = crates()
+        table.apply_events(texts(*events), format="dms")
+        return rows(table)
+
+    a, b = committed("a", 1, 1), committed("b", 1, 10)
+    assert apply(b, a) == [crate(1, "b")]
+    assert apply(b, a, b, committed("x", 2, 3, id_=2)) == [crate(1, "b"), crate(2, "x")]
+    for others in ([committed("c", 2, 1)], [committed("a", 2, 1), committed("b", 2, 2)]):
+        with pytest.raises(KeyViolation, match="of two transactions with the same commit-time"):
+            apply(*others, a, b)
+    later = committed("c", 2, 1)
+    later["metadata"]["commit-timestamp"] = "2027-01-15T08:00:02Z"
+    assert apply(later, a, b) == [crate(1, "c")]
+
+
+def test_a_truncate_among_transactions_of_one_time_is_refused() -> None:
+    truncate = dms("truncate-table", 1, None)
+    truncate["metadata"] = committed("", 2, 1)["metadata"] | {"operation": "truncate-table"}
+    with pytest.raises(KeyViolation, match="of two transactions with the same commit-time"):
+        crates().apply_events(texts(truncate, committed("a", 1, 2)), format="dms")
+    table = crates()
+    table.apply_events(texts(truncate, committed("a", 2, 2)), format="dms")
+    assert rows(table) == [crate(1, "a")]
+
+
+def test_records_of_dms_without_a_commit_are_not_mixed_with_others() -> None:
+    control = {"metadata": {**dms("truncate-table", 2, None)["metadata"], "record-type": "control"}}
+    for other in (control, dms("load", 0, crate(3))):
+        table = crates()
+        with pytest.raises(InvalidData, match=r"event 1, .* no commit-timestamp, .* of their own"):
+            table.apply_events(texts(committed("a", 1, 1), other), format="dms")
+    table.apply_events(texts(committed("a", 1, 1)), format="dms")
+    table.apply_events(texts(control), format="dms")
+    assert rows(table) == []
+
+
+def test_a_transaction_of_wal2json_without_a_place_in_the_log_has_an_order() -> None:
+    messages: list[Any] = BY_TRANSACTION
+    first, _, second = ({"change": each["change"]} for each in messages)
+    table = crates()
+    for each in (first, second):
+        table.apply_events(texts(each), format="wal2json")
+    assert rows(table) == FINAL
+    for data in (texts(first, second), texts(second, first), texts(first, first)):
+        with pytest.raises(KeyViolation, match="are in two messages without nextlsn"):
+            crates().apply_events(data, format="wal2json")
+    ordered = rowsieve.create_table(
+        fresh_uri(),
+        pa.schema([*CRATES, pa.field("lsn", pa.int64(), nullable=False)]),
+        key=["id"],
+        sequence="lsn",
+    )
+    with pytest.raises(SchemaMismatch, match="the events are none"):
+        ordered.apply_events(texts(first), format="wal2json")
+
+
+def test_logs_of_two_names_have_no_order() -> None:
+    other = {**maxwell("insert", 1, crate(1, "b")), "position": "mysql-bin.000001:4"}
+    with pytest.raises(InvalidData, match=r"event 1, .* log 'mysql-bin', .* of 'binlog'"):
+        crates().apply_events(texts(maxwell("insert", 1, crate(1)), other), format="maxwell")
 
 
 def test_every_format_is_in_the_reference() -> None:
