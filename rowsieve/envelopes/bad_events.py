@@ -6,8 +6,10 @@ the first of these, or all of them are handed to the caller; none is dropped.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from reprlib import Repr
 from typing import Any, Final
 
 import pyarrow as pa
@@ -26,6 +28,8 @@ BAD_EVENTS: Final = pa.schema(
 """Columns of a table of bad events; `event` counts the messages of the call from 0."""
 
 _SHOWN_CHARACTERS: Final = 160
+_SHOWN_LEVELS: Final = 100
+_LARGEST: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,11 @@ class Places:
 def _integer(column: pa.ChunkedArray | None, row: int) -> int | None:
     value = None if column is None else column[row].as_py()
     return value if isinstance(value, int) else None
+
+
+def _stored(place: int | None) -> int | None:
+    """A partition or offset, NULL if the column is too narrow for it."""
+    return place if place is None or place <= _LARGEST else None
 
 
 @dataclass(slots=True)
@@ -90,7 +99,7 @@ class BadEvents:
     def table(self) -> pa.Table:
         """Return the bad events in their order, with the columns of `BAD_EVENTS`."""
         rows = [
-            (self.number(event), *self.places.of(self.number(event)), reason, message)
+            (self.number(event), *map(_stored, self.places.of(self.number(event))), reason, message)
             for event, reason in sorted(self.reasons.items())
             for message in (_as_bytes(self.message(event)),)
         ]
@@ -102,14 +111,28 @@ class BadEvents:
         return pa.Table.from_arrays(arrays, schema=BAD_EVENTS)
 
 
+class _Shallow(Repr):
+    """Text of a value without what is nested deeper than Python can show."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel = _SHOWN_LEVELS
+        self.maxdict = self.maxlist = self.maxtuple = self.maxstring = self.maxother = sys.maxsize
+
+
 def _as_bytes(message: Any) -> bytes | None:
     if message is None or isinstance(message, bytes):
         return message
     if isinstance(message, str):
         return message.encode("utf-8", "surrogatepass")
-    return repr(dict(message) if isinstance(message, Mapping) else message).encode(
-        "utf-8", "surrogatepass"
-    )
+    return _as_text(message).encode("utf-8", "surrogatepass")
+
+
+def _as_text(message: Any) -> str:
+    try:
+        return repr(dict(message) if isinstance(message, Mapping) else message)
+    except RecursionError:
+        return _Shallow().repr(message)
 
 
 def _shown(message: Any) -> str:

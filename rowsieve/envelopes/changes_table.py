@@ -122,10 +122,9 @@ def meanings(
     words = entries.scalars(format_.op)
     if format_.delete_flag is not None:
         flags = entries.scalars(format_.delete_flag)
-        if any(flags):
-            is_delete = {True: True, "true": True}
+        if any(flag is not None for flag in flags):
             words = [
-                "d" if is_delete.get(flag, False) else word
+                _flagged(flag, word, format_.delete_flag)
                 for flag, word in zip(flags, words, strict=True)
             ]
     try:
@@ -152,6 +151,13 @@ def meanings(
     return codes, Counter(
         {each: int(counts[_CODE[each]]) for each in Skipped if counts[_CODE[each]]}
     )
+
+
+def _flagged(flag: Any, word: Any, name: str) -> Any:
+    """The operation of a row with a flag for deletes; what the flag is if it is none."""
+    if flag is None or flag is False or flag == "false":
+        return word
+    return "d" if flag is True or flag == "true" else f"{name}: {repr_of(flag)}"
 
 
 def _code(word: Any, format_: Format) -> int:

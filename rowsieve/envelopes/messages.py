@@ -19,6 +19,7 @@ from rowsieve.errors import InvalidInput
 from rowsieve.types.encodings import is_bytes, is_text
 
 OPERATION: Final = "apply_events"
+_LONGEST_NULL: Final = 16
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 
@@ -58,10 +59,10 @@ def read_messages(data: Any) -> Messages:
     if isinstance(data, str):
         data = data.encode("utf-8", "surrogatepass")
     if isinstance(data, bytes | bytearray | memoryview):
-        return Messages(_lines(bytes(data)), Places())
+        return Messages(_with_tombstones(_lines(bytes(data))), Places())
     if isinstance(data, list | tuple):
         _refuse_kinds(data)
-        return Messages(data, Places())
+        return Messages(_with_tombstones(data), Places())
     return _of_table(read_data(data, OPERATION))
 
 
@@ -73,6 +74,19 @@ def _lines(text: bytes) -> list[bytes]:
         except (msgspec.DecodeError, RecursionError):
             pass  # lines, the first of which is bad
     return [line for line in text.split(b"\n") if line and not line.isspace()]
+
+
+def _with_tombstones(messages: Sequence[Any]) -> Sequence[Any]:
+    """The messages, with None for the text `null`, as which tools print a tombstone."""
+    if not any(map(_is_null, messages)):
+        return messages
+    return [None if _is_null(each) else each for each in messages]
+
+
+def _is_null(message: Any) -> bool:
+    if not isinstance(message, str | bytes) or len(message) > _LONGEST_NULL:
+        return False
+    return message.strip() in ("null", b"null")
 
 
 def _refuse_kinds(messages: Sequence[Any]) -> None:
@@ -102,7 +116,7 @@ def _of_table(table: pa.Table) -> Messages:
     if is_text(values.type) or is_bytes(values.type):
         wide = pa.types.is_large_string(values.type) or pa.types.is_large_binary(values.type)
         binary = values.cast(pa.large_binary() if wide else pa.binary())
-        return Messages(binary.to_pylist(), places)
+        return Messages(_with_tombstones(binary.to_pylist()), places)
     if pa.types.is_struct(values.type):
         return Messages((), places, _members(values))
     if pa.types.is_null(values.type):

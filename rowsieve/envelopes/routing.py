@@ -103,6 +103,10 @@ def _route(
             skipped[each.value] += count
         changing = np.flatnonzero((codes >= 1) & (codes <= len(Action)))
         for table, places in tables_of(entries, read_as, changing).items():
+            if not table[-1]:
+                for event in entries.events[places]:
+                    bad.add(int(event), "it does not name the table of the source that it is of")
+                continue
             own = events_of.setdefault(shown_table(table), {})
             own.update(dict.fromkeys(entries.events[places].tolist()))
     return {source: list(events) for source, events in events_of.items()}, skipped

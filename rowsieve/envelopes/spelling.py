@@ -6,6 +6,7 @@ case only matches if it is the only one.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,10 +28,12 @@ class Spelling:
         by_fold: dict[str, list[str]] = {}
         for name in present:
             by_fold.setdefault(name.lower(), []).append(name)
+        folds = Counter(column.lower() for column in self.columns)
         known = {*self.columns, *self.names.values(), *self.ignored}
         for column in self.columns:
             spelled = by_fold.get(column.lower(), [])
-            if column not in present and len(spelled) == 1 and spelled[0] not in known:
+            only = len(spelled) == 1 and folds[column.lower()] == 1
+            if column not in present and only and spelled[0] not in known:
                 self.names[column] = spelled[0]
         if self.ignores is not None:
             self.ignored.update(
@@ -50,11 +53,12 @@ def spelled_as(columns: Iterable[str], given: Iterable[str]) -> dict[str, str]:
     for name in names:
         by_fold.setdefault(name.lower(), []).append(name)
     wanted = list(columns)
+    folds = Counter(column.lower() for column in wanted)
     taken = set(wanted) & set(names)
     result = {name: name for name in taken}
     for column in wanted:
         free = [name for name in by_fold.get(column.lower(), []) if name not in taken]
-        if column not in result and len(free) == 1:
+        if column not in result and len(free) == 1 and folds[column.lower()] == 1:
             result[column] = free[0]
     return result
 

@@ -85,3 +85,16 @@ def test_what_table_returns_must_be_a_name_of_a_table(catalog: rowsieve.Catalog)
         catalog.apply_events(data, format="debezium", table=len)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="do not name their table"):
         catalog.apply_events([crate(1)], format="dms-files", table=str)
+
+
+def test_an_event_that_does_not_name_its_table_is_bad(catalog: rowsieve.Catalog) -> None:
+    nameless = event("c", None, crate(7, "x", 0), 6)
+    nameless.pop("source")
+    half = event("c", None, crate(7, "x", 0), 6)
+    half["source"] |= {"table": None}
+    data = texts(nameless, STREAM[0], half)
+    with pytest.raises(InvalidData, match=r"event 0, .*does not name the table of the source"):
+        catalog.apply_events(data, format="debezium", table=place)
+    applied = catalog.apply_events(data, format="debezium", table=place, on_bad="collect")
+    assert applied.bad.column("event").to_pylist() == [0, 2]
+    assert catalog.open_table("store.crates").count() == 1

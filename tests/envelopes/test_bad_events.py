@@ -46,6 +46,30 @@ def test_an_error_names_partition_and_offset() -> None:
         crates().apply_events(data, format="debezium")
 
 
+def test_a_deeply_nested_event_is_bad() -> None:
+    deep: Any = {"a": 1}
+    for _ in range(5_000):
+        deep = {"a": deep}
+    for row in ({"id": 1, "lid": deep}, {"id": 1, "label": deep}, {"id": 1, "grams": [deep]}):
+        events = [event("c", None, row), STREAM[0]]
+        with pytest.raises(InvalidInput, match="event 0, counted from 0"):
+            crates().apply_events(events, format="debezium")
+        applied = crates().apply_events(events, format="debezium", on_bad="collect")
+        assert (applied.changes, applied.bad.num_rows) == (1, 1)
+        assert b"'op': 'c'" in applied.bad.column("message")[0].as_py()
+
+
+def test_a_place_that_no_column_of_bad_events_takes_is_null() -> None:
+    offset = pa.array([2**64 - 1], pa.uint64())
+    data = pa.table({"value": ["{"], "partition": [3], "offset": offset})
+    with pytest.raises(InvalidInput, match=f"partition 3, offset {2**64 - 1}"):
+        crates().apply_events(data, format="debezium")
+    applied = crates().apply_events(data, format="debezium", on_bad="collect")
+    assert applied.bad.select(["partition", "offset"]).to_pylist() == [
+        {"partition": 3, "offset": None}
+    ]
+
+
 def test_letters_are_stored_before_the_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     table, letters = crates(), appended(schema=BAD_EVENTS)
 

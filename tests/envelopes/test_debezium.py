@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+import rowsieve
 from rowsieve import Table
 from rowsieve.errors import InvalidData, KeyViolation, SchemaMismatch, UnsupportedOperation
 from tests.envelopes.events import (
@@ -20,7 +21,7 @@ from tests.envelopes.events import (
     rows,
     texts,
 )
-from tests.small_tables import appended
+from tests.small_tables import appended, fresh_uri
 
 SCHEMA = {"type": "struct", "optional": False, "name": "shop.store.crates.Envelope", "fields": []}
 
@@ -290,6 +291,30 @@ def test_names_of_columns_may_differ_in_case() -> None:
     assert rows(table) == AFTER_STREAM
 
 
+def test_a_name_that_two_columns_differ_from_in_case_is_unknown() -> None:
+    schema = pa.schema([("id", pa.int64()), ("vx", pa.string()), ("VX", pa.string())])
+    event_ = event("c", None, {"id": 1, "Vx": "x"})
+    table = rowsieve.create_table(fresh_uri(), schema, key=["id"])
+    with pytest.raises(InvalidData, match="unknown field `Vx`"):
+        table.apply_events(texts(event_), format="debezium")
+    with pytest.raises(SchemaMismatch, match="'Vx' that the table does not have"):
+        table.apply_events(pa.Table.from_pylist([event_]), format="debezium")
+
+
+@pytest.mark.parametrize("null", ["null", b"null", " null\r", "\tnull "])
+def test_null_as_json_is_a_tombstone(null: Any) -> None:
+    first = texts(STREAM[0])[0]
+    assert first is not None
+    lines = first.encode() + b"\n" + (null if isinstance(null, bytes) else null.encode()) + b"\n"
+    kind = pa.binary() if isinstance(null, bytes) else pa.string()
+    column = pa.table({"value": pa.array([first, null], kind)})
+    for data in ([first, null], lines, f"[{first}, null]", column):
+        applied = crates().apply_events(data, format="debezium")
+        assert (applied.changes, applied.skipped) == (1, {"tombstones": 1})
+    with pytest.raises(InvalidData, match=r"event 0, .*a tombstone of unwrapped events"):
+        crates().apply_events([null], format="debezium-unwrapped")
+
+
 def test_digits_are_never_lost() -> None:
     largest = 2**63 - 1
     table = crates()
@@ -371,6 +396,17 @@ def test_only_a_flag_may_mark_a_delete_of_unwrapped_events() -> None:
     plain = [{**crate(1, "plums"), "__lsn": 1}, {**crate(1), "__lsn": 2, "__deleted": True}]
     table.apply_events(texts(*plain), format="debezium-unwrapped")
     assert rows(table) == []
+
+
+@pytest.mark.parametrize("flag", ["TRUE", "yes", 1, 0, ["true"], ""])
+def test_an_unknown_flag_of_deletes_is_refused(flag: Any) -> None:
+    row = {**crate(1, "plums"), "__lsn": 1, "__deleted": flag}
+    with pytest.raises(InvalidData, match=r"event 0, .*the operation .*__deleted: .* is unknown"):
+        crates().apply_events(texts(row), format="debezium-unwrapped")
+    plain = [{**row, "__deleted": None}, {**crate(2), "__lsn": 2, "__deleted": False}]
+    table = crates()
+    table.apply_events(texts(*plain), format="debezium-unwrapped")
+    assert table.count() == 2
 
 
 def test_a_tombstone_of_unwrapped_events_is_refused() -> None:

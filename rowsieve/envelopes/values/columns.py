@@ -22,7 +22,7 @@ from rowsieve.envelopes.row_structs import NumberText
 from rowsieve.envelopes.values.nested_values import read_nested
 from rowsieve.envelopes.values.readings import Target, reading_of
 from rowsieve.envelopes.values.unsent import unsent_in_arrow, unsent_places
-from rowsieve.errors import RowsieveError, SchemaMismatch
+from rowsieve.errors import RowsieveError, SchemaMismatch, repr_of
 from rowsieve.types import logical
 from rowsieve.types.conform import conform_values
 from rowsieve.types.encodings import arrow_type, is_bytes, is_text
@@ -213,7 +213,7 @@ def _reason(error: Exception, target: Target, value: Any) -> str:
     shown = bytes(value).decode("utf-8", "replace") if isinstance(value, msgspec.Raw) else value
     if isinstance(shown, pa.Scalar):
         shown = shown.as_py()
-    text = repr(shown)
+    text = repr_of(shown)
     text = text if len(text) <= 80 else f"{text[:80]}…"
     return f"column {target.field.name!r} cannot be {text}: {error}"
 
