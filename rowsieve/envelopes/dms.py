@@ -34,7 +34,7 @@ def _message(row: RowType) -> Any:
         "Dms",
         [
             ("data", row.struct | None, None),
-            ("before", row.struct | None, msgspec.field(default=None, name="before-image")),
+            ("before_image", row.struct | None, msgspec.field(default=None, name="before-image")),
             ("metadata", Metadata, msgspec.field(default_factory=Metadata)),
         ],
         gc=False,
@@ -75,7 +75,7 @@ DMS: Final = Format(
         "truncate-table": Action.TRUNCATE,
     },
     after="data",
-    before="before",
+    before="before_image",
     deleted="data",
     before_is_partial=True,
     source=("metadata.schema_name", "metadata.table_name"),

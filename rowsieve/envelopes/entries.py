@@ -6,7 +6,7 @@ value in each entry; a path to a row gives its columns.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any, TypeAlias
@@ -136,14 +136,23 @@ class ArrowEntries:
 
     def _array(self, path: str) -> pa.Array | None:
         first, *rest = path.split(".") if not self.beside else [path]
-        if first not in self.table.column_names:
+        column = given_name(first, self.table.column_names)
+        if column is None:
             return None
-        array = _whole(self.table.column(first))
+        array = _whole(self.table.column(column))
         for name in rest:
-            if not pa.types.is_struct(array.type) or array.type.get_field_index(name) < 0:
+            if not pa.types.is_struct(array.type):
                 return None
-            array = pc.struct_field(array, name)
+            member = given_name(name, [each.name for each in array.type])
+            if member is None:
+                return None
+            array = pc.struct_field(array, member)
         return array
+
+
+def given_name(name: str, names: Collection[str]) -> str | None:
+    """The name of a part of a path in structs: `before_image` may be spelled `before-image`."""
+    return next((each for each in (name, name.replace("_", "-")) if each in names), None)
 
 
 Rows: TypeAlias = JsonRows | ArrowRows

@@ -24,7 +24,7 @@ from rowsieve.envelopes.changes_table import (
     read_block,
 )
 from rowsieve.envelopes.decoding import decode_each
-from rowsieve.envelopes.entries import ArrowEntries, Entries, JsonEntries
+from rowsieve.envelopes.entries import ArrowEntries, Entries, JsonEntries, given_name
 from rowsieve.envelopes.formats import Format
 from rowsieve.envelopes.messages import Messages
 from rowsieve.envelopes.row_structs import NumberText, RowType, row_type
@@ -289,6 +289,7 @@ def _row_names(table: pa.Table, format_: Format) -> list[str]:
         return [name for name in table.column_names if name not in format_.extra]
     names: dict[str, None] = {}
     for path in (format_.after, format_.before, format_.deleted):
-        if path in table.column_names and pa.types.is_struct(table.schema.field(path).type):
-            names.update(dict.fromkeys(member.name for member in table.schema.field(path).type))
+        column = given_name(path, table.column_names)
+        if column is not None and pa.types.is_struct(type_ := table.schema.field(column).type):
+            names.update(dict.fromkeys(member.name for member in type_))
     return list(names)

@@ -326,6 +326,18 @@ def test_records_are_numbered_within_a_transaction_of_dms() -> None:
     assert apply(later, a, b) == [crate(1, "c")]
 
 
+def test_structs_of_dms_have_the_names_of_its_json() -> None:
+    moved = committed("b", 1, 2, id_=9)
+    moved["before-image"] = {"id": 1}
+    both = [moved, committed("a", 1, 1)]
+    for data in (texts(*both), pa.Table.from_pylist(both)):
+        table = crates()
+        table.apply_events(data, format="dms")
+        assert rows(table) == [crate(9, "b")]
+    with pytest.raises(InvalidData, match=r"of the table shop\.crates, and not of shop\.other"):
+        crates().apply_events(pa.Table.from_pylist(both), format="dms", source="shop.other")
+
+
 def test_a_truncate_among_transactions_of_one_time_is_refused() -> None:
     truncate = dms("truncate-table", 1, None)
     truncate["metadata"] = committed("", 2, 1)["metadata"] | {"operation": "truncate-table"}
