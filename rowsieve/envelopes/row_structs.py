@@ -2,7 +2,7 @@
 
 msgspec decodes into them, in C. A column that a row lacks stays `UNSET`, which is not NULL; a name
 that the table lacks is an error. Numbers keep their digits: integers are of any size, and one with
-a point or an exponent is a `NumberText` where the column is no float.
+a point or an exponent is a `NumberText` where the column is no float of 64 bits.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _slot(slot: str, name: str, kind: tuple[Any, Any]) -> tuple[str, Any, Any]:
 
 def _json_type(field: Field, decoded: bool) -> tuple[Any, Any]:
     match field.type:
-        case logical.Float() if not decoded:
+        case logical.Float(bits=64) if not decoded:
             return _FLOATS, UNSET
         case logical.Json() if not decoded:
             return Raw, NO_TEXT

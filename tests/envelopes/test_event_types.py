@@ -8,6 +8,7 @@ import json
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -229,6 +230,44 @@ def test_every_digit_of_a_number_is_kept() -> None:
     assert table.scan().to_arrow().column("v")[0].as_py() == Decimal(BIG)
 
 
+SINGLES: Any = [0.1, 3.4028235e38, 1.1754944e-38, -0.0, 0, 16_777_217, 123_456_789, 1.5e-45, 1e-5]
+
+
+@pytest.mark.parametrize("value", SINGLES)
+def test_a_float_of_32_bits_is_the_nearest_of_its_digits(value: float) -> None:
+    nearest = float(np.float32(value))
+    for form in ("debezium", "maxwell", "wal2json"):
+        assert stored(pa.float32(), value, form=form) == nearest
+        assert stored(pa.list_(pa.float32()), [value], form=form) == [nearest]
+    assert stored(pa.float32(), value, {"type": "float"}) == nearest
+    assert stored(pa.float32(), str(value), form="canal") == nearest
+    table = rowsieve.create_table(
+        fresh_uri(), pa.schema([("id", pa.int64()), ("v", pa.float32())]), key=["id"]
+    )
+    table.apply_events([{"op": "c", "after": {"id": 1, "v": value}}], format="debezium")
+    assert table.scan().to_arrow().column("v")[0].as_py() == nearest
+
+
+def test_digits_are_rounded_to_a_float_of_32_bits_once() -> None:
+    just_above = "1.00000005960464477539062500000000000001"  # by way of 64 bits it would be 1
+    table = rowsieve.create_table(
+        fresh_uri(), pa.schema([("id", pa.int64()), ("v", pa.float32())]), key=["id"]
+    )
+    text = f'{{"op":"c","after":{{"id":1,"v":{just_above}}}}}'
+    table.apply_events([text], format="debezium")
+    assert table.scan().to_arrow().column("v")[0].as_py() == 1 + 2**-23
+
+
+def test_only_events_of_json_are_rounded_to_floats_of_32_bits() -> None:
+    table = rowsieve.create_table(
+        fresh_uri(), pa.schema([("id", pa.int64()), ("v", pa.float32())]), key=["id"]
+    )
+    for value in (0.1, 2**24 + 1):
+        data = pa.Table.from_pylist([{"op": "c", "after": {"id": 1, "v": value}}])
+        with pytest.raises(InvalidData, match="column 'v' cannot be"):
+            table.apply_events(data, format="debezium")
+
+
 REFUSED: dict[str, tuple[Any, Any, Any, dict[str, Any], str]] = {
     "unit": (US, MS, None, {}, "a number of unknown unit"),
     "text of a number": (pa.decimal128(10, 2), "1234", None, {}, "digits or base64"),
@@ -249,6 +288,11 @@ REFUSED: dict[str, tuple[Any, Any, Any, dict[str, Any], str]] = {
     "hour 25": (TIME, "25:00:00", None, {}, "25:00:00"),
     "other fields": (pa.struct([("a", pa.int64())]), {"b": 1}, None, {}, "the field"),
     "a list": (pa.int64(), [1], None, {}, "the kind list"),
+    "1e39": (pa.float32(), 1e39, None, {}, "out of the range"),
+    "-1e39 as text": (pa.float32(), "-1e39", {"type": "string"}, {}, "out of the range"),
+    "10**40": (pa.float32(), 10**40, None, {}, "out of the range"),
+    "1e-50": (pa.float32(), 1e-50, None, {}, "out of the range"),
+    "1e999 as text": (pa.float64(), "1e999", {"type": "string"}, {}, "out of the range"),
     "2**53 + 1": (pa.float64(), 2**53 + 1, None, {}, "float64"),
     "uuid": (extension("uuid", pa.binary(16)), "x", None, {}, "UUID"),
     "json": (extension("json", pa.string()), {"a": 1}, None, {}, "str"),

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from rowsieve.envelopes.row_structs import NumberText
 from rowsieve.envelopes.values.nested_values import read_nested
-from rowsieve.envelopes.values.readings import Target, reading_of
+from rowsieve.envelopes.values.readings import Target, is_single, nearest_single, reading_of
 from rowsieve.envelopes.values.unsent import unsent_in_arrow, unsent_places
 from rowsieve.errors import RowsieveError, SchemaMismatch, repr_of
 from rowsieve.types import logical
@@ -154,6 +154,8 @@ def _converted(kind: str, values: Any, target: Target) -> pa.Array:
         return pa.nulls(len(values), arrow_type(field_.type))
     if kind == "int" and not isinstance(values, pa.Array):
         kind, values = _integers(values)
+        if is_single(field_.type):
+            kind, values = "number", values.cast(pa.string())
     if kind == "raw":
         return conform_values(_documents(values, target), field_.type, field_.name)
     if logical.is_nested(field_.type):
@@ -163,7 +165,9 @@ def _converted(kind: str, values: Any, target: Target) -> pa.Array:
     reading = reading_of(kind, target)
     if reading is None:
         raise SchemaMismatch(f"a value of the kind {kind} is not one of {_expected(target)}")
-    if kind in _ARROW_OF and not isinstance(values, pa.Array):
+    if kind == "float" and not isinstance(values, pa.Array) and is_single(field_.type):
+        values = nearest_single(pa.array(values, pa.float64()))
+    elif kind in _ARROW_OF and not isinstance(values, pa.Array):
         values = pa.array(values, _ARROW_OF[kind])
     elif kind in ("decimal", "date", "time") and not isinstance(values, pa.Array):
         values = pa.array(values)

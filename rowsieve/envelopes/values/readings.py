@@ -31,6 +31,7 @@ EXACT: Final = Context(prec=200_000, Emax=999_999, Emin=-999_999)
 """Scales integers of up to 131,072 digits without rounding."""
 
 _NUMBER: Final = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?$"
+_SINGLE: Final = 32
 _SPECIAL: Final = ("NaN", "Infinity", "-Infinity")
 
 
@@ -63,13 +64,41 @@ def number_text(values: pa.Array, target: Target) -> pa.Array:
     if isinstance(target.field.type, logical.Float):
         if not _all(pc.or_(special, pc.match_substring_regex(values, _NUMBER))):
             raise ValueError("text is not a number")
-        return values.cast(pa.float64())
+        return _nearest(values, target.field.type, special)
     if not _all(pc.match_substring_regex(values, _NUMBER)):
         raise ValueError("text is not a number")
     if isinstance(target.field.type, logical.Int):
         whole = pc.replace_substring_regex(values, r"^\+", "").cast(pa.decimal128(38, 0))
         return whole.cast(arrow_type(target.field.type))
     return values.cast(arrow_type(target.field.type))
+
+
+def nearest_single(values: pa.Array) -> pa.Array:
+    """Numbers of Python, which has no floats of 32 bits, as the nearest of these."""
+    single = values.cast(pa.float32(), safe=False)
+    return _in_range(single, pc.or_(pc.is_inf(values), pc.is_nan(values)), pc.equal(values, 0))
+
+
+def is_single(type_: logical.LogicalType) -> bool:
+    """Whether a column has floats of 32 bits, of which sources write the shortest digits."""
+    return isinstance(type_, logical.Float) and type_.bits == _SINGLE
+
+
+def _nearest(texts: pa.Array, type_: logical.Float, special: pa.Array) -> pa.Array:
+    """Decimal digits as the nearest float of the column's size."""
+    zero = pc.match_substring_regex(texts, r"^[+-]?[0.]+([eE].*)?$")
+    return _in_range(texts.cast(arrow_type(type_)), special, zero)
+
+
+def _in_range(values: pa.Array, special: Any, zero: Any) -> pa.Array:
+    """The values; ValueError for a number that became infinite or zero."""
+    lost = pc.or_(
+        pc.and_(pc.is_inf(values), pc.invert(special)),
+        pc.and_(pc.equal(values, 0), pc.invert(zero)),
+    )
+    if pc.any(lost).as_py():
+        raise ValueError("a number is out of the range of the column's floats")
+    return values
 
 
 def text_of_number(values: pa.Array, target: Target) -> pa.Array:
