@@ -151,8 +151,10 @@ class ArrowEntries:
 
 
 def given_name(name: str, names: Collection[str]) -> str | None:
-    """The name of a part of a path in structs: `before_image` may be spelled `before-image`."""
-    return next((each for each in (name, name.replace("_", "-")) if each in names), None)
+    """The name of a part of a path in structs: `before_image` is `before-image`, `is_ddl` `isDdl`."""
+    first, *others = name.split("_")
+    spellings = (name, name.replace("_", "-"), first + "".join(map(str.capitalize, others)))
+    return next((each for each in spellings if each in names), None)
 
 
 Rows: TypeAlias = JsonRows | ArrowRows

@@ -67,6 +67,8 @@ def _chosen(
         own = [each for each, _ in matched]
         if own == [each for each, _ in pairs][: len(own)] and len(own) >= len(used):
             return dict(zip(names, matched, strict=True))
+    elif order is not None and order.weak is not None and not _are_times(destination):
+        pass  # a clock is never the number of a log, which the column had or will have
     elif len(names) == len(pairs):
         return dict(zip(names, pairs, strict=True))
     elif len(names) == len(used) and used == pairs[: len(used)]:
@@ -76,6 +78,13 @@ def _chosen(
         f"{OPERATION}: the table is ordered by ({', '.join(names)}), and the numbers that order "
         f"the events are {given}; create the table with a column for each of these, in this order"
     )
+
+
+def _are_times(destination: Destination) -> bool:
+    """Whether the table's events are ordered by times alone."""
+    targets = destination.named(destination.order)
+    times = logical.Timestamp | logical.Nanos
+    return all(isinstance(target.field.type, times) for target in targets)
 
 
 def _values(

@@ -388,3 +388,22 @@ def test_logs_of_two_names_have_no_order() -> None:
 def test_every_format_is_in_the_reference() -> None:
     page = (Path(__file__).parents[2] / "docs/reference/event-formats.md").read_text()
     assert [name for name in FORMATS if f"| `{name}` |" not in page] == []
+
+
+def test_rows_in_arrow_have_the_names_that_the_tool_gives_them() -> None:
+    """`before-image`, `commit-timestamp`: what texts and dicts say, structs say, too."""
+    events = [
+        dms("load", 1, crate(1, "plums", 900)),
+        dms("update", 2, crate(9, "pears"), {"id": 1}),
+    ]
+    older = dms("update", 3, crate(9, "older"), {"id": 9})
+    for number, each in enumerate([*events, older], start=1):
+        each["metadata"]["commit-timestamp"] = f"2027-01-15T08:00:0{number}Z"
+        each["metadata"]["transaction-record-id"] = number
+    older["metadata"]["commit-timestamp"] = "2027-01-15T08:00:01.5Z"
+    events = [events[1], older, events[0]]  # the first one has all columns
+    tables = [crates(), crates()]
+    tables[0].apply_events(events, format="dms")
+    tables[1].apply_events(pa.Table.from_pylist(events), format="dms")
+    assert rows(tables[0]) == rows(tables[1])
+    assert [row["label"] for row in rows(tables[1])] == ["pears"]

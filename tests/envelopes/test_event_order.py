@@ -154,3 +154,13 @@ def test_calls_in_the_order_of_the_log_need_no_event_order(history: Any, data: A
         table.apply_events(texts(*call), format="debezium")
         stream = stream[size:]
     assert crate_rows(table) == expected
+
+
+def test_a_clock_is_never_taken_for_a_number_of_the_log() -> None:
+    table = ordered(LSN, sequence=["lsn"])
+    table.apply_events(texts(STREAM[0]), format="debezium")
+    timed = event("u", None, crate(1, "by clock"), 1)
+    for name in ("lsn", "sequence"):
+        del timed["source"][name]
+    with pytest.raises(SchemaMismatch, match=r"ordered by \(lsn\), .* are \(ts_ms\)"):
+        table.apply_events(texts(timed), format="debezium")
