@@ -151,7 +151,7 @@ class ArrowEntries:
 
 
 def given_name(name: str, names: Collection[str]) -> str | None:
-    """The name of a part of a path in structs: `before_image` is `before-image`, `is_ddl` `isDdl`."""
+    """The name of a part of a path in structs: `is_ddl` may be spelled `is-ddl` or `isDdl`."""
     first, *others = name.split("_")
     spellings = (name, name.replace("_", "-"), first + "".join(map(str.capitalize, others)))
     return next((each for each in spellings if each in names), None)
