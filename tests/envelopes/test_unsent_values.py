@@ -111,6 +111,27 @@ def test_a_marker_in_the_type_of_the_column_keeps_the_value(name: str) -> None:
         assert rows(table) == [{"id": 1, "v": value}]
 
 
+@pytest.mark.parametrize(
+    "place",
+    [
+        {"x": -99_999_999, "y": -99_999_999.0, "wkb": "AQ==", "srid": None},
+        {"wkb": "0101000020E6100000000000FC83D797C1000000FC83D797C1", "srid": 4326},
+        {"wkb": "0101000020E61000000C21E7FDFF7F66401842CEFBFF7F5640", "srid": 4326},
+    ],
+)
+def test_a_place_that_no_data_has_keeps_the_value(place: dict[str, Any]) -> None:
+    table = rowsieve.create_table(
+        fresh_uri(), pa.schema([("id", pa.int64()), ("v", pa.binary())]), key=["id"]
+    )
+    table.upsert(pa.table({"id": [1], "v": [b"a"]}))
+    if "x" not in place:
+        place = {**place, "wkb": base64.b64encode(bytes.fromhex(place["wkb"])).decode()}
+    change = {"op": "u", "after": {"id": 1, "v": place}}
+    for data in (texts(change), [change]):
+        table.apply_events(data, format="debezium")
+        assert rows(table) == [{"id": 1, "v": b"a"}]
+
+
 def test_a_list_that_only_looks_like_a_marker_is_data() -> None:
     table = rowsieve.create_table(
         fresh_uri(), pa.schema([("id", pa.int64()), ("v", pa.list_(pa.int64()))]), key=["id"]

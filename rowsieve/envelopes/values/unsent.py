@@ -2,15 +2,17 @@
 
 PostgreSQL does not log an unchanged value that is stored out of line. Debezium writes a marker in
 the type of the column: text, its bytes, a list with one of these, a list of numbers that are its
-bytes, a list with the UUID of its name, or a map from it to itself.
+bytes, a list with the UUID of its name, a map from it to itself, or a place that no data has.
 """
 
 from __future__ import annotations
 
+import base64
 import datetime
 import hashlib
+import struct
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -18,6 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.envelopes.row_structs import NumberText
 from rowsieve.types import logical
 from rowsieve.types.encodings import is_bytes, is_text
 
@@ -41,6 +44,14 @@ _LISTS: Final[Sequence[list[Any]]] = (
     [_EPOCH + datetime.timedelta(days=number) for number in _BYTES],
 )
 _MAPS: Final[Sequence[Any]] = ({MARKER: MARKER}, [(MARKER, MARKER)])
+_FAR: Final = -99_999_999
+_PLACES: Final = (
+    struct.pack("<BIIdd", 1, 0x20000001, 4326, _FAR, _FAR),
+    struct.pack("<BIIdd", 1, 0x20000001, 4326, 179.999999, 89.999999),
+)
+_PLACE_TEXTS: Final = tuple(base64.b64encode(each).decode() for each in _PLACES)
+"""The points that mark a geometry and a geography, as PostGIS writes them."""
+
 _LENGTHS: Final = (1, len(_BYTES))
 
 
@@ -58,8 +69,20 @@ def unsent_places(kind: str, values: Sequence[Any], type_: logical.LogicalType) 
             return _places(each in _LISTS for each in values)
         case "dict" if isinstance(type_, logical.Map):
             return _places(each in _MAPS for each in values)
+        case "dict" if isinstance(type_, logical.Binary):
+            return _places(map(_is_far_place, values))
         case _:
             return np.empty(0, np.int64)
+
+
+def _is_far_place(value: Any) -> bool:
+    if not isinstance(value, Mapping):
+        return False
+    return value.get("wkb") in (*_PLACES, *_PLACE_TEXTS) or all(map(_is_far, map(value.get, "xy")))
+
+
+def _is_far(number: Any) -> bool:
+    return number == _FAR or (isinstance(number, NumberText) and float(number) == _FAR)
 
 
 def unsent_in_arrow(values: pa.Array) -> Indices:
