@@ -36,7 +36,7 @@ WHEN_CHANGED: Final = ("compaction", "retention", "maintenance", "change_feed", 
 HOUSE: Final = "tests/test_house.py"
 MOST_EXPENSIVE_S: Final = 3  # of CPU, of a file whose room has not changed
 _NAMES_AN_ENGINE: Final = re.compile(
-    r"\b(duckdb|datafusion|pyspark|spark|polars|deltalake|pyiceberg|psycopg|pgserver|pyvelox|moto|s3"
+    r"\b(duckdb\w*|datafusion|pyspark|spark|polars|deltalake|pyiceberg|psycopg|pgserver|pyvelox|moto|s3"
     r"|judges|subprocess|multiprocessing|processes|CliRunner)\b"
 )
 

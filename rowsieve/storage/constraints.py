@@ -14,13 +14,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final
 
 import msgspec
 import numpy as np
 import pyarrow as pa
 
+from rowsieve.byte_cache import ByteCache
 from rowsieve.errors import CommitConflict, ConstraintViolation, CorruptData, EvaluationError
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import BoundPredicate, bind
@@ -43,7 +43,8 @@ from rowsieve.types.logical import Field
 from rowsieve.types.schema import Schema
 from rowsieve.types.shown_values import shown_row
 
-_KEPT_TEXTS: Final = 64
+_SIZE_OF_TEXT: Final = 20  # bytes in memory for each character of a text
+_KNOWN: Final[ByteCache[str, tuple[Constraint, ...]]] = ByteCache(4 * 1024 * 1024, "constraints")
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,8 +245,14 @@ def _named(column: ir.Operand, names: Mapping[int, str]) -> ir.Operand:
     return ir.Column(names[column.field_id])
 
 
-@lru_cache(_KEPT_TEXTS)
 def _decoded(text: str) -> tuple[Constraint, ...]:
+    if (known := _KNOWN.get(text)) is None:
+        known = _read(text)
+        _KNOWN.put(text, known, _SIZE_OF_TEXT * len(text))
+    return known
+
+
+def _read(text: str) -> tuple[Constraint, ...]:
     try:
         entries = msgspec.json.decode(text)
         return tuple(

@@ -289,6 +289,8 @@ def failing_alterations(table: Table) -> dict[str, Callable[[], object]]:
         "set_default": lambda: table.set_default("v", "x"),
         "set_not_null": lambda: table.set_not_null("nothing"),
         "set_comment": lambda: table.set_comment("nothing", "x"),
+        "add_constraint": lambda: table.add_constraint("c", "nothing > 0"),
+        "drop_constraint": lambda: table.drop_constraint("nothing"),
         "sql": lambda: table.sql("ALTER TABLE this DROP COLUMN nothing"),
         "evolve": lambda: table.evolve(pa.schema([("v", pa.string())])),
     }

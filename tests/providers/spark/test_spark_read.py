@@ -197,7 +197,7 @@ def test_a_row_that_fails_is_an_error_in_the_task(spark: Any, table: rs.Table) -
         ({"columns": "nope"}, "no column 'nope'"),
         ({"columns": "id,id"}, "names a column twice"),
         ({"version": 99}, "VersionNotFound"),
-        ({"as_of": "2013-01-01"}, "no time zone"),
+        ({"as_of": "2013-01-01"}, "has no offset"),
         ({"storage.secret_access_key": "hunter2"}, r"storage_options \(secret_access_key\)"),
     ],
 )
