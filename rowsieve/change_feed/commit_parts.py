@@ -144,7 +144,7 @@ def parts_of_range(before: Snapshot | None, target: Snapshot) -> CommitParts | N
 
 
 def check_has_key(target: Snapshot) -> None:
-    """Raise UnsupportedOperation for a table whose rows cannot be told apart by a key."""
+    """Raise UnsupportedOperation for a table without a key, which identifies its rows."""
     if not target.table.key:
         raise UnsupportedOperation(
             "changes: the table has no key, so nothing tells which rows before and after a range "

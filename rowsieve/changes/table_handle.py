@@ -265,7 +265,7 @@ class Handle:
         return self.reported(commit, change.started_s)
 
     def commit_overwrite(self, change: Change, rows: pa.Table | None) -> Commit:
-        """Replace all rows, or remove them if there are no new ones.
+        """Replace all rows; without new ones the table is empty afterwards.
 
         Writes rows again if the head's floor is above their files' base.
         """

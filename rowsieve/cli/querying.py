@@ -209,7 +209,7 @@ def _run(sql: str, tables: dict[str, Table]) -> tuple[pa.Schema, Iterator[pa.Rec
 
 
 def _check_reads(sql: str) -> None:
-    """Refuse by name what is no query of the tables as they were opened."""
+    """Raise UnsupportedOperation for a statement that is not a query, such as DELETE or CALL."""
     statement = parse(sql, "datafusion")
     if isinstance(statement, Refused):
         raise statement.error

@@ -62,7 +62,7 @@ def horizon_version(snapshot: Snapshot, version_at: VersionAt) -> int | None:
         return -1
     try:
         return version_at(clock.now_us() - interval)
-    except RowsieveError:  # there was no version then, or it has expired
+    except RowsieveError:  # the table did not exist then, or that version has expired
         return -1
 
 

@@ -134,8 +134,8 @@ def _order_of_envelope(
     for each, values in zip(order.fields, columns, strict=True):
         if not each.optional:
             _note_without(each.name, values, table, bad)
-    told = {OWNERS: order.within, SNAPSHOT: order.snapshot}
-    return order, columns, {name: column(name) for name, path in told.items() if path is not None}
+    paths = {OWNERS: order.within, SNAPSHOT: order.snapshot}
+    return order, columns, {name: column(name) for name, path in paths.items() if path is not None}
 
 
 def _note_without(name: str, column: pa.ChunkedArray, table: pa.Table, bad: BadEvents) -> None:

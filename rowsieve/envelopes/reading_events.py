@@ -114,7 +114,7 @@ class _Reader:
     decoded: bool
     spelling: Spelling
     schemas: dict[bytes, DeclaredColumns] = field(default_factory=dict)
-    made: tuple[RowType, Callable[[Any], Any]] | None = None
+    decoding: tuple[RowType, Callable[[Any], Any]] | None = None
 
     @classmethod
     def of(cls, messages: Messages, format_: Format, destination: Destination) -> _Reader:
@@ -169,13 +169,13 @@ class _Reader:
 
     def _decode(self, given: Sequence[Any]) -> tuple[RowType, list[Any], dict[int, Exception]]:
         while True:
-            row, decode = self.made or self._decoder()
-            self.made = row, decode
+            row, decode = self.decoding or self._decoder()
+            self.decoding = row, decode
             objects, failures = decode_each(decode, given)
             learned = [self.spelling.learn(_generic(given[place])) for place in failures]
             if not any(learned):
                 return row, objects, failures
-            self.made = None
+            self.decoding = None
 
     def _decoder(self) -> tuple[RowType, Callable[[Any], Any]]:
         row = row_type(

@@ -62,8 +62,8 @@ MUTANTS = (
     Mutant(
         CALLS,
         "the current version is not read",
-        "Or((IsNull(end), held))",
-        "held",
+        "Or((IsNull(end), ends_later))",
+        "ends_later",
     ),
     Mutant(
         CALLS,

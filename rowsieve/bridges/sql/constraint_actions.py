@@ -20,7 +20,7 @@ class AddConstraint:
 
 @dataclass(frozen=True, slots=True)
 class DropConstraint:
-    """Drop a constraint; with `if_exists`, an absent one is no error."""
+    """Drop a constraint; with `if_exists`, the table may lack it."""
 
     name: str
     if_exists: bool = False

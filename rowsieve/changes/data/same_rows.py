@@ -52,7 +52,7 @@ def _same_present(left: pa.Array, right: pa.Array) -> Mask:
     if pa.types.is_floating(type_):
         bits = {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[type_.bit_width]
         left, right = left.view(bits), right.view(bits)
-    if pa.types.is_interval(type_):  # compared by its 16 bytes, there is no other way
+    if pa.types.is_interval(type_):  # Arrow does not compare intervals: their 16 bytes do
         left, right = left.view(pa.binary(16)), right.view(pa.binary(16))
     return as_mask(pc.equal(left, right))
 

@@ -165,11 +165,11 @@ def _newest(
     is_asked[group[positions >= tables.num_rows]] = True
     chosen = positions[is_first & is_asked[group]]
     chosen = chosen[chosen < tables.num_rows]
-    found = tables.take(pa.array(chosen)).combine_chunks()
+    newest = tables.take(pa.array(chosen)).combine_chunks()
     for name in snapshot.table.sequence:
-        if found.column(name).null_count:
+        if newest.column(name).null_count:
             raise CorruptData(
                 f"a row or a tombstone of the table has no value in {name!r}, by which its "
                 "versions are ordered; the table is not changed: restore the file from a copy"
             )
-    return StoredVersions(found, flags[chosen])
+    return StoredVersions(newest, flags[chosen])

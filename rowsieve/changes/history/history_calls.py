@@ -123,11 +123,11 @@ def _stored(
     first = pc.min(flat(events.sequences.column(columns.start.name)))
     end = Column(columns.end.name)
     value = first.value if pa.types.is_temporal(first.type) else first.as_py()
-    held = Comparison(ComparisonOp.GE, end, Literal(value, columns.end.type))
+    ends_later = Comparison(ComparisonOp.GE, end, Literal(value, columns.end.type))
     plan = plan_scan(
         snapshot,
         store.uri,
-        predicate=conjoin((near_keys(events.keys, order), Or((IsNull(end), held)))),
+        predicate=conjoin((near_keys(events.keys, order), Or((IsNull(end), ends_later)))),
         semantics=Semantics.SQL,
         now_us=0,
     )

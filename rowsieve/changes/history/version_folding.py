@@ -205,7 +205,7 @@ def _rows(
     key: tuple[str, ...],
     columns: HistoryColumns,
 ) -> pa.Table:
-    """The versions to write; a delete has the defaults, beside its key."""
+    """The versions to write; those that delete have defaults in all columns but the key."""
     timeline, pool, ends = written.timeline, written.pool, until[chosen]
     values = np.where(timeline.deletes[chosen], pool.num_rows - 1, timeline.sources[chosen])
     arrays = []

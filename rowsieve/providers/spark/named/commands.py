@@ -43,8 +43,8 @@ def run_command(session: Any, named: NamedTable, command: TableCommand) -> pa.Ta
         case Optimize():
             return _optimized(session, named, command)
         case Vacuum(hours=hours, dry_run=dry_run):
-            kept = timedelta(hours=DEFAULT_HOURS if hours is None else hours)
-            before = from_microseconds(clock.now_us()) - kept
+            interval = timedelta(hours=DEFAULT_HOURS if hours is None else hours)
+            before = from_microseconds(clock.now_us()) - interval
             removed = table.vacuum(older_than=before, dry_run=dry_run)
             counts = {"files": len(removed.sizes), "bytes": sum(removed.sizes.values())}
             return pa.Table.from_pylist([{**counts, "versions": removed.versions}])
