@@ -35,7 +35,8 @@ from rowsieve.retention.leases import LEASES
 from rowsieve.storage.log import create_only
 from rowsieve.storage.log.log_entry import log_path
 from rowsieve.storage.log.log_head import _seen
-from tests.faults.vocabulary import Crash
+from tests.faults.stores import MortalProcess
+from tests.faults.vocabulary import Crash, Fault
 from tests.profiles import IS_DEEP
 from tests.small_tables import fresh_uri
 
@@ -200,32 +201,6 @@ def test_readers_with_leases_and_writers_beside_a_purge(tmp_path: Path, attempt:
     assert not [path for path in left if path.startswith(LEASES)]
 
 
-class Mortal:
-    """Lets the process die at the n-th call that changes a store: before, after or in the midst."""
-
-    def __init__(self, patch: pytest.MonkeyPatch, moment: str, number: int) -> None:
-        self.left, self.moment, self.dead = number, moment, False
-        for name in ("put_new", "delete"):
-            patch.setattr(RemoteStore, name, self._of(getattr(RemoteStore, name), name))
-
-    def _of(self, method: Any, name: str) -> Any:
-        def call(store: Any, *args: Any) -> None:
-            if self.dead:
-                raise Crash("dead already")
-            self.left -= 1
-            if self.left >= 0:
-                method(store, *args)
-                return
-            self.dead = True
-            if self.moment == "after":
-                method(store, *args)
-            elif self.moment == "midst" and name == "delete":
-                method(store, list(args[0])[::2])
-            raise Crash("the process died")
-
-        return call
-
-
 @pytest.fixture
 def dead_leases() -> Iterator[set[str]]:
     """Leases of processes that died: they are a day old."""
@@ -246,9 +221,9 @@ def dead_leases() -> Iterator[set[str]]:
         yield names
 
 
-@pytest.mark.parametrize("moment", ["before", "after", "midst"])
+@pytest.mark.parametrize("fault", [Fault.CRASH_BEFORE, Fault.CRASH_AFTER, Fault.CRASH_WITHIN])
 def test_a_purge_that_is_killed_at_any_call_is_ended_by_the_next(
-    moment: str, dead_leases: set[str]
+    fault: Fault, dead_leases: set[str]
 ) -> None:
     for number in range(100):
         catalog = rs.Catalog(f"memory:///{uuid.uuid4().hex}")
@@ -257,7 +232,7 @@ def test_a_purge_that_is_killed_at_any_call_is_ended_by_the_next(
         catalog.rename_table("db.t", "db.renamed")
         kept = catalog.create_table("db.t", rows_from(7))
         with pytest.MonkeyPatch.context() as patch:
-            victim = Mortal(patch, moment, number)
+            victim = MortalProcess(patch, fault, number)
             with suppress(Crash):
                 rs.Catalog(catalog.uri).drop_table("db.renamed", purge=True)
         _seen.clear()
@@ -275,7 +250,7 @@ def test_a_purge_that_is_killed_at_any_call_is_ended_by_the_next(
         assert len(left) <= 2, left  # of the newest version, once its entry is gone
         assert catalog.tables() == ["db.t"]
         assert ids(kept) == [7, 8, 9]
-        if not victim.dead:
+        if not victim.is_dead:
             return
     raise AssertionError("the purge never ended")
 

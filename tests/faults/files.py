@@ -21,7 +21,8 @@ ERRORS: Final = {Fault.NO_SPACE: errno.ENOSPC, Fault.IO_ERROR: errno.EIO}
 class FileCalls:
     """Records calls of `os` by name and target; the `fail_at`-th of them (from 0) meets the fault.
 
-    A call that meets one has no effect. `names` are the calls that are recorded and counted.
+    A call that meets one has no effect. Once one has died, the process is dead, and no later one
+    has an effect. `names` are the calls that are recorded and counted.
     """
 
     def __init__(
@@ -35,6 +36,7 @@ class FileCalls:
         self.failed: str | None = None
         """The target of the call that met the fault."""
         self._fault, self._fail_at = fault, fail_at
+        self._is_dead = False
         for name in names:
             patch.setattr(os, name, self._recording(name, getattr(os, name)))
 
@@ -48,11 +50,14 @@ class FileCalls:
             target = args[1] if name == "link" else args[0]
             if isinstance(target, int):
                 target = Path(f"/proc/self/fd/{target}").readlink()
+            if self._is_dead:
+                raise Crash(self._fault.value)
             self.log.append((name, str(target)))
             if len(self.log) - 1 == self._fail_at:
                 self.failed = str(target)
                 if (number := ERRORS.get(self._fault)) is None:
-                    raise Crash
+                    self._is_dead = True
+                    raise Crash(self._fault.value)
                 raise OSError(number, os.strerror(number))
             return call(*args, **options)
 

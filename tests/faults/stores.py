@@ -1,4 +1,4 @@
-"""A store that passes calls on to another one and lets one of them meet a fault."""
+"""Faults of stores: one call of one store meets a fault, or a process dies at a change of any."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 
+import pytest
+
 from rowsieve.errors import RowsieveError, StoreError
-from rowsieve.objects import NotCreated, ObjectExists, ObjectStore, SyncFailed
+from rowsieve.objects import NotCreated, ObjectExists, ObjectStore, RemoteStore, SyncFailed
 from tests.faults.vocabulary import Crash, Fault
 
 APPLIED: Final = frozenset(
@@ -86,3 +88,33 @@ class FaultyStore:
                 return SyncFailed(fault.value, path=path, is_visible=True)
             case _:
                 return StoreError(fault.value)
+
+
+class MortalProcess:
+    """Dies at the n-th call (from 0) that changes any store; no later call changes one.
+
+    `fault`: CRASH_BEFORE, CRASH_AFTER or CRASH_WITHIN.
+    """
+
+    def __init__(self, patch: pytest.MonkeyPatch, fault: Fault, dies_at: int) -> None:
+        self.is_dead = False
+        self._fault, self._left = fault, dies_at
+        for name in ("put_new", "delete"):
+            patch.setattr(RemoteStore, name, self._dying(name, getattr(RemoteStore, name)))
+
+    def _dying(self, name: str, method: Callable[..., None]) -> Callable[..., None]:
+        def call(store: RemoteStore, *args: Any) -> None:
+            if self.is_dead:
+                raise Crash(self._fault.value)
+            self._left -= 1
+            if self._left >= 0:
+                method(store, *args)
+                return
+            self.is_dead = True
+            if self._fault is Fault.CRASH_AFTER:
+                method(store, *args)
+            elif self._fault is Fault.CRASH_WITHIN and name == "delete":
+                method(store, list(args[0])[::2])
+            raise Crash(self._fault.value)
+
+        return call

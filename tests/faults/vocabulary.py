@@ -14,6 +14,7 @@ class Fault(Enum):
 
     CRASH_BEFORE = "the process dies before the request has an effect"
     CRASH_AFTER = "the process dies once the request has had its effect"
+    CRASH_WITHIN = "the process dies once half of a deletion of several objects has happened"
     CRASH_LATE = "the process dies, and the request has its effect some time after that"
     UNAVAILABLE = "an error, and nothing was applied"
     LOST_ANSWER = "an error, though the request was applied"

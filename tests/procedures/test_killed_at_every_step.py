@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -19,11 +19,11 @@ import rowsieve as rs
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.retention import leases
 from rowsieve.storage.log.floors import floors_of
+from tests.faults.files import FileCalls
 from tests.faults.vocabulary import Crash
 from tests.procedures.test_meanwhile import PROCEDURES, Work, call, change, content, make
 from tests.profiles import IS_DEEP
 
-STEPS = ("mkdir", "write", "fsync", "link", "unlink")
 WORKS: dict[str, Work] = {
     **PROCEDURES,
     "remove_orphan_files": call("remove_orphan_files('db', 't', grace_s => 0)"),
@@ -37,23 +37,10 @@ REFUSED = {("add_files", ("id",)), ("build_deletion_vectors", None)}
 
 
 @contextmanager
-def dying(at: int | None) -> Iterator[list[str]]:
-    """Die before a step, counted from 0; later ones change nothing either. Yields the steps."""
-    taken: list[str] = []
-
-    def counted(name: str, step: Callable[..., Any]) -> Callable[..., Any]:
-        def take(*arguments: Any, **options: Any) -> Any:
-            taken.append(name)
-            if at is not None and len(taken) > at:
-                raise Crash("the process is dead")
-            return step(*arguments, **options)
-
-        return take
-
+def dying(at: int) -> Iterator[FileCalls]:
+    """Die before a call of the file system, counted from 0; at -1, none. Yields the calls."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in STEPS:
-            patch.setattr(os, name, counted(name, getattr(os, name)))
-        yield taken
+        yield FileCalls(patch, fail_at=at)
 
 
 @cache
@@ -115,9 +102,10 @@ def test_a_procedure_that_dies_is_ended_by_the_next_call(
     start, work = origin(folder, key), WORKS[name]
     twin = lake(start, tmp_path / "twin")
     before, rows = versions(twin), content(twin)
-    with dying(None) as steps:
+    with dying(-1) as calls:
         work(twin)
     wanted = content(twin)
+    steps = calls.log
     for at in range(len(steps)) if IS_DEEP else (5, len(steps) - 3):
         place = tmp_path / str(at)
         catalog = lake(start, place)
