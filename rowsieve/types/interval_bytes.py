@@ -42,7 +42,7 @@ def from_arrow(values: pa.Array) -> pa.Array:
         if rest.any():
             wrong = values[int(np.argmax(rest != 0))]
             raise ValueError(f"{wrong} is not a whole number of microseconds")
-    return _stored(parts["months"], parts["days"], micros, values)
+    return of_parts(parts["months"], parts["days"], micros, values)
 
 
 def to_arrow(values: pa.Array) -> pa.Array:
@@ -116,9 +116,10 @@ def _parts(
     return months, days, (stored["us"].astype(np.uint64) ^ _SIGN_64).view(np.int64)
 
 
-def _stored(
+def of_parts(
     months: npt.NDArray[Any], days: npt.NDArray[Any], micros: npt.NDArray[Any], like: pa.Array
 ) -> pa.Array:
+    """Encode months, days and microseconds, which fit; NULL where `like` is."""
     stored = np.empty(len(like), _STORED)
     stored["months"] = months.astype(np.int32).view(np.uint32) ^ _SIGN_32
     stored["days"] = days.astype(np.int32).view(np.uint32) ^ _SIGN_32

@@ -186,7 +186,7 @@ OF_NO_ZONE = {  # functions of instants for which no zone matters, or that name 
     ),
     *("local_time", "zoned_trunc", "zoned_shift", "zoned_text", "make_list", "make_struct"),
 }
-IN_A_ZONE = {"extract", "date_trunc", "last_day", "days_between"}
+IN_A_ZONE = {"extract", "date_trunc", "last_day", "days_between", "age", "age_us"}
 SHIFTS = {"add_interval", "shift", "shift_timestamp"}
 
 

@@ -104,6 +104,8 @@ def as_length(
             f"an interval is compared with a {type_name(type_) if type_ else 'text'}; write an "
             "interval, such as INTERVAL '1 day'"
         )
+    if isinstance(operand, ir.Call) and operand.function == "age":
+        return ir.Call("age_us", operand.arguments), LENGTH_TYPE
     return ir.Call("interval_us", (operand,)), LENGTH_TYPE
 
 

@@ -39,6 +39,7 @@ from rowsieve.predicate.functions.texts import (
     text_digests,
 )
 from rowsieve.predicate.functions.times import (
+    ages,
     calendar,
     interval_length,
     java_times,
@@ -83,6 +84,7 @@ _GROUPS = (
     json_scalars,
     json_equality,
     json_shapes,
+    ages,
     interval_length,
     unbounded_numbers,
     extents,

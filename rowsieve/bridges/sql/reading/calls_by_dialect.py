@@ -32,7 +32,7 @@ NAMES: Mapping[str, _ByName] = {
     "postgres": {**list_calls.POSTGRES, **postgres_calls.NAMES},
     "spark": grammar_nodes.NAMES,
     "datafusion": {**datafusion_calls.NAMES, **list_calls.DATAFUSION},
-    "duckdb": list_calls.DUCKDB,
+    "duckdb": {**list_calls.DUCKDB, "age": postgres_calls.age},
     "trino": list_calls.TRINO,
 }
 """Readers of calls that the grammar does not know; None: for other arguments, read on."""

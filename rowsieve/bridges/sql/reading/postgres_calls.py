@@ -1,4 +1,4 @@
-"""Functions of PostgreSQL that have no value here, each refused with what to write instead."""
+"""Functions of PostgreSQL: `age`, and those without a value here, refused with what to write."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from rowsieve.bridges.sql.protocols import Reads
-from rowsieve.predicate.ir import Operand
+from rowsieve.predicate.ir import Call, Operand
 
 _RANGES: Final = ("int4", "int8", "num", "ts", "tstz", "date")
 _REASONS: Mapping[str, str] = {
-    "age": "age counts months, which differ in length; subtract the times and compare with days",
     **dict.fromkeys(
         (f"{kind}{form}range" for kind in _RANGES for form in ("", "multi")),
         "a filter builds no ranges; compare the column's lower(…) and upper(…) with the ends",
@@ -29,6 +28,15 @@ _REASONS: Mapping[str, str] = {
 }
 
 
+def age(reader: Reads, node: Any) -> Operand:
+    """Read `age(later, earlier)`."""
+    if len(node.expressions) != 2:
+        raise reader.source.refusal(
+            node, "age of one time counts from today; write age(later, earlier) of two timestamps"
+        )
+    return Call("age", tuple(reader.operand(each) for each in node.expressions))
+
+
 def _refused(reason: str) -> Callable[[Reads, Any], Operand | None]:
     def read(reader: Reads, node: Any) -> Operand | None:
         raise reader.source.refusal(node, reason)
@@ -37,5 +45,6 @@ def _refused(reason: str) -> Callable[[Reads, Any], Operand | None]:
 
 
 NAMES: Mapping[str, Callable[[Reads, Any], Operand | None]] = {
-    name: _refused(reason) for name, reason in _REASONS.items()
+    "age": age,
+    **{name: _refused(reason) for name, reason in _REASONS.items()},
 }

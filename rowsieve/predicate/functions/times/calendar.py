@@ -1,8 +1,8 @@
 """Calendar functions: bins, the last day of a month, days between dates, dates from fields.
 
 `date_bin` counts from its origin in steps of one length, or in months from the first of a month. It
-rejects other origins, which engines treat differently. `age` is not supported, because it returns
-months of unequal length. The difference of two times is the difference of `epoch_us`.
+rejects other origins, which engines treat differently. The difference of two times is that of
+`epoch_us`.
 """
 
 from __future__ import annotations
