@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 import numpy as np
@@ -83,24 +83,31 @@ def tombstones_to_drop(parts: PartTable, horizon: int | None) -> np.ndarray:
 class Dropping:
     """Splits tombstones by the horizon, and remembers the greatest sequence of the dropped ones."""
 
-    snapshot: Snapshot
+    sequence: KeyOrder
     horizon: int
-    floor: pa.Table | None = None
+    greatest: pa.Table | None = None
 
     def kept(self, deletes: pa.Table) -> pa.Table:
         """The tombstones that stay."""
         past = np.asarray(deletes.column(DELETED_AT.name).to_numpy()) <= self.horizon
         if not past.any():
             return deletes
-        order = KeyOrder(self.snapshot.sequence_fields)
-        dropped = greatest(deletes.filter(pa.array(past)), order)
-        known = [each for each in (self.floor, floor_of(self.snapshot)) if each is not None]
-        self.floor = greatest(pa.concat_tables([dropped, *known]), order)
+        dropped = deletes.filter(pa.array(past))
+        self.greatest = _greatest((self.greatest, dropped), self.sequence)
         return deletes.filter(pa.array(~past))
 
-    def info(self) -> TableInfo | None:
-        """The table information with the raised floor; None if nothing was dropped."""
-        if self.floor is None:
-            return None
-        texts = floor_texts(self.floor, self.snapshot.sequence_fields)
-        return dataclasses.replace(self.snapshot.table, late_floor=texts)
+
+def with_raised_floor(snapshot: Snapshot, dropped: Iterable[pa.Table | None]) -> TableInfo | None:
+    """The table information with a floor above these sequences; None if there are none."""
+    order = KeyOrder(snapshot.sequence_fields)
+    sequences = _greatest(dropped, order)
+    if sequences is None:
+        return None
+    floor = _greatest((sequences, floor_of(snapshot)), order)
+    assert floor is not None
+    return dataclasses.replace(snapshot.table, late_floor=floor_texts(floor, order.fields))
+
+
+def _greatest(rows: Iterable[pa.Table | None], order: KeyOrder) -> pa.Table | None:
+    tables = [table.select(list(order.names)) for table in rows if table is not None]
+    return greatest(pa.concat_tables(tables), order) if tables else None

@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 from rowsieve.arguments.annotations import Progress
 from rowsieve.changes.mutation import Mutation, never
 from rowsieve.compaction.cut_ranges import KeyRanges
-from rowsieve.compaction.late_horizon import Dropping
+from rowsieve.compaction.late_horizon import Dropping, with_raised_floor
 from rowsieve.compaction.pace import Pace
 from rowsieve.compaction.pick import Picked
 from rowsieve.compaction.slices import SLICE_BYTES, Slice
@@ -84,7 +84,8 @@ class Compaction:
         for one in picked.slices:
             for writer in self._merged(snapshot, one, uploads, counting):
                 added = added.append(_aged(writer, snapshot.parts.take(one.parts)))
-        dropping = Dropping(snapshot, -1 if horizon is None else horizon)
+        sequence = KeyOrder(snapshot.sequence_fields)
+        dropping = Dropping(sequence, -1 if horizon is None else horizon)
         order = cluster_order(snapshot.table.properties, snapshot.schema)
         for run in picked.runs:
             parts = snapshot.parts.take(run)
@@ -104,7 +105,7 @@ class Compaction:
             metadata=self.metadata,
             rows_written=pc.sum(added.table.column("data.rows")).as_py() or 0,
             uploads=uploads,
-            info=dropping.info(),
+            info=with_raised_floor(snapshot, [dropping.greatest]),
             keeps_order=True,
         )
         return Mutation(request, Kind.REWRITING, touched_by=never)

@@ -60,7 +60,7 @@ def newest_actions(
             return
         for window in windows(streams.open(schema), order):
             batches = [
-                (run.deletes, _dated(run.rows, ages[run.stream // 2]) if run.deletes else run.rows)
+                (run.deletes, dated(run.rows, ages[run.stream // 2]) if run.deletes else run.rows)
                 for run in window
             ]
             yield _survivors(batches, schema, order, keys)
@@ -70,7 +70,7 @@ Batches: TypeAlias = Sequence[tuple[bool, pa.RecordBatch]]
 """Pairs (are they tombstones, rows or keys); newest first, each in key order."""
 
 
-def _dated(deletes: pa.RecordBatch, commit_ts: int) -> pa.RecordBatch:
+def dated(deletes: pa.RecordBatch, commit_ts: int) -> pa.RecordBatch:
     """Give tombstones that were never rewritten the commit_ts of their part (invariant I1)."""
     place = deletes.schema.get_field_index(DELETED_AT.name)
     if place < 0 or not deletes.column(place).null_count:
@@ -86,7 +86,7 @@ def _all_batches(
     for number, batches in enumerate(streams.read(schema)):
         for _, batch in batches:
             deletes = number % 2 == 0
-            yield deletes, _dated(batch, ages[number // 2]) if deletes else batch
+            yield deletes, dated(batch, ages[number // 2]) if deletes else batch
 
 
 def _survivors(

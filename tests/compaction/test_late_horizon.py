@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,10 +13,11 @@ import pytest
 
 import rowsieve as rs
 from rowsieve import Table, clock
-from rowsieve.errors import InvalidData, InvalidInput, UnsupportedOperation
+from rowsieve.errors import CommitConflict, InvalidData, InvalidInput
 from rowsieve.storage.parts.tombstones import DELETED_AT
 from tests.changes.event_order.test_event_order import SCHEMA, apply, ordered, rows
 from tests.changes.event_order.test_every_writer import sql
+from tests.procedures.test_rewrite_data_files import During
 from tests.small_tables import fresh_uri
 
 DAY_US = 86_400_000_000
@@ -129,22 +131,86 @@ def test_rewritten_deletes_keep_the_commit_of_their_own() -> None:
     assert stored.column(DELETED_AT.name).to_pylist() == [version, version + 1, version + 3]
 
 
-def test_a_rewrite_that_would_drop_deletes_is_refused(tmp_path: Path) -> None:
-    catalog = rs.Catalog(tmp_path)
-    rewrite = "CALL system.rewrite_data_files('db.{}', options => map('rewrite-all', 'true'))"
-    table, plain = (
-        catalog.create_table(f"db.{name}", SCHEMA, ["id"], sequence=["lsn"])
-        for name in ("deleted", "plain")
-    )
-    apply(table, (1, 10, "a"), (2, 5, "b"))
+REWRITE = "CALL system.rewrite_data_files('db.t', options => map('rewrite-all', 'true'{}))"
+SMALL = ", 'target-file-size-bytes', '700', 'max-file-size-bytes', '1400'"
+STAGED = ", 'partial-progress.enabled', 'true', 'max-file-group-size-bytes', '1'"
+
+
+def in_catalog(folder: Path, *events: Any) -> tuple[rs.Catalog, Table]:
+    catalog = rs.Catalog(folder)
+    table = catalog.create_table("db.t", SCHEMA, ["id"], sequence=["lsn"])
+    apply(table, *events)
+    return catalog, table
+
+
+@pytest.mark.parametrize("options", ["", SMALL])
+def test_a_rewrite_on_workers_keeps_deletes_with_their_sequences(
+    tmp_path: Path, options: str
+) -> None:
+    catalog, table = in_catalog(tmp_path)
+    for start in range(0, 40, 10):
+        apply(table, *((i, 10, "a") for i in range(start, start + 10)))
+    apply(table, *((i, 20, None) for i in range(0, 40, 3)))
+    apply(table, *((i, 30, None) for i in range(0, 40, 3)), (-5, 50, None), (99, 51, None))
+    apply(table, *((i, 40, "again") for i in range(0, 40, 9)))
+    apply(table, *((i, 60, None) for i in range(1, 40, 9)))
+    before = rows(table)
+    for _ in range(2):
+        catalog.call(REWRITE.format(options))
+        table.refresh()
+        assert (len(table.handle.newest.parts) > 1) == bool(options)
+        assert rows(table) == before
+    deleted = {-5, 99, *range(0, 40, 3), *range(1, 40, 9)} - set(range(0, 40, 9))
+    assert tombstones(table) == len(deleted)
+    late = [(i, 29, "zombie") for i in range(0, 40, 3)] + [(-5, 49, "zombie"), (99, 50, "zombie")]
+    assert apply(table, *late, *((i, 59, "zombie") for i in range(1, 40, 9))) == 21
+    assert rows(table) == before
+    assert not table.compact().committed or rows(table) == before
+
+
+def test_a_rewrite_without_options_leaves_kept_deletes_alone(tmp_path: Path) -> None:
+    catalog, table = in_catalog(tmp_path, *((i, 10, "a") for i in range(9)))
     apply(table, (1, 20, None))
-    with pytest.raises(UnsupportedOperation, match="Call compact, which keeps them"):
-        catalog.call(rewrite.format("deleted"))
-    apply(plain, (1, 10, "a"), (2, 5, "b"))
-    apply(plain, (3, 20, "c"))
-    catalog.call(rewrite.format("plain"))
-    assert apply(plain, (1, 9, "late"), (3, 21, "new")) == 1
-    assert rows(plain) == [(1, 10, "a"), (2, 5, "b"), (3, 21, "new")]
+    catalog.call("CALL system.rewrite_data_files('db.t', options => map('min-input-files', '2'))")
+    version = table.refresh()
+    assert len(table.handle.newest.parts) == 1
+    catalog.call("CALL system.rewrite_data_files('db.t', options => map('min-input-files', '2'))")
+    assert (table.refresh(), tombstones(table)) == (version, 1)
+
+
+@pytest.mark.parametrize("options", ["", STAGED])
+def test_a_rewrite_on_workers_drops_deletes_behind_the_horizon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: str
+) -> None:
+    catalog, table = in_catalog(tmp_path, *((i, 10, "a") for i in range(20)))
+    table.compact()
+    for n in range(0, 20, 4):  # groups of neighbours
+        apply(table, (n, 30 - n, None), (n + 1, 31, "b"))
+    pass_days(monkeypatch, 8)
+    apply(table, (100, 90, None))
+    before = rows(table)
+    catalog.call(REWRITE.format(options))
+    table.refresh()
+    assert (rows(table), tombstones(table)) == (before, 1)
+    assert table.handle.newest.table.late_floor == ("30",)
+    table.set_properties({"on_too_late": "drop"})
+    assert apply(table, (0, 30, "too late"), (16, 15, "too late"), (100, 89, "late")) == 3
+    assert rows(table) == before
+
+
+def test_properties_that_change_under_a_rewrite_that_drops_are_a_conflict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog, table = in_catalog(tmp_path, (1, 10, "a"), (2, 20, None))
+    pass_days(monkeypatch, 8)
+    other = catalog.open_table("db.t")
+    change = During(lambda: other.set_properties({"on_too_late": "drop"}))
+    with pytest.raises(CommitConflict):
+        catalog.call(REWRITE.format(""), engine=change)
+    catalog.call(REWRITE.format(""))
+    table.refresh()
+    assert table.handle.newest.table.late_floor == ("20",)
+    assert table.handle.newest.table.properties["on_too_late"] == "drop"
 
 
 def test_a_clone_keeps_the_order_and_its_deletes(tmp_path: Path) -> None:

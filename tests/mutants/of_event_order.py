@@ -11,6 +11,7 @@ STORED, LATE, FLOOR, COMMITS = (
 SEQUENCES, NEWEST = "types/ordering/sequences.py", "changes/data/newest_per_key.py"
 WRITER, CHANGE = "storage/parts/part_writer.py", "changes/change.py"
 HORIZON, ACTIONS = "compaction/late_horizon.py", "executor/newest_actions.py"
+REWRITE = "procedures/built_ins/rewrite_tombstones.py"
 _ORDER = (
     "tests/changes/event_order/test_event_order.py",
     "tests/changes/event_order/test_every_writer.py",
@@ -24,6 +25,7 @@ SUITES = {
     NEWEST: _ORDER,
     FLOOR: _COMPACTION,
     HORIZON: _COMPACTION,
+    REWRITE: _COMPACTION,
 }
 
 MUTANTS = (
@@ -151,8 +153,8 @@ MUTANTS = (
     Mutant(
         HORIZON,
         "the floor sinks",
-        "known = [each for each in (self.floor, floor_of(self.snapshot)) if each is not None]",
-        "known: list[pa.Table] = []",
+        "_greatest((sequences, floor_of(snapshot)), order)",
+        "_greatest((sequences,), order)",
         _COMPACTION,
     ),
     Mutant(
@@ -160,6 +162,34 @@ MUTANTS = (
         "a delete gets the commit after its own",
         "    dates = pc.fill_null(deletes.column(place), pa.scalar(commit_ts, pa.int64()))\n",
         "    dates = pa.array([commit_ts + 1] * deletes.num_rows, pa.int64())\n",
+        _COMPACTION,
+    ),
+    Mutant(
+        REWRITE,
+        "deletes of keys with a newer row stay in a rewrite",
+        "        kept[hidden] = False\n",
+        "",
+        _COMPACTION,
+    ),
+    Mutant(
+        REWRITE,
+        "the oldest delete of a key stays in a rewrite",
+        "np.argsort(-commits, kind=",
+        "np.argsort(commits, kind=",
+        _COMPACTION,
+    ),
+    Mutant(
+        REWRITE,
+        "deletes after the last row are lost in a rewrite",
+        "here, self.rest = self.rest, self.rest.slice(0, 0)",
+        "here = self.rest.slice(0, 0)",
+        _COMPACTION,
+    ),
+    Mutant(
+        REWRITE,
+        "each task keeps the deletes of all ranges",
+        "            if plan.filter is not None:\n",
+        "            if False:\n",
         _COMPACTION,
     ),
 )

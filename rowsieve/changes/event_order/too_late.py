@@ -35,9 +35,12 @@ Mask = npt.NDArray[np.bool_]
 
 def floor_of(snapshot: Snapshot) -> pa.Table | None:
     """The table's floor as one row of the sequence columns; None if nothing was dropped yet."""
-    texts, fields = snapshot.table.late_floor, snapshot.sequence_fields
-    if not texts:
-        return None
+    texts = snapshot.table.late_floor
+    return floor_row(texts, snapshot.sequence_fields) if texts else None
+
+
+def floor_row(texts: Sequence[str], fields: tuple[Field, ...]) -> pa.Table:
+    """The row that `floor_texts` stores as these texts."""
     values = [constant(text, field.type) for text, field in zip(texts, fields, strict=True)]
     schema = arrow_schema(Schema(0, fields))
     return pa.table([pa.array([v], t) for v, t in zip(values, schema.types, strict=True)], schema)

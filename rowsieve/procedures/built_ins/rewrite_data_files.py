@@ -7,8 +7,9 @@ its order. Partial progress commits groups of parts one after the other.
 
 Soundness: only whole overlap groups are rewritten, and a task rewrites neighbouring groups, so no
 other part of the version holds any of its keys. Its rows may get the newest commit_ts of its inputs
-(invariant 11), and its tombstones delete nothing any more (trap T28). A commit fails if one of its
-inputs is no longer live (rule 13, trap T25).
+(invariant 11), and its tombstones delete nothing any more (trap T28): only an event order keeps
+them (`rewrite_tombstones`). A commit fails if one of its inputs is no longer live (rule 13, trap
+T25).
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.arguments.annotations import StorageOptions
+from rowsieve.changes.event_order.too_late import floor_row
+from rowsieve.compaction.late_horizon import horizon_version, with_raised_floor
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.executor.execute import Execution
 from rowsieve.executor.sorted_rows import sorted_rows
@@ -33,6 +36,12 @@ from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.procedures.built_ins.key_cuts import key_ranges
 from rowsieve.procedures.built_ins.rewrite_options import RewriteOptions
 from rowsieve.procedures.built_ins.rewrite_selection import groups_to_rewrite, has_deletes
+from rowsieve.procedures.built_ins.rewrite_tombstones import (
+    KeptTombstones,
+    TaskResult,
+    TombstoneTask,
+    tombstone_task,
+)
 from rowsieve.procedures.parameters import Parameter, ParameterType
 from rowsieve.procedures.procedure import (
     FILTER,
@@ -59,7 +68,7 @@ class RewriteTask(msgspec.Struct, frozen=True):
     """One task: the plan of its input parts, the table's properties, and the order to sort by.
 
     `notes` are for `RewriteDataFiles.changed`; `sketched` names the columns with sketches,
-    `sequence` those of an event order.
+    `sequence` those of an event order, whose tombstones are kept.
     """
 
     plan: bytes
@@ -68,6 +77,7 @@ class RewriteTask(msgspec.Struct, frozen=True):
     notes: dict[str, str] = {}
     sketched: tuple[str, ...] = ()
     sequence: tuple[str, ...] = ()
+    tombstones: TombstoneTask | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +102,7 @@ class _Rewrite:
     groups: Sequence[_Group]
     stages: Sequence[Sequence[_Group]]
     started_s: float
+    dropped: list[pa.Table] = field(default_factory=list)  # greatest sequences of tombstones
     added: list[PartTable] = field(default_factory=list)
     removed: list[PartTable] = field(default_factory=list)
     failed_parts: int = 0
@@ -160,14 +171,16 @@ class RewriteDataFiles(DistributedProcedure):
             given = {**given, "strict": "true"}
         options = RewriteOptions.of(given, target_part_bytes(snapshot.table.properties))
         order = _sort_order(snapshot, arguments.get("strategy"), arguments.get("sort_order"))
+        log = context.table.handle.log
+        horizon = horizon_version(snapshot, lambda moment: log.as_of(moment).version)
         part_groups = groups_to_rewrite(
             snapshot,
             context.target,
             options,
             self.only(snapshot),
             None if order is None else order.to_text(snapshot.schema),
+            horizon,
         )
-        _refuse_tombstones(self.name, snapshot, part_groups)
         if arguments.get("dry_run"):
             groups = [_Group(parts, 0) for parts in part_groups]
             rewrite = _Rewrite(snapshot, groups, (), started_s)
@@ -179,7 +192,8 @@ class RewriteDataFiles(DistributedProcedure):
         for parts in part_groups:
             plans = _plans(snapshot, context.target, parts, options)
             groups.append(_Group(parts, len(plans)))
-            tasks += map(encode, plans)
+            tombstones = tombstone_task(snapshot, parts, horizon)
+            tasks += (encode(plan, tombstones) for plan in plans)
             context.scanned.update(parts.part_ids)
         stages = _stages(groups, options.max_commits) if options.partial_progress else []
         return Handle(
@@ -197,6 +211,7 @@ class RewriteDataFiles(DistributedProcedure):
         store = open_store(plan.table_uri, storage_options)
         key = KeyOrder.of(plan.schema, plan.key).fields if plan.key else ()
         order = work.order or cluster_order(work.properties, plan.schema)
+        sequence = KeyOrder(tuple(map(plan.schema.field, work.sequence)))
         writer = PartWriter(
             store,
             plan.schema,
@@ -205,9 +220,10 @@ class RewriteDataFiles(DistributedProcedure):
             plan.version,
             sorted_by=order,
             sketched=map(plan.schema.field, work.sketched),
-            sequence=tuple(map(plan.schema.field, work.sequence)),
+            sequence=sequence.fields,
             checked=self.operation != "rewrite_rows",
         )
+        tombstones = KeptTombstones.of(plan, store, work.tombstones, sequence)
         row_count = 0
         for rows in _rows(plan, store, order):
             row_count += rows.num_rows
@@ -216,7 +232,9 @@ class RewriteDataFiles(DistributedProcedure):
                 _check_changed(self.name, rows, changed, (*plan.key, *work.sequence))
                 writer.forget_order()
             writer.write(changed)
-        yield row_count, writer.finish().to_ipc()
+            writer.write_deletes(tombstones.take(rows))
+        writer.write_deletes(tombstones.remaining())
+        yield row_count, tombstones.result(writer.finish())
 
     def only(self, snapshot: Snapshot) -> frozenset[int] | None:
         """The indices of the parts to rewrite, with those of their overlap groups; None for all."""
@@ -276,7 +294,9 @@ class RewriteDataFiles(DistributedProcedure):
             "rewritten_bytes_count": _size_bytes(removed),
             "added_bytes_count": sum(map(_size_bytes, added)),
             "failed_data_files_count": rewrite.failed_parts,
-            "removed_delete_files_count": sum(has_deletes(removed)),
+            "removed_delete_files_count": max(
+                0, sum(has_deletes(removed)) - sum(map(sum, map(has_deletes, rewrite.added)))
+            ),
             "version": rewrite.version or handle.version,
         }
         return pa.Table.from_pylist([row], schema=self.columns)
@@ -290,40 +310,38 @@ class RewriteDataFiles(DistributedProcedure):
     ) -> None:
         removed = PartTable.empty().append(*(group.parts for group in groups))
         newest = [group.newest for group in groups for _ in range(group.task_count)]
-        added = PartTable.empty().append(
-            *(
-                PartTable.from_ipc(fragment).with_commit_ts(commit_ts)
-                for commit_ts, task_parts in zip(newest, fragments, strict=True)
-                for fragment in task_parts
-            )
-        )
+        base, results = rewrite.base, list(_results(newest, fragments))
+        added = PartTable.empty().append(*(parts for parts, _ in results))
+        dropped = [floor_row(texts, base.sequence_fields) for _, texts in results if texts]
         request = CommitRequest(
             operation=self.operation,
             added=added,
             removed=tuple(sorted(removed.part_ids)),
             metadata={} if self.name == self.operation else {"procedure": self.name},
             rows_written=int(added.numbers("data.rows").sum()),
+            info=with_raised_floor(base, [*rewrite.dropped, *dropped]),
             keeps_order=True,
         )
         commit = context.table.handle.commit_rewrite(
-            rewrite.base, request, rewrite.started_s, own_commits=rewrite.commit_ids
+            base, request, rewrite.started_s, own_commits=rewrite.commit_ids
         )
         rewrite.commit_ids.append(commit.commit_id)
         rewrite.version = commit.version
+        rewrite.dropped += dropped
         rewrite.removed.append(removed)
         rewrite.added.append(added)
         marked = zip(removed.part_ids, has_deletes(removed), strict=True)
         context.applied_deletes.update(part_id for part_id, has in marked if has)
 
 
-def _refuse_tombstones(procedure: str, snapshot: Snapshot, groups: Sequence[PartTable]) -> None:
-    """Raise UnsupportedOperation if a rewrite would drop tombstones that an event order needs."""
-    if snapshot.table.sequence and any(each.numbers("deletes.rows").any() for each in groups):
-        raise UnsupportedOperation(
-            f"{procedure}: the parts have deletes that the table's event order needs, and this "
-            "rewrite would drop them; nothing was written. Call compact, which keeps them, or give "
-            "a filter for other parts"
-        )
+def _results(
+    newest: Sequence[int], fragments: Sequence[Sequence[bytes]]
+) -> Iterator[tuple[PartTable, tuple[str, ...]]]:
+    """The parts of each task, with the newest commit_ts of its group, and `TaskResult.dropped`."""
+    for commit_ts, of_task in zip(newest, fragments, strict=True):
+        for fragment in of_task:
+            result = msgspec.msgpack.decode(fragment, type=TaskResult)
+            yield PartTable.from_ipc(result.parts).with_commit_ts(commit_ts), result.dropped
 
 
 def _check_changed(procedure: str, before: Rows, after: Rows, key: Sequence[str]) -> None:
@@ -343,15 +361,16 @@ def _check_changed(procedure: str, before: Rows, after: Rows, key: Sequence[str]
 
 def _task_encoder(
     snapshot: Snapshot, options: RewriteOptions, order: SortOrder | None, notes: dict[str, str]
-) -> Callable[[ScanPlan], bytes]:
+) -> Callable[[ScanPlan, TombstoneTask | None], bytes]:
     """Return a function that encodes the task which rewrites the rows of a plan."""
     sketched = tuple(f.name for f in sketched_fields(snapshot.parts, snapshot.schema))
     properties = dict(snapshot.table.properties)
     properties["target_part_bytes"] = str(options.target_file_size_bytes)
 
-    def encode(plan: ScanPlan) -> bytes:
+    def encode(plan: ScanPlan, tombstones: TombstoneTask | None) -> bytes:
+        sequence = snapshot.table.sequence
         task = RewriteTask(
-            plan.to_bytes(), properties, order, notes, sketched, snapshot.table.sequence
+            plan.to_bytes(), properties, order, notes, sketched, sequence, tombstones
         )
         return msgspec.msgpack.encode(task)
 
