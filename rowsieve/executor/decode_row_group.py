@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from rowsieve.errors import UnsupportedOperation
+from rowsieve.executor.memory_file import MemoryFile
 from rowsieve.executor.merging.repeats import Rows
 from rowsieve.executor.open_file import OpenFile
 from rowsieve.executor.text_views import as_output
@@ -49,7 +50,7 @@ class RowGroup:
     """
 
     part_id: str
-    file: OpenFile
+    file: OpenFile | MemoryFile
     number: int
     start: int
     row_count: int
@@ -88,6 +89,7 @@ class RowGroup:
         file = self.file
         names = [each for each in file.stored(columns) if isinstance(each, str)]
         is_alone = file.mapping is not None or file.fetches_together or len(names) < len(columns)
+        is_alone = is_alone or file.is_in_memory
         if is_alone or not names or any(is_nested(each.type) for each in columns.fields):
             return file.path
         return tuple(names), tuple(map(file.forms.get, names)), file.pages.stored_form(names)
@@ -226,10 +228,10 @@ def read_rows(
 def is_cheap_at_once(groups: Sequence[RowGroup], columns: Schema) -> bool:
     """Return whether one read of all these columns costs less than two reads.
 
-    This holds if most rows match, for few columns with few wanted pages per row group, and for a
-    remote store if the bytes cost less than a second round trip.
+    This holds in memory, if most rows match, for few columns with few wanted pages per row group,
+    and for a remote store if the bytes cost less than a second round trip.
     """
-    if groups[0].mostly_match:
+    if groups[0].mostly_match or groups[0].file.is_in_memory:
         return True
     is_few, page_count, size_bytes = len(columns) <= PAGE_COLUMNS_AT_ONCE, 0, 0
     for group in groups:

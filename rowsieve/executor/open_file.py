@@ -54,6 +54,7 @@ class OpenFile:
     name in the file.
     """
 
+    is_in_memory: Final = False
     __slots__ = ("_idle", "_leaves", "_lock", "_metadata", "_names", "_pages", "_ref", "_store",
                  "_streams", "fetches_together", "forms", "mapping", "path", "starts")  # fmt: skip
 

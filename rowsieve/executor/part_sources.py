@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from rowsieve.config import DEFAULT
 from rowsieve.executor.decode_row_group import RowGroup, as_stored, in_slices
+from rowsieve.executor.memory_file import MemoryFile
 from rowsieve.executor.merging.windows import Numbered
 from rowsieve.executor.open_file import OpenFile
 from rowsieve.metrics import ScanMetrics
@@ -31,6 +32,7 @@ from rowsieve.predicate.ir import BoundColumn
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.manifests.manifest import FileRef
 from rowsieve.storage.parts.deletion_vectors import read_deletion_vector
+from rowsieve.storage.parts.memory_rows import read_memory
 from rowsieve.storage.parts.part_writer import ROW_GROUP_ROWS
 from rowsieve.types.encodings import arrow_schema
 from rowsieve.types.ordering.keys import Key, KeyOrder, sort_form
@@ -152,6 +154,11 @@ class PartSource:
         ref = self.part.deletes if deletes else self.part.data
         if ref is None:
             return None
+        if ref.in_memory:  # sorted by key
+            first = read_memory(ref).column(order.fields[0])
+            assert isinstance(first, pa.ChunkedArray)
+            forms = sort_form(first.take(pa.array([0, ref.rows - 1])), order.fields[0].type)
+            return (forms[0].as_py(),), (forms[1].as_py(),)
         field = order.fields[0]
         statistics = RowGroupStatistics(read_metadata(self._store, ref), self._schema, {field.id})
         known = statistics.column(BoundColumn(field.id, field.name, field.type))
@@ -165,6 +172,8 @@ class PartSource:
         ref = self.part.deletes if deletes else self.part.data
         if ref is None:
             return 0, 0
+        if ref.in_memory:
+            return min(ref.rows, ROW_GROUP_ROWS), ref.size_bytes
         metadata = read_metadata(self._store, ref)
         known = _largest_batches(metadata)
         if (size := known.get(columns)) is None:
@@ -182,7 +191,7 @@ class PartSource:
     ) -> Iterator[RowGroup]:
         if ref is None or (wanted is not None and wanted.is_empty):
             return
-        file = OpenFile(self._store, ref)
+        file = MemoryFile(ref) if ref.in_memory else OpenFile(self._store, ref)
         first, last = (0, ref.rows) if wanted is None else wanted.span
         starts = file.starts
         for number in range(bisect_right(starts, first) - 1, bisect_left(starts, last)):
@@ -201,7 +210,12 @@ class PartSource:
                     yield replace(part, group_start=starts[number])
 
     def _row_group(
-        self, file: OpenFile, number: int, start: int, stop: int, wanted: RowSet | None
+        self,
+        file: OpenFile | MemoryFile,
+        number: int,
+        start: int,
+        stop: int,
+        wanted: RowSet | None,
     ) -> RowGroup | None:
         """Rows [start, stop) of a file; None if none of them is wanted."""
         here = None if wanted is None else wanted.slice(start, stop)

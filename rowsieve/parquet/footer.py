@@ -74,6 +74,10 @@ class ParquetRef(Protocol):
     def columns(self) -> str | None:
         """For a foreign file, the mapping of its columns to the table's; else None."""
 
+    @property
+    def in_memory(self) -> bool:
+        """True if there is no file, because the rows are in memory."""
+
 
 def tail_start(metadata: pq.FileMetaData) -> int:
     """Find where data and bloom filters end; in a file of our writer, the tail begins there."""
@@ -142,6 +146,8 @@ def expect_tails(
 
 def _ends(store: ObjectStore, refs: Iterable[ParquetRef], *, with_pages: bool) -> Iterator[Place]:
     for ref in refs:
+        if ref.in_memory:
+            continue
         start = max(0, ref.tail_start - NEAR_BYTES)
         if _CACHE.get(_key(store, ref)) is None:
             yield ref.path, start, ref.size_bytes

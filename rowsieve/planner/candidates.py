@@ -17,16 +17,20 @@ from rowsieve.objects import ObjectStore
 from rowsieve.parquet.bloom_reader import BloomReader
 from rowsieve.parquet.footer import Tail, expect_tails, read_tail, starts_of
 from rowsieve.parquet.pages import PageDirectory
+from rowsieve.parquet.statistics.row_groups import JoinedStatistics
 from rowsieve.planner.prune_pages import KeptPages, prune_pages
-from rowsieve.planner.prune_row_groups import PrunedGroups, prune_row_groups
+from rowsieve.planner.prune_row_groups import PrunedGroups, cut_by, prune_row_groups
+from rowsieve.planner.row_statistics import RowStatistics
 from rowsieve.predicate.bind import BoundPredicate
-from rowsieve.predicate.interpret import Verdict
+from rowsieve.predicate.interpret import Verdict, interpret
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.manifests.manifest import FileRef
+from rowsieve.storage.parts.memory_rows import read_memory
 from rowsieve.storage.parts.part_writer import ROW_GROUP_ROWS
 from rowsieve.types.schema import Schema
 
 _NONE: Final = int(Verdict.NONE)  # numpy compares with an int faster than with an enum
+_ALL: Final = int(Verdict.ALL)
 MAX_REMEMBERED: Final = 1_024  # cached files per predicate
 
 
@@ -82,6 +86,12 @@ def _find(
     schema: Schema,
     only: frozenset[int] | None,
 ) -> list[Candidates]:
+    in_memory = [ref for ref in files if ref.in_memory]
+    if in_memory:
+        on_disk = [ref for ref in files if not ref.in_memory]
+        of_files = iter(_find(store, on_disk, predicate, schema, only)) if on_disk else iter(())
+        of_rows = iter(_find_in_memory(in_memory, predicate, schema, only))
+        return [next(of_rows if ref.in_memory else of_files) for ref in files]
     expect_tails(store, files)
     tails = [read_tail(store, ref) for ref in files]
     opened = [
@@ -96,6 +106,26 @@ def _find(
     return [
         _candidates(ref, tails[place], groups[place], pages_of.get(place))
         for place, ref in enumerate(files)
+    ]
+
+
+def _find_in_memory(
+    refs: Sequence[FileRef],
+    predicate: BoundPredicate,
+    schema: Schema,
+    only: frozenset[int] | None,
+) -> list[Candidates]:
+    """The candidates of parts in memory: every row is judged by itself, all in one evaluation."""
+    rows = JoinedStatistics([RowStatistics(read_memory(ref), schema, only) for ref in refs])
+    verdicts = cut_by(interpret(predicate, rows), rows.part_counts)
+    return [
+        Candidates(
+            RowSet.from_mask(own != _NONE),
+            row_groups=1,
+            by_statistics=int(not own.any()),
+            mostly_match=2 * int(np.count_nonzero(own == _ALL)) > int(np.count_nonzero(own)),
+        )
+        for own in verdicts
     ]
 
 

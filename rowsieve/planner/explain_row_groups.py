@@ -22,11 +22,14 @@ from rowsieve.planner.explanation import PartRowGroups, RowGroupReason
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.planner.prune_pages import prune_pages
 from rowsieve.planner.prune_row_groups import Blooms, probe_blooms
+from rowsieve.planner.row_statistics import RowStatistics
 from rowsieve.planner.split import PlannedPart
 from rowsieve.predicate.arrays import Mask
 from rowsieve.predicate.bind import bind_conjuncts
 from rowsieve.predicate.interpret import Verdict, interpret
 from rowsieve.predicate.ir import TRUE, Predicate, column_names
+from rowsieve.storage.manifests.manifest import FileRef
+from rowsieve.storage.parts.memory_rows import read_memory
 from rowsieve.storage.parts.part_writer import ROW_GROUP_ROWS
 from rowsieve.storage.snapshot import Snapshot
 
@@ -40,8 +43,13 @@ def explain_row_groups(
     describe: Callable[[Predicate], str],
     store: ObjectStore,
 ) -> PartRowGroups:
-    """Explain the row groups of a part with rows; reads its footer and the blooms it needs."""
+    """Explain the row groups of a part with rows; reads its footer and the blooms it needs.
+
+    A part in memory counts as one row group.
+    """
     assert part.data is not None
+    if part.data.in_memory:
+        return _explain_in_memory(plan, snapshot, part.data, describe)
     tail = read_tail(store, part.data)
     metadata = tail.metadata
     kept = np.ones(metadata.num_row_groups, dtype=np.bool_)
@@ -61,6 +69,28 @@ def explain_row_groups(
         bytes_read=int((sizes * np.where(pages > 0, shares, kept)).sum()),
         skipped=tuple(skipped),
     )
+
+
+def _explain_in_memory(
+    plan: ScanPlan, snapshot: Snapshot, data: FileRef, describe: Callable[[Predicate], str]
+) -> PartRowGroups:
+    """Explain a part in memory: which conjunct refutes all of its rows."""
+    refuted_by = None
+    if plan.pruning and plan.predicate != TRUE:
+        assert plan.filter is not None
+        rows = JoinedStatistics([RowStatistics(read_memory(data), snapshot.schema)])
+        terms = bind_conjuncts(plan.predicate, snapshot.schema, plan.semantics, now_us=plan.now_us)
+        refuted_by = next(
+            (
+                term
+                for term, bound in (*terms, (plan.predicate, plan.filter))
+                if (interpret(bound, rows) == Verdict.NONE).all()
+            ),
+            None,
+        )
+    read = int(refuted_by is None)
+    skipped = () if refuted_by is None else (RowGroupReason(1, "statistics", describe(refuted_by)),)
+    return PartRowGroups(1, read, 0, 0, data.size_bytes, read * data.size_bytes, skipped)
 
 
 def _pages(plan: ScanPlan, snapshot: Snapshot, tail: Tail, kept: Mask) -> tuple[Counts, Counts]:

@@ -75,7 +75,8 @@ def _lower_bounds(
     store: ObjectStore, snapshot: Snapshot, parts: PartTable, field: Field
 ) -> Iterator[tuple[pa.Array, np.ndarray]]:
     """The lower bounds of the row groups of the largest files, and their numbers of rows."""
-    files = [ref for i in range(len(parts)) if (ref := parts.entry(i).data) is not None]
+    refs = (parts.entry(i).data for i in range(len(parts)))
+    files = [ref for ref in refs if ref is not None and not ref.in_memory]
     largest: list[FileRef] = sorted(files, key=lambda ref: -ref.rows)[:_MAX_FILES]
     expect_tails(store, largest)
     for ref in largest:

@@ -11,6 +11,8 @@ in a checkpoint are read on demand (`rowsieve.storage.manifests.manifest_columns
   rows and of the file of tombstones, NULL if there is none; `dv.*`: the same for the deletion
   vector, without the tail;
 - `vector.*`, only if a part has a stored vector: `rowsieve.storage.manifests.vector_columns`;
+- `data.content`, `deletes.content`, only if a part is in memory: its bytes, which no file has
+  (`rowsieve.storage.parts.memory_rows`); its path is then a name only;
 - `data.columns`, only for a foreign file: the mapping of its columns to the table's
   (`rowsieve.parquet.file_mapping`); NULL for our own files;
 - `data.sort_order`, only if a file has one: the order of its rows, with field ids for columns
@@ -46,6 +48,8 @@ from rowsieve.stats.tabulate import scalar_array, statistics_columns
 from rowsieve.storage.manifests.manifest_columns import Columns
 from rowsieve.storage.manifests.manifest_layout import (
     COLUMNS,
+    DATA_CONTENT,
+    DELETES_CONTENT,
     FILE_FIELDS,
     FIXED,
     INLINE_VECTOR,
@@ -76,7 +80,8 @@ _COMPRESSED_FROM = 32  # parts; below it a codec costs more than it saves
 class FileRef:
     """A Parquet file of a part; `tail_start` is the offset of its page index and footer.
 
-    `columns`: for a foreign file, the mapping of its columns to the table's; else None.
+    `columns`: for a foreign file, the mapping of its columns to the table's; else None. `content`:
+    for a part in memory, its bytes, which are no file; else None.
     """
 
     path: str
@@ -86,6 +91,12 @@ class FileRef:
     tail_start: int
     tail_checksum: str
     columns: str | None = None
+    content: bytes | None = field(default=None, repr=False)
+
+    @property
+    def in_memory(self) -> bool:
+        """True if the rows are in `content`, and no file has them."""
+        return self.content is not None
 
     @property
     def owned(self) -> bool:
@@ -208,6 +219,13 @@ class PartTable:
             columns[COLUMNS] = pa.array(mappings, pa.string())
         if any(entry.sort_order is not None for entry in entries):
             columns[SORT_ORDER] = pa.array([entry.sort_order for entry in entries], pa.string())
+        for name, refs in (
+            (DATA_CONTENT, [entry.data for entry in entries]),
+            (DELETES_CONTENT, [entry.deletes for entry in entries]),
+        ):
+            if any(ref is not None and ref.in_memory for ref in refs):
+                contents = [None if ref is None else ref.content for ref in refs]
+                columns[name] = pa.array(contents, pa.binary())
         for i, key_field in enumerate(key):
             type_ = arrow_type(key_field.type)
             for side in ("lower", "upper"):
@@ -218,8 +236,8 @@ class PartTable:
         for name in dict.fromkeys(name for part in parts for name in part.sketches):
             columns[name] = pa.array([part.sketches.get(name) for part in parts], pa.binary())
         made = cls(pa.table(columns))
-        refs = [entry.vector for entry in entries]
-        return made.with_vectors(refs) if any(refs) else made
+        vectors = [entry.vector for entry in entries]
+        return made.with_vectors(vectors) if any(vectors) else made
 
     @classmethod
     def from_ipc(cls, data: bytes | memoryview | pa.Buffer) -> PartTable:
@@ -440,7 +458,7 @@ class PartTable:
         """Return the file of rows, or of tombstones, of every part; None if it has none."""
         return [
             None if values[0] is None else FileRef(*values)
-            for values in self._file_values(kind, FILE_FIELDS)
+            for values in self._file_values(kind, FILE_FIELDS, (COLUMNS, f"{kind}.content"))
         ]
 
     def deletion_vectors(self) -> list[DeletionVectorRef | None]:
@@ -464,13 +482,26 @@ class PartTable:
         orders: list[str | None] = self.column(SORT_ORDER).to_pylist()
         return orders
 
-    def _file_values(self, prefix: str, facts: Sequence[tuple[str, pa.DataType]]) -> Iterable[Any]:
-        """Return one tuple per part, the path first; `(None,)` each if no part has a path."""
+    def _file_values(
+        self,
+        prefix: str,
+        facts: Sequence[tuple[str, pa.DataType]],
+        rare: Sequence[str] = (),
+    ) -> Iterable[Any]:
+        """Return one tuple per part, the path first; `(None,)` each if no part has a path.
+
+        `rare`: columns that a manifest may lack, which are NULL then.
+        """
         if self.column(f"{prefix}.path").null_count == len(self):
             return [(None,)] * len(self)
         columns = [self.column(f"{prefix}.{name}").to_pylist() for name, _ in facts]
-        if prefix == "data" and self._columns.schema.get_field_index(COLUMNS) >= 0:
-            columns.append(self.column(COLUMNS).to_pylist())
+        present = [self._columns.schema.get_field_index(name) >= 0 for name in rare]
+        if any(present):
+            nothing = [None] * len(self)
+            columns += [
+                self.column(name).to_pylist() if has and name.startswith(prefix) else nothing
+                for name, has in zip(rare, present, strict=True)
+            ]
         return zip(*columns, strict=True)
 
 

@@ -51,6 +51,8 @@ FIXED = pa.schema(
 )
 COLUMNS: Final = "data.columns"
 SORT_ORDER: Final = "data.sort_order"
+DATA_CONTENT: Final = "data.content"
+DELETES_CONTENT: Final = "deletes.content"
 _REQUIRED = ("part_id", "base_version", "schema_id", "format_version", "native_safe")
 _COUNTS = tuple(
     name
@@ -92,6 +94,8 @@ def check_values(table: pa.Table) -> None:
         ends = [f"{prefix}.tail_start", f"{prefix}.size_bytes"]
         if present.issuperset(ends) and (numbers[ends[0]] > numbers[ends[1]]).any():
             raise CorruptData(f"a manifest has a part whose {prefix} end before their tail begins")
+        if f"{prefix}.content" in present:
+            _check_content(table, prefix)
     if "format_version" in present:
         newest = int(numbers["format_version"].max(initial=0))
         if newest > FORMAT_VERSION:
@@ -106,6 +110,18 @@ def check_values(table: pa.Table) -> None:
             _check_paths(paths.filter(placed), PLACED_PATH)
             paths = paths.filter(pc.invert(placed))
         _check_paths(paths, PART_PATH)
+
+
+def _check_content(table: pa.Table, prefix: str) -> None:
+    """Reject bytes of a part in memory that are not as long as its entry says."""
+    content = table.column(f"{prefix}.content")
+    names = (f"{prefix}.path", f"{prefix}.size_bytes")
+    if content.type != pa.binary() or not set(names) <= set(table.column_names):
+        raise CorruptData(f"a manifest's column '{prefix}.content' is {content.type}, or alone")
+    columns = [pc.binary_length(content), *(table.column(name) for name in names)]
+    for length, path, size in zip(*(each.to_pylist() for each in columns), strict=True):
+        if length is not None and (path is None or length != size):
+            raise CorruptData(f"a manifest has {length} bytes for {path}, which has {size}")
 
 
 def counts_of(column: pa.ChunkedArray) -> npt.NDArray[Any]:

@@ -271,7 +271,7 @@ def is_full_file(store: ObjectStore, ref: FileRef) -> bool:
     Such a file may be small, because its values compress well: nothing is gained by writing its
     rows again.
     """
-    return _FULL_KEY in (read_metadata(store, ref).metadata or {})
+    return not ref.in_memory and _FULL_KEY in (read_metadata(store, ref).metadata or {})
 
 
 def _footer_of(draft: Draft) -> memoryview:

@@ -1,0 +1,106 @@
+"""Make a part in memory of sorted rows and tombstones: an entry of the manifest without files.
+
+Soundness (invariant 39): a part in memory obeys every rule for parts. Its rows obey the table's
+constraints, its bounds cover its tombstones (trap T4), and its name has the version that it is
+based on (rule 15). It has no statistics: readers see the rows themselves.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.storage.constraints import RowChecks
+from rowsieve.storage.manifests.key_bounds import key_bound
+from rowsieve.storage.manifests.manifest import NewPart, PartEntry, PartTable
+from rowsieve.storage.parts.memory_rows import rows_in_memory
+from rowsieve.storage.parts.tombstones import DELETED_AT, tombstone_schema
+from rowsieve.types.logical import Field
+from rowsieve.types.ordering.keys import KeyOrder
+from rowsieve.types.ordering.sequences import greatest
+from rowsieve.types.schema import Schema
+
+
+def memory_parts(
+    schema: Schema,
+    key: Sequence[Field],
+    rows: pa.Table | None,
+    deletes: pa.Table | None,
+    *,
+    base_version: int,
+    properties: Mapping[str, str],
+    sequence: Sequence[Field] = (),
+) -> PartTable:
+    """Make one part of rows and tombstones, both in key order and with disjoint keys.
+
+    Nothing is stored: whoever keeps the entry keeps the rows. Empty without rows and tombstones.
+    """
+    if rows is not None and (checks := RowChecks.of(properties, schema, key)) is not None:
+        checks.check(rows)
+    part_id = uuid.uuid4().hex
+    path = f"data/{part_id}.{base_version}"
+    data = gone = None
+    if rows is not None and rows.num_rows:
+        data = rows_in_memory(f"{path}.rows", rows, schema)
+    if deletes is not None and deletes.num_rows:
+        dated = DELETED_AT.name in deletes.schema.names
+        columns = tombstone_schema(schema, key, sequence, dated=dated)
+        deletes = deletes.select(columns.names)
+        gone = rows_in_memory(f"{path}.deletes", deletes, columns)
+    if data is None and gone is None:
+        return PartTable.empty()
+    sources = [each for each, ref in ((rows, data), (deletes, gone)) if ref is not None]
+    lower, upper = _bounds(key, sources)
+    entry = PartEntry(
+        part_id=part_id,
+        base_version=base_version,
+        schema_id=schema.id,
+        native_safe=False,
+        data=data,
+        deletes=gone,
+        key_lower=lower,
+        key_upper=upper,
+    )
+    new = NewPart(
+        entry,
+        sequence_upper=_greatest_sequence(sequence, sources),
+        oldest_delete=None if gone is None else _oldest(deletes),
+    )
+    return PartTable.of([new], schema, key, sequence)
+
+
+def _bounds(
+    key: Sequence[Field], sources: Sequence[pa.Table]
+) -> tuple[tuple[pa.Scalar | None, ...], tuple[pa.Scalar | None, ...]]:
+    """The first and the last key of rows and tombstones, as the manifest has them."""
+    if not key:
+        return (), ()
+    order = KeyOrder(tuple(key))
+    names = [field.name for field in key]
+    firsts = [each.select(names).slice(0, 1) for each in sources]
+    lasts = [each.select(names).slice(each.num_rows - 1, 1) for each in sources]
+    first = min(firsts, key=lambda row: order.columns(row).key(0))
+    last = max(lasts, key=lambda row: order.columns(row).key(0))
+    return key_bound(key, first, "lower"), key_bound(key, last, "upper")
+
+
+def _greatest_sequence(
+    sequence: Sequence[Field], sources: Sequence[pa.Table]
+) -> tuple[pa.Scalar | None, ...]:
+    if not sequence:
+        return ()
+    order = KeyOrder(tuple(sequence))
+    tops = [greatest(each, order) for each in sources]
+    row = tops[0] if len(tops) == 1 else greatest(pa.concat_tables(tops), order)
+    return tuple(row.column(name)[0] for name in order.names)
+
+
+def _oldest(deletes: pa.Table | None) -> int | None:
+    """The oldest commit_ts of rewritten tombstones; None if there are none."""
+    if deletes is None or DELETED_AT.name not in deletes.schema.names:
+        return None
+    oldest: int | None = pc.min(deletes.column(DELETED_AT.name)).as_py()
+    return oldest
