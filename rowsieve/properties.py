@@ -21,8 +21,8 @@ _FORMS: Mapping[str, tuple[str, re.Pattern[str]]] = {
     "audit_percent": _PERCENTAGE,
     "audit_on_violation": ("raise or report", re.compile("raise|report")),
     "late_horizon": (
-        "a count of seconds, minutes, hours or days, as '7 days', or forever",
-        re.compile(r"\d{1,9} (second|minute|hour|day)s?|forever", re.ASCII),
+        "a count of seconds, minutes, hours or days, or forever; '7 days of event time'",
+        re.compile(r"\d{1,9} (second|minute|hour|day)s?( of event time)?|forever", re.ASCII),
     ),
     "on_too_late": ("error or drop", re.compile("error|drop")),
     "column_names": ("user or tag", re.compile("user|tag")),
@@ -58,6 +58,7 @@ PROPERTIES: Mapping[str, str] = {
 
 
 COMBINE = "combine"
+HISTORY = "history"
 OLDEST_VERSION = "rowsieve.oldest_version"
 OLDEST_BASE = "rowsieve.oldest_base"
 CONSTRAINTS = "rowsieve.constraints"

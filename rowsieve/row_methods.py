@@ -37,8 +37,8 @@ from rowsieve.changes.data.ingest import (
     reduce_changes,
 )
 from rowsieve.changes.event_order.sequence_columns import has_sequences, sequence_names
+from rowsieve.changes.event_order.too_late import OnTooLate
 from rowsieve.changes.history.history_calls import apply_history
-from rowsieve.changes.history.history_columns import HISTORY
 from rowsieve.changes.mutation import Mutation, Stale
 from rowsieve.changes.operations import (
     delete_planned,
@@ -68,7 +68,7 @@ from rowsieve.predicate.bind import bind, bind_operand
 from rowsieve.predicate.ir import Cast, Operand
 from rowsieve.predicate.ir import Literal as LiteralNode
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.properties import COMBINE
+from rowsieve.properties import COMBINE, HISTORY
 from rowsieve.scan import GivenPlan
 from rowsieve.storage.log.commit_request import CommitRequest
 from rowsieve.storage.log.floors import check_kept
@@ -102,6 +102,7 @@ class RowMethods(TableMethods):
         unchanged: str | None = None,
         combine: Combine | None = None,
         schema_mode: SchemaMode = "strict",
+        on_too_late: OnTooLate | None = None,
         metadata: Metadata | None = None,
         token: Token | None = None,
     ) -> Commit:
@@ -110,8 +111,9 @@ class RowMethods(TableMethods):
         The data must have every column. A duplicate key is a KeyViolation unless
         `on_duplicate="last"`. Upserts never conflict: for each key the later commit wins. In a
         table with an event order, the row with the greatest sequence wins instead, within the data
-        too, and `Commit.rows_late` counts those that change nothing. `schema_mode="merge"` adds the
-        columns that the table lacks, and widens those whose type does not hold the data, in the
+        too, and `Commit.rows_late` counts those that change nothing; `on_too_late="drop"` counts
+        rows beyond the late horizon, too, which are an error otherwise. `schema_mode="merge"` adds
+        the columns that the table lacks, and widens those whose type does not hold the data, in the
         same commit.
 
         With `columns="given"`, what the data lacks keeps the value of the row that the table has; a
@@ -134,10 +136,11 @@ class RowMethods(TableMethods):
                 unchanged=unchanged,
                 on_duplicate=on_duplicate,
                 schema_mode=schema_mode,
+                on_too_late=on_too_late,
                 metadata=metadata,
                 token=token,
             )
-        change = self.handle.change("upsert", metadata, token)
+        change = self.handle.change("upsert", metadata, token, on_too_late=on_too_late)
         order = self.handle.order("upsert")
         schema = self.handle.newest.schema
         table = read_data(data, "upsert", schema)
@@ -197,6 +200,7 @@ class RowMethods(TableMethods):
         combine: Combine | None = None,
         schema_mode: SchemaMode = "strict",
         history: History | None = None,
+        on_too_late: OnTooLate | None = None,
         metadata: Metadata | None = None,
         token: Token | None = None,
     ) -> Commit:
@@ -205,7 +209,8 @@ class RowMethods(TableMethods):
         `op` names the column of actions: i, u, c, r, insert, update, upsert, create and read write
         the row; d and delete remove its key. A deleted row needs only its key columns, and in a
         table with an event order its sequence, which is `sequence` then. `Commit.rows_late` counts
-        changes that a newer one in the table has overtaken.
+        changes that a newer one in the table has overtaken, and with `on_too_late="drop"` those
+        beyond the late horizon.
 
         With `missing="keep"`, what the data lacks keeps its value, and all changes of a key apply
         in their order; `unchanged` and `combine` are as in `upsert`. `schema_mode="merge"` adds the
@@ -241,10 +246,11 @@ class RowMethods(TableMethods):
                 combine=combine,
                 unchanged=unchanged,
                 schema_mode=schema_mode,
+                on_too_late=on_too_late,
                 metadata=metadata,
                 token=token,
             )
-        change = self.handle.change("apply", metadata, token)
+        change = self.handle.change("apply", metadata, token, on_too_late=on_too_late)
         order = self.handle.order("apply_changes")
         schema = self.handle.newest.schema
         table = read_data(data, "apply_changes", schema, op=op)
@@ -265,6 +271,7 @@ class RowMethods(TableMethods):
         decimals: Decimals | None = None,
         on_bad: OnBad = "error",
         bad: Any = None,
+        on_too_late: OnTooLate | None = None,
         metadata: Metadata | None = None,
         token: Token | None = None,
     ) -> AppliedEvents:
@@ -276,7 +283,9 @@ class RowMethods(TableMethods):
         where the events do not declare it. A bad event refuses the call; with `on_bad="collect"`
         the others are applied, and the bad ones are returned and first appended to the table `bad`.
         """
-        options = EventOptions(format, source, times=times, decimals=decimals)
+        options = EventOptions(
+            format, source, times=times, decimals=decimals, on_too_late=on_too_late
+        )
         return apply_events(self, data, options, on_bad, bad, metadata, token)
 
     @changes("delete")
@@ -289,18 +298,20 @@ class RowMethods(TableMethods):
         dialect: str = "postgres",
         session: Session | None = None,
         metadata: Metadata | None = None,
+        on_too_late: OnTooLate | None = None,
         token: Token | None = None,
         retry_timeout_s: RetryTimeout = RETRY_TIMEOUT_S,
     ) -> Commit:
         """Delete rows by predicate, by key (`keys`: Arrow data with the key columns), or by plan.
 
         A delete by key reads nothing and never conflicts; in a table with an event order, `keys`
-        may have the sequence columns, and otherwise the rows that are there are deleted. A delete
-        by predicate deletes the rows that match in the version right before its own commit; under
-        snapshot isolation, rows that concurrent commits insert survive. A delete by plan deletes
-        exactly the rows that the plan returns, and raises StalePlan if the table has a newer
-        version, or a concurrent commit changes the plan's result. CommitConflict if concurrent
-        commits prevent the delete for `retry_timeout_s` seconds.
+        may have the sequence columns, and otherwise the rows that are there are deleted;
+        `on_too_late` is as in `apply_changes`. A delete by predicate deletes the rows that match in
+        the version right before its own commit; under snapshot isolation, rows that concurrent
+        commits insert survive. A delete by plan deletes exactly the rows that the plan returns, and
+        raises StalePlan if the table has a newer version, or a concurrent commit changes the plan's
+        result. CommitConflict if concurrent commits prevent the delete for `retry_timeout_s`
+        seconds.
         """
         if (where is not None) + (keys is not None) + (plan is not None) != 1:
             raise InvalidInput(
@@ -321,7 +332,7 @@ class RowMethods(TableMethods):
                 lambda snapshot: delete_where(change, snapshot, question),
                 reads=(schema, lambda: columns_read(schema, question, {})),
             )
-        change = self.handle.change("delete_keys", metadata, token, retry_timeout_s)
+        change = self.handle.change("delete_keys", metadata, token, retry_timeout_s, on_too_late)
         order = self.handle.order("delete by key")
         schema, sequence = self.handle.newest.schema, self.handle.newest.table.sequence
         given = read_data(keys, "delete", schema.select((*order.names, *sequence)))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from rowsieve.changes.data.ingest import Changes
 from rowsieve.changes.event_order.late_changes import with_sequences, without_late
+from rowsieve.changes.event_order.too_late import OnTooLate
 from rowsieve.objects import ObjectStore, Uploads
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.ir import Predicate
@@ -45,6 +46,7 @@ class Change:
     collecting: Collecting | None = None
     retries: Retries | None = None  # None: no deadline
     schema_id: int = 0  # the newest schema when the call began; its data has these columns
+    on_too_late: OnTooLate | None = None  # None: as the table's property says
     started_s: float = field(default_factory=time.perf_counter)
     uploads: Uploads = field(init=False)
 
@@ -87,7 +89,9 @@ class Change:
         if snapshot.table.sequence:
             changes = with_sequences(self.store, snapshot, changes)
             if not overtakes:
-                changes, late = without_late(self.store, snapshot, changes, self.operation)
+                changes, late = without_late(
+                    self.store, snapshot, changes, self.operation, self.on_too_late
+                )
         added = write_parts(
             self.store,
             snapshot.schema,

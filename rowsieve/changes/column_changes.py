@@ -20,7 +20,7 @@ from rowsieve.changes.change import Change, Question
 from rowsieve.changes.constraint_changes import Proof, change_constraints, check_evolution
 from rowsieve.changes.event_order.too_late import widened_floor
 from rowsieve.changes.expiry_condition import EXPIRE_ROWS_WHEN, ids_used
-from rowsieve.changes.history.history_columns import HISTORY, named_history
+from rowsieve.changes.history.history_columns import named_history
 from rowsieve.changes.partial.combine_rules import table_rules
 from rowsieve.errors import CommitConflict, InvalidInput, InvalidSchemaChange, UnsupportedOperation
 from rowsieve.executor.execute import Execution
@@ -29,7 +29,7 @@ from rowsieve.planner.plan import OutputColumn
 from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate.bind import bind, bind_operand
 from rowsieve.predicate.ir import And, Column, FieldAccess, IsNull, Not, Operand, Predicate
-from rowsieve.properties import COMBINE
+from rowsieve.properties import COMBINE, HISTORY
 from rowsieve.stats.columnar import PartStatistics
 from rowsieve.stats.selection import PROPERTIES_WITH_COLUMNS, named_ids
 from rowsieve.storage.log.commit_log import CommitRequest

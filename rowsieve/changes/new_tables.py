@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from rowsieve.changes.event_order.horizons import check_horizon
 from rowsieve.changes.event_order.sequence_columns import with_event_order
 from rowsieve.changes.property_changes import check_columns
 from rowsieve.changes.vector_building import with_vectors_protocol
@@ -55,6 +56,7 @@ def new_table(
         info = with_vectors_protocol(info)
     if COMBINE in properties:
         info = replace(info, writer_version=max(info.writer_version, ORDER_WRITER))
+    check_horizon(properties, tuple(map(schema.field, ordering)))
     if ordering:
         info = with_event_order(info, schema, ordering, "create_table")
     return NewTable(info, schema, next_id)

@@ -11,6 +11,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 from rowsieve.changes.change import Change
+from rowsieve.changes.event_order.horizons import check_horizon
 from rowsieve.changes.expiry_condition import condition_of
 from rowsieve.changes.history.history_columns import named_history
 from rowsieve.changes.partial.combine_rules import table_rules
@@ -28,7 +29,9 @@ def checked_settings(
 ) -> dict[str, str]:
     """Return the properties as text; InvalidInput if one is unknown, invalid or fixed."""
     checked = check_properties(properties)
-    check_columns({**snapshot.table.properties, **checked}, snapshot.schema, snapshot.table.key)
+    settings = {**snapshot.table.properties, **checked}
+    check_columns(settings, snapshot.schema, snapshot.table.key)
+    check_horizon(settings, snapshot.sequence_fields)
     return checked
 
 

@@ -21,6 +21,7 @@ from rowsieve.changes.change import Change
 from rowsieve.changes.column_changes import alter_columns, check_same_columns, check_same_meaning
 from rowsieve.changes.data.ingest import Changes
 from rowsieve.changes.event_order.ordered_commits import changes_in_order
+from rowsieve.changes.event_order.too_late import OnTooLate
 from rowsieve.changes.merged_columns import changes_with_data
 from rowsieve.changes.mutation import Mutation, Stale, commit_mutation, never
 from rowsieve.changes.operations import overwrite_all
@@ -28,6 +29,7 @@ from rowsieve.changes.vector_building import with_eager_vectors
 from rowsieve.config import current
 from rowsieve.errors import (
     CommitConflict,
+    InvalidInput,
     UnsupportedOperation,
     without_frames,
 )
@@ -140,14 +142,29 @@ class Handle:
         metadata: Metadata | None = None,
         token: Token | None = None,
         retry_timeout_s: float | None = None,
+        on_too_late: OnTooLate | None = None,
     ) -> Change:
         """Begin a change; UnsupportedOperation if the handle cannot commit it."""
         self.require_writable(operation)
+        if on_too_late is not None and not self.newest.table.sequence:
+            raise InvalidInput(
+                f"{operation}: on_too_late= is for tables with an event order, and this one has "
+                "none; leave it out, or create the table with sequence="
+            )
         retries = Retries(operation, retry_timeout_s)
         notes = dict(metadata or {})
         check_request(CommitRequest(operation, metadata=notes, token=token))  # before any write
         schema_id = self.newest.schema.id
-        return Change(self.store, operation, notes, token, self.collecting, retries, schema_id)
+        return Change(
+            self.store,
+            operation,
+            notes,
+            token,
+            self.collecting,
+            retries,
+            schema_id,
+            on_too_late,
+        )
 
     def require_writable(self, operation: str) -> None:
         """Raise UnsupportedOperation if the handle cannot commit, such as one at an old version."""

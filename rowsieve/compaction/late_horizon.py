@@ -1,25 +1,31 @@
 """Which tombstones of a table with an event order a compaction may drop, and what this refuses.
 
 A tombstone is kept until the property `late_horizon` has passed since its commit, because a late
-change of its key would bring the row back. When tombstones are dropped, the table's floor rises to
+change of its key would bring the row back. An interval of event time passes when the table has
+events that are so much later, but not before the clock shows that time: one event with a time far
+in the future forgets nothing. When tombstones are dropped, the table's floor rises to
 the greatest of their sequences in the same commit: changes that are not above it may be overtaken
 by one of them, and are refused as too late.
 
 Soundness: a tombstone is dropped only with every older version of its key. Its age is that of its
-own commit, which rewrites keep. A version whose time the log no longer tells counts as recent.
+own commit, which rewrites keep, or that of its sequence. A version whose time the log no longer
+tells counts as recent.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Final
 
+import msgspec
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from rowsieve import clock
+from rowsieve.changes.event_order.horizons import LateHorizon, event_us, horizon_of
+from rowsieve.changes.event_order.stored_sequences import sequence_bounds
 from rowsieve.changes.event_order.too_late import floor_of, floor_texts
 from rowsieve.errors import RowsieveError
 from rowsieve.storage.manifests.manifest import OLDEST_DELETE, PartTable
@@ -28,55 +34,82 @@ from rowsieve.storage.snapshot import Snapshot, TableInfo
 from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.ordering.sequences import greatest
 
-LATE_HORIZON: Final = "late_horizon"
-_DEFAULT: Final = "7 days"
-_SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400}
-_INTERVAL: Final = re.compile(r"(\d{1,9}) (second|minute|hour|day)s?", re.ASCII)
-
+Mask = npt.NDArray[np.bool_]
 VersionAt = Callable[[int], int]
 """The newest version that was committed at a time or before; RowsieveError if that is unknown."""
 
 
-def horizon_us(properties: Mapping[str, str]) -> int | None:
-    """The interval in microseconds; None for "forever"."""
-    interval = _INTERVAL.fullmatch(properties.get(LATE_HORIZON, _DEFAULT))
-    if interval is None:
-        return None
-    return int(interval[1]) * _SECONDS[interval[2]] * 1_000_000
+class Horizon(msgspec.Struct, frozen=True):
+    """Which tombstones may go: of commits up to `version`, or of events up to `event_us`."""
+
+    version: int = -1
+    event_us: int | None = None
+
+    def has_passed(self, deletes: pa.Table, sequence: KeyOrder) -> Mask:
+        """(n,) whether each tombstone may go; they have the columns of `tombstone_schema`."""
+        if self.event_us is not None:
+            field = sequence.fields[0]
+            return event_us(deletes.column(field.name), field) <= self.event_us
+        return np.asarray(deletes.column(DELETED_AT.name).to_numpy()) <= self.version
 
 
-def kept_by_default(snapshot: Snapshot) -> int | None:
+KEEPS_ALL: Final = Horizon()
+
+
+def kept_by_default(snapshot: Snapshot) -> Horizon | None:
     """The horizon that keeps all tombstones of an event order; None without one."""
-    return -1 if snapshot.table.sequence else None
+    return KEEPS_ALL if snapshot.table.sequence else None
 
 
-def horizon_version(snapshot: Snapshot, version_at: VersionAt) -> int | None:
-    """The last version whose tombstones may go; -1 for none, None for all: without an event order.
+def reached_horizon(snapshot: Snapshot, version_at: VersionAt) -> Horizon | None:
+    """The horizon whose tombstones may go now; None for all: without an event order.
 
     `version_at` is called only for a table with an event order and with tombstones.
     """
     if not snapshot.table.sequence:
         return None
-    interval = horizon_us(snapshot.table.properties)
-    if interval is None or not snapshot.parts.numbers("deletes.rows").any():
-        return -1
+    wanted = horizon_of(snapshot.table.properties)
+    if wanted is None or not snapshot.parts.numbers("deletes.rows").any():
+        return KEEPS_ALL
+    if wanted.by_event_time:
+        return _of_events(snapshot, wanted)
     try:
-        return version_at(clock.now_us() - interval)
+        return Horizon(version_at(clock.now_us() - wanted.interval_us))
     except RowsieveError:  # the table did not exist then, or that version has expired
-        return -1
+        return KEEPS_ALL
 
 
-def tombstones_to_drop(parts: PartTable, horizon: int | None) -> np.ndarray:
-    """(n,) the tombstones of each part, 0 where none of them may go."""
+def _of_events(snapshot: Snapshot, wanted: LateHorizon) -> Horizon:
+    """The horizon by the greatest event time of the table, which is at most that of the clock."""
+    uppers = sequence_bounds(snapshot.parts, KeyOrder(snapshot.sequence_fields))
+    if uppers is None or uppers.column(0).null_count:
+        return KEEPS_ALL
+    newest = int(event_us(uppers.column(0), snapshot.sequence_fields[0]).max())
+    return Horizon(event_us=min(newest, clock.now_us()) - wanted.interval_us)
+
+
+def tombstones_to_drop(
+    parts: PartTable, horizon: Horizon | None, sequence: KeyOrder | None = None
+) -> np.ndarray:
+    """(n,) the tombstones of each part, 0 where none of them may go.
+
+    By event time, those of a part count once all of its events are behind the horizon.
+    """
     counts = parts.numbers("deletes.rows")
     if horizon is None:
         return counts
+    if horizon.event_us is not None:
+        uppers = None if sequence is None else sequence_bounds(parts, sequence)
+        if uppers is None or sequence is None or uppers.column(0).null_count:
+            return np.zeros(len(parts), dtype=np.int64)
+        newest = event_us(uppers.column(0), sequence.fields[0])
+        return np.where(newest <= horizon.event_us, counts, 0)
     oldest = np.array(parts.numbers("commit_ts_min"))
     if parts.columns.schema.get_field_index(OLDEST_DELETE) >= 0:
         dates = parts.column(OLDEST_DELETE)
         known = np.asarray(dates.is_valid().to_numpy(), dtype=bool)
         oldest[known] = parts.numbers(OLDEST_DELETE)[known]
-    return np.where(oldest <= horizon, counts, 0)
+    return np.where(oldest <= horizon.version, counts, 0)
 
 
 @dataclasses.dataclass(slots=True)
@@ -84,12 +117,12 @@ class Dropping:
     """Splits tombstones by the horizon, and remembers the greatest sequence of the dropped ones."""
 
     sequence: KeyOrder
-    horizon: int
+    horizon: Horizon
     greatest: pa.Table | None = None
 
     def kept(self, deletes: pa.Table) -> pa.Table:
         """The tombstones that stay."""
-        past = np.asarray(deletes.column(DELETED_AT.name).to_numpy()) <= self.horizon
+        past = self.horizon.has_passed(deletes, self.sequence)
         if not past.any():
             return deletes
         dropped = deletes.filter(pa.array(past))

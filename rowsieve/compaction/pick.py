@@ -23,7 +23,7 @@ import numpy as np
 
 from rowsieve.compaction import slices as cut
 from rowsieve.compaction.cut_ranges import cut_count, newest_over_disjoint
-from rowsieve.compaction.late_horizon import kept_by_default, tombstones_to_drop
+from rowsieve.compaction.late_horizon import Horizon, kept_by_default, tombstones_to_drop
 from rowsieve.compaction.slices import Ages, Slice
 from rowsieve.parquet.stored_forms import STRUCTURED_FORMAT
 from rowsieve.planner.overlap import overlap_groups
@@ -94,7 +94,7 @@ def picker_of(properties: Mapping[str, str]) -> Picker:
 def pick(
     snapshot: Snapshot,
     is_full: Callable[[int], bool] = lambda _part: False,
-    horizon: int | None = None,
+    horizon: Horizon | None = None,
 ) -> Picked:
     """Select what the next pass rewrites; nothing if no rewrite would pay.
 
@@ -106,7 +106,8 @@ def pick(
         horizon = kept_by_default(snapshot)
     target_bytes = target_part_bytes(snapshot.table.properties)
     order = KeyOrder.of(snapshot.schema, key) if key else None
-    units, ages = units_of(parts, order, horizon), Ages.of(parts)
+    sequence = KeyOrder(snapshot.sequence_fields)
+    units, ages = units_of(parts, order, horizon, sequence), Ages.of(parts)
     picker = picker_of(snapshot.table.properties)
     if order is not None:
         slices = [one for unit in units for one in _slices_of(unit, ages, target_bytes, picker)]
@@ -192,15 +193,21 @@ def runs_of(units: Sequence[Unit], wanted: Callable[[Unit], bool]) -> list[list[
     return [run for run in runs if run]
 
 
-def units_of(parts: PartTable, order: KeyOrder | None, horizon: int | None = None) -> list[Unit]:
+def units_of(
+    parts: PartTable,
+    order: KeyOrder | None,
+    horizon: Horizon | None = None,
+    sequence: KeyOrder | None = None,
+) -> list[Unit]:
     """Return the units in key order; in commit order for a table without a key.
 
-    Tombstones that the horizon keeps hide nothing that a rewrite could remove.
+    Tombstones that the horizon keeps hide nothing that a rewrite could remove; `sequence` orders
+    the table's events.
     """
     sizes = parts.numbers("data.size_bytes") + parts.numbers("deletes.size_bytes")
     rows = parts.numbers("data.rows")
     opaque = parts.numbers("format_version") > STRUCTURED_FORMAT
-    hidden = tombstones_to_drop(parts, horizon) + parts.numbers("dv.rows")
+    hidden = tombstones_to_drop(parts, horizon, sequence) + parts.numbers("dv.rows")
     oldest, newest = (parts.numbers(f"commit_ts_{end}") for end in ("min", "max"))
     if order is None:
         groups = [[int(i)] for i in np.argsort(newest, kind="stable")]

@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 from rowsieve.arguments.annotations import Progress
 from rowsieve.changes.mutation import Mutation, never
 from rowsieve.compaction.cut_ranges import KeyRanges
-from rowsieve.compaction.late_horizon import Dropping, with_raised_floor
+from rowsieve.compaction.late_horizon import KEEPS_ALL, Dropping, Horizon, with_raised_floor
 from rowsieve.compaction.pace import Pace
 from rowsieve.compaction.pick import Picked
 from rowsieve.compaction.slices import SLICE_BYTES, Slice
@@ -70,7 +70,7 @@ class Compaction:
     pace: Pace = field(default_factory=Pace)
 
     def plan_pass(
-        self, snapshot: Snapshot, picked: Picked, horizon: int | None = None
+        self, snapshot: Snapshot, picked: Picked, horizon: Horizon | None = None
     ) -> Mutation | None:
         """Rewrite the picked parts of the snapshot into new files; None if nothing was picked.
 
@@ -85,7 +85,7 @@ class Compaction:
             for writer in self._merged(snapshot, one, uploads, counting):
                 added = added.append(_aged(writer, snapshot.parts.take(one.parts)))
         sequence = KeyOrder(snapshot.sequence_fields)
-        dropping = Dropping(sequence, -1 if horizon is None else horizon)
+        dropping = Dropping(sequence, KEEPS_ALL if horizon is None else horizon)
         order = cluster_order(snapshot.table.properties, snapshot.schema)
         for run in picked.runs:
             parts = snapshot.parts.take(run)

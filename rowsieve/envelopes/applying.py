@@ -11,6 +11,7 @@ import pyarrow as pa
 from rowsieve.arguments import Example
 from rowsieve.changes.change import Change
 from rowsieve.changes.data.ingest import Changes, deletes_in, read_data, reduce_changes
+from rowsieve.changes.event_order.too_late import OnTooLate
 from rowsieve.changes.partial.events import prepare_events
 from rowsieve.changes.partial.given_values import read_given
 from rowsieve.changes.partial.resolving import resolve_events
@@ -48,6 +49,7 @@ class RowChanges(Protocol):
         sequence: str | Sequence[str] | None = None,
         missing: Literal["error", "keep"] = "error",
         unchanged: str | None = None,
+        on_too_late: OnTooLate | None = None,
         metadata: Mapping[str, str] | None = None,
         token: tuple[str, int] | None = None,
     ) -> Commit:
@@ -63,6 +65,7 @@ class EventOptions:
     sources: frozenset[str] | None = None
     times: Times | None = None
     decimals: Decimals | None = None
+    on_too_late: OnTooLate | None = None
 
     def rules(self, default: TextRules, schema: Schema) -> TextRules:
         """The rules of the format with what the caller says."""
@@ -140,7 +143,7 @@ def apply_events(
             if (done := handle.committed_before(token)) is None:
                 raise
             return AppliedEvents(done)
-    return commit_batch(table, batch, bad, bad_table, metadata, token)
+    return commit_batch(table, batch, bad, bad_table, options.on_too_late, metadata, token)
 
 
 def commit_batch(
@@ -148,6 +151,7 @@ def commit_batch(
     batch: ChangeBatch,
     bad: BadEvents,
     bad_table: Any,
+    on_too_late: OnTooLate | None,
     metadata: Mapping[str, str] | None,
     token: tuple[str, int] | None,
 ) -> AppliedEvents:
@@ -165,6 +169,7 @@ def commit_batch(
             sequence=batch.sequence,
             missing="error" if batch.unchanged is None else "keep",
             unchanged=batch.unchanged,
+            on_too_late=on_too_late,
             metadata=metadata,
             token=token,
         )

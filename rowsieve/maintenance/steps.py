@@ -12,7 +12,7 @@ from rowsieve.changes.expiry_condition import EXPIRE_ROWS_WHEN
 from rowsieve.changes.mutation import Mutation
 from rowsieve.changes.table_handle import Handle
 from rowsieve.changes.vector_building import plan_vectors
-from rowsieve.compaction.late_horizon import horizon_version
+from rowsieve.compaction.late_horizon import reached_horizon
 from rowsieve.compaction.pace import Pace
 from rowsieve.compaction.pick import pick
 from rowsieve.compaction.rewrite_passes import (
@@ -105,7 +105,7 @@ def compact_in_passes(
 
     def plan_pass(snapshot: Snapshot) -> Mutation | None:
         nonlocal is_last
-        horizon = horizon_version(snapshot, lambda moment: handle.log.as_of(moment).version)
+        horizon = reached_horizon(snapshot, lambda moment: handle.log.as_of(moment).version)
         picked = pick(snapshot, partial(_is_full, handle.store, snapshot), horizon)
         is_last = not picked.slices
         return compaction.plan_pass(snapshot, picked, horizon)

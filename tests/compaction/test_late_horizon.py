@@ -292,3 +292,116 @@ def test_a_floor_of_days_is_compared_with_times(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(InvalidData, match="floor"):
         table.upsert([{"id": 2, "day": dt.datetime(2026, 1, 3, 23)}])
     assert table.upsert([{"id": 2, "day": dt.datetime(2026, 1, 4, 1)}]).rows_written == 1
+
+
+BY_TIME = pa.schema([("id", pa.int64()), ("at", pa.timestamp("us", "UTC")), ("v", pa.string())])
+LONG_AGO = dt.datetime(2020, 1, 1, tzinfo=dt.UTC)
+
+
+def by_time(kind: pa.DataType | None = None) -> Table:
+    schema = BY_TIME if kind is None else BY_TIME.set(1, pa.field("at", kind))
+    properties = {"late_horizon": "2 days of event time"}
+    return rs.create_table(fresh_uri(), schema, ["id"], sequence="at", properties=properties)
+
+
+def happen(table: Table, *events: tuple[int, float, str]) -> int:
+    """Apply events of the n-th day since `LONG_AGO`."""
+    changes = pa.table(
+        {
+            "id": [id_ for id_, _, _ in events],
+            "at": [LONG_AGO + dt.timedelta(days=day) for _, day, _ in events],
+            "v": ["x" for _ in events],
+            "op": [op for _, _, op in events],
+        }
+    )
+    field = table.schema.field("at").type
+    if pa.types.is_date(field):
+        changes = changes.set_column(1, "at", changes.column("at").cast(pa.date32()))
+    return table.apply_changes(changes, op="op").rows_late
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.timestamp("us", "UTC"), pa.timestamp("ns", "UTC"), pa.date32()], ids=str
+)
+def test_deletes_go_when_later_events_have_come(kind: pa.DataType) -> None:
+    table = by_time(kind)
+    happen(table, (1, 0, "c"), (2, 0, "c"), (3, 1, "c"))
+    happen(table, (1, 1, "d"))
+    table.compact()
+    assert tombstones(table) == 1  # whatever the clock says
+    happen(table, (2, 3, "u"))
+    table.compact()
+    assert (tombstones(table), table.count()) == (0, 2)
+    with pytest.raises(InvalidData, match="late_horizon"):
+        happen(table, (1, 1, "u"))
+    assert happen(table, (1, 2, "c")) == 0
+
+
+def test_one_event_of_the_future_forgets_no_delete(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = by_time()
+    today = (dt.datetime.now(dt.UTC) - LONG_AGO) / dt.timedelta(days=1)
+    happen(table, (1, today - 1, "d"))
+    happen(table, (2, today + 1_000, "c"))
+    table.compact()
+    assert tombstones(table) == 1
+    pass_days(monkeypatch, 1.5)
+    happen(table, (2, today + 1_001, "u"))
+    table.compact()
+    assert tombstones(table) == 0
+
+
+def test_deletes_of_one_part_go_by_their_own_times() -> None:
+    table = by_time()
+    happen(table, (1, 0, "d"), (2, 5.5, "d"), (3, 6, "c"))
+    happen(table, (3, 7, "u"))
+    table.compact()
+    assert tombstones(table) == 1
+    assert happen(table, (2, 5, "u")) == 1
+    assert not table.compact().committed
+
+
+def test_an_interval_of_event_time_needs_events_with_a_time() -> None:
+    properties = {"late_horizon": "7 days of event time"}
+    with pytest.raises(InvalidInput, match="order by 'lsn' of type int64; the first column"):
+        ordered(properties=properties)
+    with pytest.raises(InvalidInput, match="no event order"):
+        rs.create_table(fresh_uri(), SCHEMA, ["id"], properties=properties)
+    table = ordered((1, 10, "a"))
+    with pytest.raises(InvalidInput, match="first column of sequence="):
+        table.set_properties(properties)
+
+
+def test_each_call_may_say_what_is_done_with_changes_that_are_too_late(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    table = ordered((1, 10, "a"), (2, 60, None))
+    pass_days(monkeypatch, 8)
+    table.compact()
+    event = {"op": "u", "id": 2, "lsn": 50, "v": "too late"}
+    row = {"id": 2, "lsn": 50, "v": "too late"}
+    debezium = {"after": row, "op": "u", "source": {"lsn": 50, "table": "t"}}
+    calls: list[Callable[..., Any]] = [
+        lambda **how: table.upsert([row], **how),
+        lambda **how: table.upsert([{"id": 2, "lsn": 50}], columns="given", **how),
+        lambda **how: table.apply_changes([event], op="op", **how),
+        lambda **how: table.apply_changes([event], op="op", missing="keep", **how),
+        lambda **how: table.apply_changes([event], op="op", schema_mode="merge", **how),
+        lambda **how: table.delete(keys=[{"id": 2, "lsn": 50}], **how),
+        lambda **how: table.apply_events([debezium], format="debezium", **how).commit,
+    ]
+    for call in calls:
+        assert call(on_too_late="drop").rows_late == 1
+        with pytest.raises(InvalidData, match="on_too_late='drop', also as a property"):
+            call()
+    table.set_properties({"on_too_late": "drop"})
+    for call in calls:
+        assert call().rows_late == 1
+        with pytest.raises(InvalidData, match="are not above the floor"):
+            call(on_too_late="error")
+    assert rows(table) == [(1, 10, "a")]
+
+
+def test_a_table_without_an_event_order_has_nothing_too_late() -> None:
+    table = rs.create_table(fresh_uri(), SCHEMA, ["id"])
+    with pytest.raises(InvalidInput, match="on_too_late= is for tables with an event order"):
+        table.upsert([{"id": 1, "lsn": 1, "v": "a"}], on_too_late="drop")

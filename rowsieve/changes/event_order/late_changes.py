@@ -27,7 +27,7 @@ from rowsieve.changes.event_order.stored_sequences import (
     newer_versions,
     stored_versions,
 )
-from rowsieve.changes.event_order.too_late import too_late
+from rowsieve.changes.event_order.too_late import OnTooLate, too_late
 from rowsieve.objects import ObjectStore
 from rowsieve.storage.log.log_entry import LogEntry
 from rowsieve.storage.snapshot import Snapshot
@@ -44,7 +44,11 @@ def actions_of(changes: Changes, names: tuple[str, ...]) -> pa.Table:
 
 
 def without_late(
-    store: ObjectStore, snapshot: Snapshot, changes: Changes, operation: str
+    store: ObjectStore,
+    snapshot: Snapshot,
+    changes: Changes,
+    operation: str,
+    on_too_late: OnTooLate | None,
 ) -> tuple[Changes, int]:
     """Return the changes that no stored version of their key is newer than, and how many are."""
     sequences = order_of(snapshot)
@@ -55,7 +59,7 @@ def without_late(
         return changes, 0
     key = snapshot.table.key
     actions = actions_of(changes, (*key, *snapshot.table.sequence))
-    late = too_late(store, snapshot, actions, operation)
+    late = too_late(store, snapshot, actions, operation, on_too_late)
     stored = newer_versions(store, snapshot, actions)
     if stored.versions.num_rows:
         overtaken = _overtaken(actions, stored, KeyOrder.of(snapshot.schema, key), sequences)

@@ -21,7 +21,7 @@ def changes_in_order(
     None if all of them are. Tombstones without sequences delete the rows that the snapshot has.
     """
     wanted = with_sequences(change.store, snapshot, changes)
-    kept, late = without_late(change.store, snapshot, wanted, change.operation)
+    kept, late = without_late(change.store, snapshot, wanted, change.operation, change.on_too_late)
     if kept.is_empty:
         return None, late
     order = KeyOrder.of(snapshot.schema, snapshot.table.key)

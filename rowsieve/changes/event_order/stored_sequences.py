@@ -49,13 +49,13 @@ class StoredVersions:
 
 def may_be_above(parts: PartTable, order: KeyOrder, bound: KeyColumns) -> Mask:
     """(n,) whether each part may hold a sequence above the bound, which has one row."""
-    uppers = _uppers(parts, order)
+    uppers = sequence_bounds(parts, order)
     if uppers is None:
         return np.ones(len(parts), dtype=bool)
     return is_above(order.columns(uppers), bound)
 
 
-def _uppers(parts: PartTable, order: KeyOrder) -> pa.Table | None:
+def sequence_bounds(parts: PartTable, order: KeyOrder) -> pa.Table | None:
     """The bounds of the parts in the types of the columns; None if no part has one."""
     names = [f"order.{field.id}.upper" for field in order.fields]
     if any(parts.columns.schema.get_field_index(name) < 0 for name in names):
@@ -78,7 +78,7 @@ def newer_versions(store: ObjectStore, snapshot: Snapshot, changes: pa.Table) ->
     above = may_be_above(parts, sequences, sequences.columns(least(changes, sequences)))
     if not above.any():
         return _nothing(snapshot)
-    uppers = _uppers(parts.take(np.flatnonzero(above)), sequences)
+    uppers = sequence_bounds(parts.take(np.flatnonzero(above)), sequences)
     if uppers is not None and not any(column.null_count for column in uppers.columns):
         most = sequences.columns(greatest(uppers, sequences))
         changes = changes.filter(pa.array(~_is_at_least(sequences.columns(changes), most)))

@@ -3,14 +3,14 @@
 Compaction drops tombstones that are older than the property `late_horizon`, and raises the floor to
 the greatest of their sequences. A change that is not above the floor could be one that a dropped
 tombstone had overtaken. It is never applied: the property `on_too_late` says whether it is an
-error or left out and counted. Only a change with the very sequence of the stored version of its key
-is not too late: changes by condition keep that sequence.
+error or left out and counted, unless the call says it. Only a change with the very sequence of the
+stored version of its key is not too late: changes by condition keep that sequence.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,7 @@ from rowsieve.types.shown_values import python_value, shown_row
 from rowsieve.types.stored_defaults import constant, constant_text, widened_text
 
 ON_TOO_LATE: Final = "on_too_late"
+OnTooLate: TypeAlias = Literal["error", "drop"]
 Mask = npt.NDArray[np.bool_]
 
 
@@ -64,11 +65,15 @@ def widened_floor(
 
 
 def too_late(
-    store: ObjectStore, snapshot: Snapshot, actions: pa.Table, operation: str
+    store: ObjectStore,
+    snapshot: Snapshot,
+    actions: pa.Table,
+    operation: str,
+    on_too_late: OnTooLate | None,
 ) -> Mask | None:
     """(n,) which actions are at or below the floor; None if none is.
 
-    InvalidData if there are some, unless the property `on_too_late` is "drop".
+    InvalidData if there are some, unless `on_too_late`, or without it the property, is "drop".
     """
     floor = floor_of(snapshot)
     if floor is None:
@@ -82,15 +87,15 @@ def too_late(
     low[places[_are_stored(snapshot, actions.take(pa.array(places)), stored.versions)]] = False
     if not low.any():
         return None
-    if snapshot.table.properties.get(ON_TOO_LATE) != "drop":
+    if (on_too_late or snapshot.table.properties.get(ON_TOO_LATE)) != "drop":
         row = shown_row(actions, int(np.argmax(low)))
         raise InvalidData(
             f"{operation}: {int(low.sum())} changes, such as {row}, are not above the floor "
             f"({', '.join(str(python_value(column[0])) for column in floor.columns)}) of the "
             "table: deletes up to that sequence "
             "are forgotten since late_horizon has passed, so that it is unknown whether these "
-            "changes were overtaken. Nothing was written; the property on_too_late = 'drop' leaves "
-            "such changes out and counts them"
+            "changes were overtaken. Nothing was written; on_too_late='drop', also as a property, "
+            "leaves such changes out and counts them"
         )
     return low
 

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from rowsieve.arguments.annotations import Metadata, Token
 from rowsieve.changes.current_rows import near_keys, places_of
 from rowsieve.changes.data.ingest import check_change_columns, deletes_in
-from rowsieve.changes.history.history_columns import HISTORY, HistoryColumns, history_columns
+from rowsieve.changes.history.history_columns import HistoryColumns, history_columns
 from rowsieve.changes.history.version_folding import folded
 from rowsieve.changes.mutation import Mutation, TouchesKeys
 from rowsieve.changes.partial.events import Events, prepare_events
@@ -28,6 +28,7 @@ from rowsieve.objects import ObjectStore
 from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate.ir import Column, Comparison, ComparisonOp, IsNull, Literal, Or, conjoin
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.properties import HISTORY
 from rowsieve.storage.log.conflicts import Kind
 from rowsieve.storage.log.log_entry import Commit
 from rowsieve.storage.log.retries import RETRY_TIMEOUT_S
@@ -83,7 +84,7 @@ def apply_history(
         changes = folded(stored, events, snapshot.schema, key, checked)
         if changes.is_empty:
             return None
-        request = change.write(snapshot, changes)
+        request = replace(change.write(snapshot, changes), keeps_history=True)
         if HISTORY not in snapshot.table.properties:
             properties = {**snapshot.table.properties, HISTORY: checked.text}
             request = replace(request, info=replace(snapshot.table, properties=properties))

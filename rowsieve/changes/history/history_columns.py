@@ -24,13 +24,13 @@ from rowsieve.predicate.ir import (
     Or,
     Predicate,
 )
+from rowsieve.properties import HISTORY
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.conform import conform_values
 from rowsieve.types.logical import Date, Decimal, Field, Int, Nanos, Timestamp, type_name
 from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
 
-HISTORY: Final = "history"
 _TIMES: Final = (Int, Decimal, Date, Timestamp, Nanos)
 
 

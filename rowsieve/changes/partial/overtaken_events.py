@@ -15,7 +15,7 @@ import pyarrow as pa
 from rowsieve.changes.current_rows import places_of
 from rowsieve.changes.event_order.sequence_columns import order_of
 from rowsieve.changes.event_order.stored_sequences import newer_versions, stored_versions
-from rowsieve.changes.event_order.too_late import too_late
+from rowsieve.changes.event_order.too_late import OnTooLate, too_late
 from rowsieve.changes.partial.events import Events
 from rowsieve.objects import ObjectStore
 from rowsieve.storage.snapshot import Snapshot
@@ -29,6 +29,7 @@ def without_late_events(
     events: Events,
     rules: Collection[str],
     operation: str,
+    on_too_late: OnTooLate | None,
 ) -> tuple[Events, int]:
     """Return the events that no stored version is newer than, and how many are late."""
     given = events.sequences
@@ -37,7 +38,7 @@ def without_late_events(
     actions = events.keys.take(pa.array(events.owners))
     for name, column in zip(given.column_names, given.columns, strict=True):
         actions = actions.append_column(name, column)
-    too_low, early = too_late(store, snapshot, actions, operation), 0
+    too_low, early = too_late(store, snapshot, actions, operation, on_too_late), 0
     if too_low is not None:
         early, events = int(too_low.sum()), events.select(~too_low)
         given = events.sequences

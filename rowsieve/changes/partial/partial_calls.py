@@ -26,6 +26,7 @@ from rowsieve.changes.data.ingest import (
 )
 from rowsieve.changes.defaults import with_defaults
 from rowsieve.changes.event_order.sequence_columns import sequence_names
+from rowsieve.changes.event_order.too_late import OnTooLate
 from rowsieve.changes.merged_columns import changes_with_data
 from rowsieve.changes.mutation import Mutation, never
 from rowsieve.changes.partial.combine_rules import check_rules, table_rules
@@ -72,12 +73,13 @@ def upsert_given(
     unchanged: str | None,
     on_duplicate: OnDuplicate,
     schema_mode: SchemaMode,
+    on_too_late: OnTooLate | None,
     metadata: Metadata | None,
     token: Token | None,
 ) -> Commit:
     """Upsert rows that keep or combine values of the rows that the table has."""
     write = PartialWrite("upsert", keeps, schema_mode == "merge", dict(combine or {}), unchanged)
-    change = handle.change("upsert", metadata, token, RETRY_TIMEOUT_S)
+    change = handle.change("upsert", metadata, token, RETRY_TIMEOUT_S, on_too_late)
     key = handle.order("upsert").names
     given = read_given(data, "upsert", handle.newest.schema, keeps=keeps, unchanged=unchanged)
 
@@ -107,13 +109,14 @@ def apply_given(
     combine: Mapping[str, str] | None,
     unchanged: str | None,
     schema_mode: SchemaMode,
+    on_too_late: OnTooLate | None,
     metadata: Metadata | None,
     token: Token | None,
 ) -> Commit:
     """Apply a change stream whose rows keep or combine values, or bring columns."""
     merges = schema_mode == "merge"
     write = PartialWrite("apply_changes", keeps, merges, dict(combine or {}), unchanged)
-    change = handle.change("apply", metadata, token, RETRY_TIMEOUT_S)
+    change = handle.change("apply", metadata, token, RETRY_TIMEOUT_S, on_too_late)
     key, schema = handle.order("apply_changes").names, handle.newest.schema
     given = read_given(
         data, "apply_changes", schema, keeps=keeps, fills=merges, unchanged=unchanged, op=op
@@ -189,7 +192,12 @@ def _commit(
         rules = table_rules(snapshot.table.properties, evolved.schema, fixed)
         rules |= check_rules(write.combine, evolved.schema, fixed, write.operation)
         timely, late = without_late_events(
-            change.store, evolved, events(evolved.schema), rules.values(), write.operation
+            change.store,
+            evolved,
+            events(evolved.schema),
+            rules.values(),
+            write.operation,
+            change.on_too_late,
         )
         changes = resolve_events(change.store, evolved, timely, rules, write.operation)
         mutation = keyed_change(change, evolved, order, changes, never, overtakes=True)

@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 
 from rowsieve.arguments.annotations import StorageOptions
 from rowsieve.changes.event_order.too_late import floor_row
-from rowsieve.compaction.late_horizon import horizon_version, with_raised_floor
+from rowsieve.compaction.late_horizon import reached_horizon, with_raised_floor
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.executor.execute import Execution
 from rowsieve.executor.sorted_rows import sorted_rows
@@ -172,7 +172,7 @@ class RewriteDataFiles(DistributedProcedure):
         options = RewriteOptions.of(given, target_part_bytes(snapshot.table.properties))
         order = _sort_order(snapshot, arguments.get("strategy"), arguments.get("sort_order"))
         log = context.table.handle.log
-        horizon = horizon_version(snapshot, lambda moment: log.as_of(moment).version)
+        horizon = reached_horizon(snapshot, lambda moment: log.as_of(moment).version)
         part_groups = groups_to_rewrite(
             snapshot,
             context.target,

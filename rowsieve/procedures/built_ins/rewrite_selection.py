@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rowsieve.compaction.late_horizon import Horizon
 from rowsieve.compaction.pick import Unit, runs_of, units_of
 from rowsieve.errors import InvalidInput
 from rowsieve.planner.plan_scan import plan_scan
@@ -29,17 +30,17 @@ def groups_to_rewrite(
     options: RewriteOptions,
     only: frozenset[int] | None = None,
     sort_order: str | None = None,
-    horizon: int | None = None,
+    horizon: Horizon | None = None,
 ) -> list[PartTable]:
     """The parts of each group: neighbouring, selected by the filter, and worth a rewrite.
 
     With `only`, a group has one of the parts with these indices in each of its overlap groups. With
-    `sort_order`, parts that do not record this order are worth a rewrite. `horizon`: the last
-    version whose tombstones go (`rowsieve.compaction.late_horizon`).
+    `sort_order`, parts that do not record this order are worth a rewrite. `horizon`: which
+    tombstones go (`rowsieve.compaction.late_horizon`).
     """
     key = snapshot.table.key
     order = KeyOrder.of(snapshot.schema, key) if key else None
-    units = units_of(snapshot.parts, order, horizon)
+    units = units_of(snapshot.parts, order, horizon, KeyOrder(snapshot.sequence_fields))
     selected = _selected(snapshot, scan, strict=options.strict)
     if only is not None:
         selected = only if selected is None else selected & only

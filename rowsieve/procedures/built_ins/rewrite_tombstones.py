@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from rowsieve.changes.event_order.too_late import floor_texts
-from rowsieve.compaction.late_horizon import Dropping
+from rowsieve.compaction.late_horizon import KEEPS_ALL, Dropping, Horizon
 from rowsieve.executor.newest_actions import dated
 from rowsieve.executor.part_sources import PartSource
 from rowsieve.objects import ObjectStore
@@ -35,10 +35,10 @@ from rowsieve.types.schema import Schema
 
 
 class TombstoneTask(msgspec.Struct, frozen=True):
-    """The parts with tombstones, newest first, and the last version whose tombstones may go."""
+    """The parts with tombstones, newest first, and which tombstones may go."""
 
     parts: tuple[PlannedPart, ...]
-    horizon: int
+    horizon: Horizon
 
 
 class TaskResult(msgspec.Struct, frozen=True):
@@ -49,7 +49,7 @@ class TaskResult(msgspec.Struct, frozen=True):
 
 
 def tombstone_task(
-    snapshot: Snapshot, parts: PartTable, horizon: int | None
+    snapshot: Snapshot, parts: PartTable, horizon: Horizon | None
 ) -> TombstoneTask | None:
     """What the tasks of these parts need; None where all tombstones go."""
     if not snapshot.table.sequence:
@@ -60,7 +60,7 @@ def tombstone_task(
     commits = parts.numbers("commit_ts_max")[places]
     newest_first = places[np.argsort(-commits, kind="stable")]
     kept = tuple(planned_parts(parts, newest_first))
-    return TombstoneTask(kept, -1 if horizon is None else horizon)
+    return TombstoneTask(kept, KEEPS_ALL if horizon is None else horizon)
 
 
 @dataclass(slots=True)
@@ -83,7 +83,7 @@ class KeptTombstones:
         columns = tombstone_schema(plan.schema, key.fields, sequence.fields, dated=True)
         nothing = arrow_schema(columns).empty_table()
         if task is None:
-            return cls(key, nothing, Dropping(sequence, -1))
+            return cls(key, nothing, Dropping(sequence, KEEPS_ALL))
         batches = _in_range(plan, store, task, columns)
         deletes = pa.Table.from_batches(batches, nothing.schema).combine_chunks()
         forms = key.columns(deletes)

@@ -54,6 +54,7 @@ from rowsieve.storage.log.commit_request import (
     OnConflict,
     check_against,
     check_constraints,
+    check_history,
     check_order,
     check_request,
     check_rules,
@@ -215,6 +216,7 @@ class CommitLog(LogReader):
             check_against(request, head)
             check_order(request, head)
             check_rules(request, head)
+            check_history(request, head)
             check_schemas(request, head, schemas)
             check_constraints(request, head)
             if request.info is not None:

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from rowsieve.errors import CommitConflict, InvalidInput, UnsupportedOperation
 from rowsieve.objects import Uploads
-from rowsieve.properties import COMBINE, CONSTRAINTS
+from rowsieve.properties import COMBINE, CONSTRAINTS, HISTORY
 from rowsieve.storage.constraints import check_new_parts
 from rowsieve.storage.log.conflicts import OPERATIONS, Kind
 from rowsieve.storage.log.floors import (
@@ -35,6 +35,7 @@ from rowsieve.types.schema import Schema
 _MAX_METADATA_BYTES: Final = 1024 * 1024
 _LONGEST_APPLICATION_ID: Final = 256
 _COMBINING: Final = frozenset({"upsert", "apply"})
+_BY_KEY: Final = frozenset({*_COMBINING, "delete_keys", "insert", "merge"})
 _OPERATION = re.compile(r"[a-z][a-z_]{0,63}")
 
 
@@ -49,7 +50,8 @@ class CommitRequest:
     field id. `uploads` are uploads of the parts' files that may still be running; the commit waits
     for them. `rows_late` counts changes that were left out, because their key has a newer version
     in the event order; `keeps_order`: the new parts were made with regard to that order.
-    `keeps_rules`: their values were combined by the table's rules.
+    `keeps_rules`: their values were combined by the table's rules; `keeps_history`: they close the
+    intervals of the versions that they end.
     """
 
     operation: str
@@ -67,6 +69,7 @@ class CommitRequest:
     rows_late: int = 0
     keeps_order: bool = False
     keeps_rules: bool = False
+    keeps_history: bool = False
 
 
 OnConflict: TypeAlias = Callable[[Snapshot, tuple[LogEntry, ...]], CommitRequest]
@@ -156,6 +159,22 @@ def check_rules(request: CommitRequest, head: Snapshot) -> None:
             f"({head.table.properties[COMBINE]}), and this way of writing would replace them; "
             "nothing was committed. Use upsert or apply_changes of the table, after refresh() if "
             "the property has just been set, or unset it"
+        )
+
+
+def check_history(request: CommitRequest, head: Snapshot) -> None:
+    """Raise UnsupportedOperation for rows that would leave intervals of a history open, or overlap.
+
+    Updates, deletes and overwrites by a condition correct the versions themselves.
+    """
+    if request.keeps_history or HISTORY not in head.table.properties or not request.added:
+        return
+    if request.operation in _BY_KEY and len(request.added.without(request.removed)):
+        raise UnsupportedOperation(
+            f"{request.operation}: the table keeps the history of its rows in "
+            f"({head.table.properties[HISTORY]}), and this way of writing closes no interval; "
+            "nothing was committed. Use apply_changes(…, op=, sequence=), which keeps history; "
+            "update and delete by a condition correct versions"
         )
 
 

@@ -24,6 +24,7 @@ from rowsieve.errors import (
     SchemaMismatch,
     UnsupportedOperation,
 )
+from rowsieve.providers.datafusion import SessionContext
 from tests.duckdb_sessions import duckdb_session
 from tests.profiles import examples
 from tests.small_tables import files, fresh_uri, overtake
@@ -335,3 +336,43 @@ def test_history_takes_whole_rows(options: dict[str, Any]) -> None:
         history_table().apply_changes(
             [event("c", 1)], op="op", sequence="at", history=COLUMNS, **options
         )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda t: t.upsert([version(9, 5)]),
+        lambda t: t.upsert([version(9, 5)], schema_mode="merge"),
+        lambda t: t.upsert([version(9, 5)], columns="given"),
+        lambda t: t.delete(keys=[{"region": "eu", "id": 1.0, "valid_from": 3}]),
+        lambda t: statement(t, "INSERT INTO t (region, id, valid_from) VALUES ('eu', 1, 9)"),
+        lambda t: statement(
+            t,
+            "MERGE INTO t USING (VALUES (9)) AS s (n) ON t.valid_from = s.n"
+            " WHEN NOT MATCHED THEN INSERT (region, id, valid_from) VALUES ('eu', 1, 9)",
+        ),
+    ],
+)
+def test_ways_that_close_no_interval_are_refused(change: Callable[[Table], object]) -> None:
+    table = history_table()
+    event = {"op": "c", "at": 3, "region": "eu", "id": 1.0, "v": 2.5, "tags": None}
+    table.apply_changes([event], op="op", sequence="at", history=COLUMNS)
+    before = table.scan().to_arrow().to_pylist()
+    with pytest.raises(UnsupportedOperation, match=r"Use apply_changes\(…, op=, sequence=\)"):
+        change(table)
+    assert table.scan().to_arrow().to_pylist() == before
+    table.update({"v": "v * 2"}, where="id = 1")
+    assert table.scan().to_arrow().column("v").to_pylist() == [5.0]
+    table.delete("id = 1")
+    assert table.count() == 0
+
+
+def version(start: int, v: float) -> dict[str, Any]:
+    times = {"valid_from": start, "valid_to": None}
+    return {"region": "eu", "id": 1.0, **times, "v": v, "tags": None}
+
+
+def statement(table: Table, text: str) -> None:
+    session = SessionContext()
+    session.register_table("t", table)
+    session.sql(text).collect()
