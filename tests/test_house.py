@@ -41,7 +41,7 @@ FLOORS = (
     ("engines",),
     ("reading", "row_methods"),
     ("table",),
-    ("opening",),
+    ("metadata_tables", "opening"),
     ("foreign",),
     ("procedures",),
     ("catalog", "providers"),

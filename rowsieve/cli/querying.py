@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from importlib import import_module
 from typing import Annotated, Any
 
 import pyarrow as pa
@@ -190,13 +191,13 @@ def _folder_name(uri: str) -> str:
 def _run(sql: str, tables: dict[str, Table]) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     _check_reads(sql)
     datafusion = imported("datafusion", "datafusion")
-    context = datafusion.SessionContext()
+    context = import_module("rowsieve.providers.datafusion").SessionContext()
     for name, table in tables.items():
         context.register_table(quoted(name), table)
     only_read = datafusion.SQLOptions().with_allow_ddl(allow=False)
     only_read = only_read.with_allow_dml(allow=False).with_allow_statements(allow=False)
     try:
-        frame = context.sql_with_options(sql, only_read)
+        frame = context.sql(sql, only_read)
         stream = frame.execute_stream()
         schema = frame.schema()
     except Exception as error:
@@ -234,6 +235,8 @@ def _batches(stream: Any) -> Iterator[pa.RecordBatch]:
 
 def _as_ours(error: Exception, known: str = "") -> RowsieveError:
     """Recover our error: DataFusion passes it on only as text that begins with its class name."""
+    if isinstance(error, RowsieveError):
+        return error
     text = str(error)
     for name, kind in vars(errors).items():
         if isinstance(kind, type) and issubclass(kind, RowsieveError) and f"{name}: " in text:

@@ -259,6 +259,20 @@ def test_reading_commands_look_back(flights: Path) -> None:
     assert "time zone" in run("query", sql, flights, "--as-of", "2013-01-01", code=3)
 
 
+def test_query_reads_metadata_tables(flights: Path) -> None:
+    run("delete", flights, "id = 1")
+    snapshots = "SELECT snapshot_id, operation FROM flights$snapshots"
+    assert [row["operation"] for row in run_rows("query", snapshots, flights)] == [
+        "create",
+        "delete",
+    ]
+    assert len(run_rows("query", snapshots, flights, "--version", 0)) == 1
+    named = 'SELECT sum(record_count) AS n FROM flights JOIN "flights$files" ON id > 0 WHERE id = 2'
+    assert run_rows("query", named, flights)[0]["n"] >= 2
+    columns = "SELECT column_name FROM information_schema.columns WHERE table_name = 'flights'"
+    assert "id" in [row["column_name"] for row in run_rows("query", columns, flights)]
+
+
 def test_query_only_reads(flights: Path, tmp_path: Path) -> None:
     for sql in (
         f"COPY flights TO '{tmp_path}/out.parquet'",

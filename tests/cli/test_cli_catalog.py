@@ -150,6 +150,10 @@ def test_names_that_are_missing_taken_or_wrong_are_refused(lake: Path, rows: Pat
 def test_sql_runs_every_statement_of_a_catalog(lake: Path, rows: Path) -> None:
     run("--catalog", lake, "create", "db.t", rows, "--key", "id")
     assert run_rows("--catalog", lake, "sql", "SELECT count(*) AS n FROM db.t") == [{"n": 3}]
+    metadata = "SELECT operation FROM db.t$snapshots WHERE parent_id IS NULL"
+    assert run_rows("--catalog", lake, "sql", metadata) == [{"operation": "create"}]
+    tables = "SELECT table_name FROM information_schema.tables"
+    assert run_rows("--catalog", lake, "query", tables) == [{"table_name": "t"}]
     (called,) = run_rows("--catalog", lake, "sql", "CALL system.compact('db', 't')")
     assert called["version"] == 0
     assert run_rows("--catalog", lake, "sql", "ALTER TABLE db.t RENAME TO u") == [{"table": "db.u"}]

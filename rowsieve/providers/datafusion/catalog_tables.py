@@ -26,7 +26,10 @@ from rowsieve.errors import (
     UnsupportedOperation,
     without_frames,
 )
+from rowsieve.metadata_tables.information_schema import INFORMATION_SCHEMA, VIEWS, view_of
+from rowsieve.metadata_tables.table_kinds import METADATA_TABLES, split_metadata_name
 from rowsieve.providers.datafusion.registered_table import catalog_table
+from rowsieve.providers.datafusion.rows_in_memory import rows_table
 from rowsieve.statements.versions import with_named_versions
 from rowsieve.table import Table
 
@@ -41,9 +44,13 @@ def catalog_provider(catalog: Any) -> Any:
     return _provider_class()(catalog)
 
 
-def provider_at(tables: CatalogTables, version_of: Callable[[Table], Snapshot]) -> Any:
-    """Return a provider of the same tables; `version_of` returns the version to read of one."""
-    return _provider_class()(tables.catalog, version_of, any_namespace=tables.any_namespace)
+def provider_at(tables: CatalogTables, name: str, version_of: Callable[[Table], Snapshot]) -> Any:
+    """Return a provider of the same tables under a name.
+
+    `version_of` returns the version to read of a table.
+    """
+    any_namespace = tables.any_namespace
+    return _provider_class()(tables.catalog, version_of, name=name, any_namespace=any_namespace)
 
 
 def _provider_class() -> Any:
@@ -82,13 +89,16 @@ class CatalogTables:
         catalog: Any,
         version_of: Callable[[Table], Snapshot] | None = None,
         *,
+        name: str = _CATALOG,
         any_namespace: bool = False,  # a table of one that does not exist fails as any other
     ) -> None:
         self._catalog = catalog
         self.any_namespace = any_namespace
         self._version_of = version_of
         self._lock = Lock()
-        self._tables: dict[str, Table] = {}
+        self._name = name
+        self._tables: dict[str, Table] = {}  # those that DataFusion has asked for
+        self._opened_tables: dict[str, Table] = {}
         self._registered: dict[str, Any] = {}
         self._failures: list[RowsieveError] = []
         self._refusal: UnsupportedOperation | None = None
@@ -99,6 +109,8 @@ class CatalogTables:
 
     def schema(self, name: str) -> Any:
         """Return the provider of a namespace, or None if it does not exist."""
+        if name == INFORMATION_SCHEMA and name not in self.schema_names():
+            return _subclass(_InformationSchema, "SchemaProvider")(self._catalog, self._name)
         if not self.any_namespace and name not in self.schema_names():
             return None
         return _subclass(_Namespace, "SchemaProvider")(self, name)
@@ -107,6 +119,7 @@ class CatalogTables:
         """Forget all opened tables, so that the next statement opens their newest versions."""
         with self._lock:
             self._tables, self._registered, self._failures = {}, {}, []
+            self._opened_tables = {}
 
     @contextmanager
     def serving(self, pins: dict[str, Any]) -> Iterator[None]:
@@ -156,25 +169,45 @@ class CatalogTables:
             pins = self._registered
             if name in pins:
                 return pins[name]
-        try:
-            table = self._catalog.open_table(name)  # no lock is held across I/O (invariant 21)
-        except RowsieveError as error:
-            with self._lock:
-                self._failures.append(without_frames(error))
-            if isinstance(error, NotFound | InvalidInput):
-                return None
-            raise
-        provider = self._provider(table)
+        if (split := split_metadata_name(name)) is not None:
+            return self._metadata_table(pins, name, *split)
+        if (table := self._opened(name)) is None:
+            return None
+        provider = table.to_datafusion()
+        if self._version_of is not None:
+            provider = catalog_table(Table(table.handle.fixed_at(self._version_of(table))))
         with self._lock:
             # The first of concurrent callers pins the version. `pins` may have been replaced since:
             # then later statements do not see this version.
             self._tables[name] = table
             return pins.setdefault(name, provider)
 
-    def _provider(self, table: Table) -> Any:
-        if self._version_of is None:
-            return table.to_datafusion()
-        return catalog_table(Table(table.handle.fixed_at(self._version_of(table))))
+    def _metadata_table(self, pins: dict[str, Any], name: str, base: str, kind: str) -> Any:
+        """Return the provider of what is known of a table, at the version that is read of it."""
+        if (table := self._opened(base)) is None:
+            return None
+        if self._version_of is not None:
+            table = Table(table.handle.fixed_at(self._version_of(table)))
+        provider = rows_table(METADATA_TABLES[kind](table))
+        with self._lock:
+            return pins.setdefault(name, provider)
+
+    def _opened(self, name: str) -> Table | None:
+        """Open a table, once until the next refresh; None if it does not exist."""
+        with self._lock:
+            opened = self._opened_tables
+            if name in opened:
+                return opened[name]
+        try:
+            table: Table = self._catalog.open_table(name)  # no lock across I/O (invariant 21)
+        except RowsieveError as error:
+            with self._lock:
+                self._failures.append(without_frames(error))
+            if isinstance(error, NotFound | InvalidInput):
+                return None
+            raise
+        with self._lock:
+            return opened.setdefault(name, table)
 
     def refused(self, what: str) -> UnsupportedOperation:
         """The refusal of a statement that DataFusion itself would run in the catalog."""
@@ -236,9 +269,7 @@ class _Namespace:
         self._tables = tables
         self._name = name
 
-    def owner_name(self) -> str | None:
-        """None: namespaces have no owner."""
-        return None
+    owner_name = None  # the interface declares a method, but DataFusion 55 reads the attribute
 
     @property
     def table_names(self) -> _Names:
@@ -257,3 +288,27 @@ class _Namespace:
     def table_exist(self, name: str) -> bool:
         """Return whether a table, or a version of one, has this name."""
         return self.table(name) is not None
+
+
+class _InformationSchema:
+    """Implements DataFusion's `SchemaProvider` for the information schema of a catalog."""
+
+    def __init__(self, catalog: Any, name: str) -> None:
+        self._catalog = catalog
+        self._name = name
+
+    owner_name = None
+
+    @property
+    def table_names(self) -> _Names:
+        """The views."""
+        return _Names(sorted(VIEWS))
+
+    def table(self, name: str) -> Any:
+        """Return the provider of a view, or None if there is no such view."""
+        rows = view_of(self._catalog, self._name, name)
+        return None if rows is None else rows_table(rows)
+
+    def table_exist(self, name: str) -> bool:
+        """Return whether there is such a view."""
+        return name in VIEWS

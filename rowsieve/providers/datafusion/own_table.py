@@ -89,7 +89,8 @@ class OwnTable:
         views &= self.catalog is None
 
         def make() -> Any:
-            return CatalogTable(TableDataset(self._pinned(), ReadOptions(), part_ids, views=views))
+            dataset = TableDataset(self.pinned_table(), ReadOptions(), part_ids, views=views)
+            return CatalogTable(dataset)
 
         return self._cached(("dataset", part_ids, views), make)
 
@@ -116,7 +117,7 @@ class OwnTable:
             ("hybrid", part_ids, target_partitions, bool(visible), is_checked, only_counts),
             lambda: hybrid_table(
                 context,
-                self._pinned(),
+                self.pinned_table(),
                 self._native_parts(),
                 part_ids,
                 target_partitions,
@@ -146,7 +147,7 @@ class OwnTable:
         if not may_be_bitmaps([unproven[each].rows for each in wanted]):
             return {}
         if missing := wanted - self.visible.keys():
-            self.visible |= find_visible(self._pinned(), missing)
+            self.visible |= find_visible(self.pinned_table(), missing)
         by_part = {each: self.visible[each] for each in wanted if each in self.visible}
         return {each: rows for each, rows in by_part.items() if rows is None or is_bitmap(rows)}
 
@@ -193,7 +194,8 @@ class OwnTable:
         self.cache.clear()
         self.visible = {}
 
-    def _pinned(self) -> Any:
+    def pinned_table(self) -> Table:
+        """The table at the version that statements read, read-only."""
         return Table(self.table.handle.fixed_at(self.snapshot))
 
     def _cached(self, key: Hashable, make: Callable[[], Made]) -> Made:

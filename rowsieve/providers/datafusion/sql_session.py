@@ -31,12 +31,15 @@ from rowsieve.providers.datafusion.changes.statement_queries import Changed
 from rowsieve.providers.datafusion.changes_function import NAME as CHANGES
 from rowsieve.providers.datafusion.changes_function import ChangesFunction
 from rowsieve.providers.datafusion.kept_queries import KeptQueries, KeptQuery
+from rowsieve.providers.datafusion.metadata_names import created_name, metadata_tables_in
 from rowsieve.providers.datafusion.open_reads import OPEN_READS, while_alive
 from rowsieve.providers.datafusion.own_table import OwnTable, name_parts
 from rowsieve.providers.datafusion.part_choice.known_subqueries import known_query
 from rowsieve.providers.datafusion.procedure_calls import DIALECT, run_procedure_statement
 from rowsieve.providers.datafusion.query_plan import QueryPlan
 from rowsieve.providers.datafusion.reads_by_table import open_reads
+from rowsieve.providers.datafusion.refused_statements import refuse
+from rowsieve.providers.datafusion.rows_in_memory import rows_table
 from rowsieve.providers.datafusion.sealed_frames import sealed, sealed_views
 from rowsieve.providers.datafusion.session_settings import (
     IDENTIFIERS,
@@ -48,12 +51,10 @@ from rowsieve.providers.datafusion.session_settings import (
     shown_settings,
 )
 from rowsieve.statements import query_words as words
-from rowsieve.statements.alter import AlterTable
 from rowsieve.statements.calls import CallStatement
 from rowsieve.statements.parse_statement import ExplainedChange, Statement, parse
 from rowsieve.statements.queries import Deallocate, Execute, Kept, Other, Query, Setting
 from rowsieve.statements.read_change import Change
-from rowsieve.statements.refused import Refused
 from rowsieve.statements.tokens import has_several, quoted_path
 from rowsieve.statements.versions import with_named_versions
 from rowsieve.storage.snapshot import Snapshot
@@ -153,7 +154,7 @@ class SessionContext(datafusion.SessionContext):
             self._catalogs.pop(name, None)
             if isinstance(provider, CatalogTables):
                 # A provider for only this session, because each statement pins its versions in it.
-                provider = provider_at(provider, while_alive(self._version_in_statement))
+                provider = provider_at(provider, name, while_alive(self._version_in_statement))
                 self._catalogs[name] = provider
             super().register_catalog_provider(name, provider)
 
@@ -220,7 +221,7 @@ class SessionContext(datafusion.SessionContext):
         if self._catalogs:
             query = with_named_versions(query)
         statement = parse(query, DIALECT, folds=self.setting(IDENTIFIERS) != "false")
-        self._refuse(statement)
+        refuse(self, statement)
         if isinstance(statement, CallStatement):
             given = (options, param_values, named_params)
             default, zone = self.full_name(("",))[0], self.setting(_TIME_ZONE)
@@ -243,36 +244,6 @@ class SessionContext(datafusion.SessionContext):
                 self._forget(statement.name)  # the table itself is not deleted
         return frame
 
-    def _refuse(self, statement: Statement) -> None:
-        """Raise UnsupportedOperation for statements that neither we nor DataFusion run."""
-        if isinstance(statement, Refused):
-            raise statement.error
-        if isinstance(statement, ExplainedChange) and self._is_ours(statement.change.name):
-            raise UnsupportedOperation(
-                f"sql: EXPLAIN ANALYZE {statement.change.verb} is not available for a Rowsieve "
-                "table, because it would change the table; EXPLAIN shows its plan, and EXPLAIN "
-                "ANALYZE SELECT with the same condition how the rows are read"
-            )
-        if isinstance(statement, Other) and self._is_in_ours(statement.schema):
-            raise UnsupportedOperation(
-                f"sql: {statement.verb} SCHEMA in a Rowsieve catalog is not available in this "
-                "session; use the catalog's sql(), or its create_namespace and drop_namespace"
-            )
-        if isinstance(statement, AlterTable) and self._is_ours(statement.target.parts):
-            raise UnsupportedOperation(
-                "sql: ALTER TABLE is not available for a Rowsieve table in this session; use the "
-                "methods of the table, as in: with table.alter() as a: a.sql('ADD COLUMN n bigint')"
-            )
-
-    def _is_in_ours(self, schema: tuple[str, ...]) -> bool:
-        """Return whether a schema is, or would be, in a catalog of ours; names fold as they do."""
-        catalog = self.full_name((*schema, ""))[0] if schema else ""
-        return bool({catalog, catalog.lower()} & self._catalogs.keys())
-
-    def _is_ours(self, name: tuple[str, ...]) -> bool:
-        """Return whether a table is ours, or would be one of a catalog of ours."""
-        return self.full_name(name)[0] in self._catalogs or self.changed_table(name) is not None
-
     def _plan(
         self,
         query: str,
@@ -286,6 +257,21 @@ class SessionContext(datafusion.SessionContext):
         kept = self._kept.named(" ".join([query, *texts]), statement)
         whole = " ".join([query, *texts, *(each.query for each in kept)])
         named = self._refreshed(whole)
+        with self._metadata_tables(whole, named, statement):
+            return self._planned(query, statement, plan, kept, whole, named, has_values=has_values)
+
+    def _planned(
+        self,
+        query: str,
+        statement: Statement,
+        plan: Callable[..., datafusion.DataFrame],
+        kept: tuple[KeptQuery, ...],
+        whole: str,
+        named: dict[str, OwnTable],
+        *,
+        has_values: bool,
+    ) -> datafusion.DataFrame:
+        """Plan a statement that may read these tables, views and prepared statements."""
         if isinstance(statement, Kept) and (named or kept or self._catalogs_in(whole)):
             return self._kept.create(query, statement, plan, has_values=has_values)
         if isinstance(statement, ExplainedChange):
@@ -345,9 +331,10 @@ class SessionContext(datafusion.SessionContext):
         """Return a DataFrame of a table; a Rowsieve table is refreshed first."""
         with self._lock:
             kept = self._kept.named(name)
-            named = self._refreshed(" ".join([name, *(each.query for each in kept)]))
+            whole = " ".join([name, *(each.query for each in kept)])
+            named = self._refreshed(whole)
             reads = {n: r.provider for n, r in open_reads(self, named, {}).items() if r.is_chosen}
-            with self.registered_for_now(reads, kept):
+            with self._metadata_tables(whole, named), self.registered_for_now(reads, kept):
                 frame = super().table(name)
             return sealed(self, frame) if named else frame
 
@@ -409,6 +396,24 @@ class SessionContext(datafusion.SessionContext):
                     super().deregister_table(name)
             if kept:
                 self._kept.replan([each for each in kept if each.is_view])
+
+    @contextmanager
+    def _metadata_tables(
+        self, text: str, named: Mapping[str, OwnTable], statement: Statement | None = None
+    ) -> Iterator[None]:
+        """Register the metadata tables that a text may name, for the duration of the block."""
+        created = None if statement is None else created_name(statement)
+        taken = None if created is None else quoted_path(self.full_name(created))
+        added: list[str] = []
+        try:
+            for name, rows in metadata_tables_in(text, named.values()):
+                if name != taken and not self._exists(name):
+                    super().register_table(name, rows_table(rows()))
+                    added.append(name)
+            yield
+        finally:
+            for name in added:
+                super().deregister_table(name)
 
     def _replace(self, name: str, provider: Any) -> None:
         own = self._of_catalogs.get(name)
@@ -517,8 +522,9 @@ class SessionContext(datafusion.SessionContext):
     ) -> None:
         """Have DataFusion plan a statement, without running it; raises its errors."""
         stored = {name: own.provider(views=False) for name, own in named.items()}
-        kept = self._kept.named(" ".join([query, *map(str, texts.values())]))
-        with self._lock, self.registered_for_now(stored, kept):
+        whole = self.with_view_queries(" ".join([query, *map(str, texts.values())]))
+        kept = self._kept.named(whole)
+        with self._lock, self._metadata_tables(whole, named), self.registered_for_now(stored, kept):
             self._versions = {}
             super().sql(query, options, values, **texts)
 
@@ -541,9 +547,10 @@ class SessionContext(datafusion.SessionContext):
         def plan(allowed: Any = options) -> datafusion.DataFrame:
             return super(SessionContext, self).sql(query, allowed, values, **texts)
 
-        with self._lock:
+        whole = self.with_view_queries(" ".join([query, *map(str, texts.values())]))
+        with self._lock, self._metadata_tables(whole, named):
             self._versions = versions
-            kept = self._kept.named(" ".join([query, *map(str, texts.values())]))
+            kept = self._kept.named(whole)
             at = {name: own.provider(views=False) for name, own in named.items()}
             with self.registered_for_now(at, kept):
                 query_plan = QueryPlan(self, query, named, kept, plan)

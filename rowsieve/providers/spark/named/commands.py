@@ -10,8 +10,9 @@ import pyarrow as pa
 from rowsieve import clock
 from rowsieve.bridges.sql.spark.settings import TIME_ZONE
 from rowsieve.errors import UnsupportedOperation
+from rowsieve.metadata_tables.table_facts import detail_of
+from rowsieve.metadata_tables.version_list import commits_of
 from rowsieve.opening import open_table
-from rowsieve.providers.spark.named.table_facts import commits_of, detail_of
 from rowsieve.providers.spark.named.table_names import NamedTable
 from rowsieve.providers.spark.procedure_engine import SparkEngine
 from rowsieve.providers.spark.text_literals import text_literal

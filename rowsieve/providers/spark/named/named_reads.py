@@ -14,9 +14,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions
 
 from rowsieve.errors import InvalidInput, UnsupportedOperation
+from rowsieve.metadata_tables.table_kinds import METADATA_TABLES
 from rowsieve.opening import open_table
 from rowsieve.providers.spark.frames import read_frame
-from rowsieve.providers.spark.named.table_facts import commits_of, snapshots_of
 from rowsieve.providers.spark.named.table_names import NamedTable, Names
 from rowsieve.providers.spark.plan_trees import TreeChanger
 from rowsieve.providers.spark.plans import class_of, column_of, internal_class, items, sequence
@@ -68,8 +68,11 @@ class NamedReads:
     def _read(self, node: Any) -> Any | None:
         match class_of(node):
             case kind if kind == RELATION:
-                named = self._names.find(relation_parts(node))
-                return None if named is None else self._relation(node, named)
+                parts = relation_parts(node)
+                if (named := self._names.find(parts)) is not None:
+                    return self._relation(node, named)
+                rows = self._names.information(parts)
+                return None if rows is None else self._aliased(parts, self._frame(rows))
             case kind if kind == _TIME_TRAVEL and class_of(node.relation()) == RELATION:
                 named = self._names.find(relation_parts(node.relation()))
                 return None if named is None else self._version(node, named)
@@ -95,31 +98,27 @@ class NamedReads:
                 f"sql: {named.name} WITH (...) is not available: give the options to "
                 "spark.read.format('rowsieve')"
             )
-        table = named.table
-        match named.view:
-            case "":
-                return self._aliased(named.parts, read_frame(table, self._session, None, None))
-            case "files":
-                return self._aliased(named.parts, self._frame(table.files()))
-            case "snapshots":
-                return self._aliased(named.parts, self._frame(snapshots_of(table)))
-        return self._aliased(named.parts, self._frame(commits_of(table, None)))
+        return self._rows(named, named.table)
+
+    def _rows(self, named: NamedTable, table: Table) -> Any:
+        """The plan of the rows of a version of the table, or of what is known of it."""
+        if named.view:
+            return self._aliased(named.parts, self._frame(METADATA_TABLES[named.view](table)))
+        return self._aliased(named.parts, read_frame(table, self._session, None, None))
 
     def _version(self, node: Any, named: NamedTable) -> Any:
-        if named.view:
-            raise UnsupportedOperation(f"sql: {named.name} has no versions; leave AS OF out")
         table, options = named.table, named.table.handle.storage_options
         if node.version().isDefined():
             if not (text := str(node.version().get())).isdecimal():
                 raise InvalidInput(
                     f"sql: {named.name} VERSION AS OF {text!r}: a version is a whole number; "
-                    f"{named.name}.history lists them"
+                    "the metadata table snapshots lists them"
                 )
             old = open_table(table.uri, version=int(text), storage_options=options)
         else:
             moment = self._moment(node.timestamp().get(), named.name)
             old = open_table(table.uri, as_of=moment, storage_options=options)
-        return self._aliased(named.parts, read_frame(old, self._session, None, None))
+        return self._rows(named, old)
 
     def _moment(self, expression: Any, name: str) -> Any:
         """The time that an expression has in this session, which Spark computes."""

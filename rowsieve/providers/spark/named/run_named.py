@@ -18,6 +18,7 @@ from pyspark.sql.types import StructType
 
 from rowsieve.bridges.sql.dialects import dialect_named
 from rowsieve.errors import UnsupportedOperation
+from rowsieve.metadata_tables.table_kinds import METADATA_TABLES
 from rowsieve.providers.spark.frames import read_frame
 from rowsieve.providers.spark.named.commands import run_command
 from rowsieve.providers.spark.named.definitions import (
@@ -225,7 +226,9 @@ def _run_on(session: Any, named: NamedTable, kind: str, plan: Any) -> Any:
 
 
 def _described(session: Any, named: NamedTable) -> Any:
-    columns = read_frame(named.table, session, None, None).schema
+    shown = METADATA_TABLES[named.view](named.table).slice(0, 0) if named.view else None
+    frame = read_frame(named.table, session, None, None)
+    columns = (frame if shown is None else session.createDataFrame(shown)).schema
     rows = [
         {"col_name": c.name, "data_type": c.dataType.simpleString(), "comment": _comment(c)}
         for c in columns

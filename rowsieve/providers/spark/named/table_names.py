@@ -5,7 +5,9 @@
 | `db.t` | of the catalog that the statement is given |
 | `lake.db.t` | of that catalog, under any first name that Spark has no catalog for |
 | ``rowsieve.`/path` `` | at a path or URI |
-| one of these, and `.history`, `.snapshots` or `.files` | what is known of the table |
+| one of these, and `.snapshots`, `.files` and others | what is known of the table |
+| ``db.`t$snapshots` `` | the same, as Paimon writes it |
+| `information_schema.tables`, `lake.information_schema.tables` | of that catalog |
 
 Soundness: a name of one part is Spark's, so temporary views and common table expressions are never
 hidden. A name that Spark knows, too, is refused: neither of both tables is taken silently.
@@ -20,24 +22,27 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.errors import PySparkException
 
 from rowsieve.errors import InvalidInput
+from rowsieve.metadata_tables.information_schema import INFORMATION_SCHEMA, VIEWS, view_of
+from rowsieve.metadata_tables.table_kinds import METADATA_TABLES, split_metadata_name
 from rowsieve.opening import open_table
 from rowsieve.providers.spark.name_case import CASE_SENSITIVE
 from rowsieve.providers.spark.reads.native_columns import quoted
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from rowsieve.table import Table
 
 _BY_PATH: Final = "rowsieve"
 _OF_SPARK: Final = frozenset({"spark_catalog", "system", "global_temp"})
-VIEWS: Final = frozenset({"history", "snapshots", "files"})
 
 
 @dataclass(frozen=True, slots=True)
 class NamedTable:
     """A table of ours, at its newest version, and the name by which a statement means it.
 
-    `view` is one of `VIEWS`, or empty for the rows of the table. `home`: the catalog of ours that
-    has the table, and its name there; None for one that is named by its path.
+    `view` is one of `METADATA_TABLES`, or empty for the rows of the table. `home`: the catalog of
+    ours that has the table, and its name there; None for one that is named by its path.
     """
 
     table: Table
@@ -58,7 +63,7 @@ def dotted(parts: Sequence[str]) -> str:
 
 @dataclass(slots=True)
 class Names:
-    """The names of one statement: each table is opened once, so all uses see one version.
+    """The names of one statement: all uses of a table, by any of its names, see one version.
 
     `catalogs` is a catalog of ours, several by their first names, or None.
     """
@@ -66,6 +71,7 @@ class Names:
     session: Any
     catalogs: Any
     _found: dict[tuple[str, ...], NamedTable | None] = field(default_factory=dict)
+    _opened: dict[str, Table] = field(default_factory=dict)  # by the identity of the table
 
     def find(self, parts: Sequence[str]) -> NamedTable | None:
         """The table that a name means; None if it is Spark's. InvalidInput if it could be both."""
@@ -73,6 +79,20 @@ class Names:
         if key not in self._found:
             self._found[key] = self._find(key)
         return self._found[key]
+
+    def information(self, parts: Sequence[str]) -> pa.Table | None:
+        """The rows of a view of the information schema of a catalog of ours; None for others."""
+        if len(parts) not in (2, 3) or parts[-2].lower() != INFORMATION_SCHEMA:
+            return None
+        catalogs = [catalog for catalog, *_ in self._places(parts)]
+        if not catalogs or parts[-1].lower() not in VIEWS:
+            return None
+        if len(catalogs) > 1:
+            raise _ambiguous(parts, "a view of several catalogs")
+        if self.is_of_spark(parts):
+            raise _ambiguous(parts, "a view of a catalog of ours and a table of Spark's")
+        name = parts[0] if len(parts) == 3 else _BY_PATH
+        return view_of(catalogs[0], name, parts[-1])
 
     def place(self, parts: Sequence[str]) -> tuple[Any, str] | None:
         """The catalog of ours in which a statement creates a table, and its name there.
@@ -105,19 +125,23 @@ class Names:
     def _candidates(self, parts: tuple[str, ...]) -> Iterator[NamedTable]:
         for table, home in self._tables(parts):
             yield NamedTable(table, parts, "", home)
-        if len(parts) > 2 and (view := parts[-1].lower()) in VIEWS:
-            for table, home in self._tables(parts[:-1]):
+        for base, view in _metadata_names(parts):
+            for table, home in self._tables(base):
                 yield NamedTable(table, parts, view, home)
 
     def _tables(self, parts: tuple[str, ...]) -> Iterator[tuple[Table, tuple[Any, str] | None]]:
         if len(parts) == 2 and parts[0].lower() == _BY_PATH and "/" in parts[1]:
-            yield open_table(parts[1]), None
+            yield self._once(open_table(parts[1])), None
         for catalog, namespace, name in self._places(parts):
             for space in catalog.namespaces():
                 if self._same(space, namespace):
                     for each in catalog.tables(space):
                         if self._same(each.partition(".")[2], name):
-                            yield catalog.open_table(each), (catalog, each)
+                            yield self._once(catalog.open_table(each)), (catalog, each)
+
+    def _once(self, table: Table) -> Table:
+        """The table as the statement opened it first, maybe by another name."""
+        return self._opened.setdefault(table.handle.pinned.table.uuid, table)
 
     def _places(self, parts: Sequence[str]) -> Iterator[tuple[Any, str, str]]:
         """The catalogs that may have a table of this name, with its namespace and name there."""
@@ -162,6 +186,14 @@ class Names:
         if str(self.session.conf.get(CASE_SENSITIVE, "false")).lower() == "true":
             return one == other
         return one.lower() == other.lower()
+
+
+def _metadata_names(parts: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+    """The name of the table, and the metadata table of it, that a name may mean."""
+    if len(parts) > 2 and (view := parts[-1].lower()) in METADATA_TABLES:
+        yield parts[:-1], view
+    if (split := split_metadata_name(parts[-1])) is not None:
+        yield (*parts[:-1], split[0]), split[1]
 
 
 def _ambiguous(parts: Sequence[str], both: str) -> InvalidInput:
