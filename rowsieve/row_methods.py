@@ -271,6 +271,7 @@ class RowMethods(TableMethods):
         decimals: Decimals | None = None,
         on_bad: OnBad = "error",
         bad: Any = None,
+        schema_mode: SchemaMode = "strict",
         on_too_late: OnTooLate | None = None,
         metadata: Metadata | None = None,
         token: Token | None = None,
@@ -282,9 +283,18 @@ class RowMethods(TableMethods):
         the unit of numbers in columns of times, and `decimals` what text in columns of numbers is,
         where the events do not declare it. A bad event refuses the call; with `on_bad="collect"`
         the others are applied, and the bad ones are returned and first appended to the table `bad`.
+
+        `schema_mode="merge"` adds the columns that the events bring, and widens those whose type
+        does not hold a value, in the same commit. In Debezium's rows, which are whole, a column of
+        the table that is absent is NULL then: the source has dropped it.
         """
         options = EventOptions(
-            format, source, times=times, decimals=decimals, on_too_late=on_too_late
+            format,
+            source,
+            times=times,
+            decimals=decimals,
+            on_too_late=on_too_late,
+            schema_mode=schema_mode,
         )
         return apply_events(self, data, options, on_bad, bad, metadata, token)
 

@@ -35,6 +35,7 @@ from rowsieve.bridges.session import Session
 from rowsieve.catalog.catalog_log import CatalogState
 from rowsieve.catalog.drops import Dropping
 from rowsieve.catalog.names import TableName, identifier, table_name
+from rowsieve.changes.column_methods import SchemaMode
 from rowsieve.changes.event_order.too_late import OnTooLate
 from rowsieve.envelopes.applying import (
     Decimals,
@@ -209,6 +210,7 @@ class Catalog(Dropping):
         decimals: Decimals | None = None,
         on_bad: OnBad = "error",
         bad: Any = None,
+        schema_mode: SchemaMode = "strict",
         on_too_late: OnTooLate | None = None,
         metadata: Metadata | None = None,
         token: Token | None = None,
@@ -219,7 +221,13 @@ class Catalog(Dropping):
         of a table here, or None to skip its events. The other arguments are those of
         `Table.apply_events`.
         """
-        options = EventOptions(format, times=times, decimals=decimals, on_too_late=on_too_late)
+        options = EventOptions(
+            format,
+            times=times,
+            decimals=decimals,
+            on_too_late=on_too_late,
+            schema_mode=schema_mode,
+        )
         check_dead_letters(bad, on_bad)
         return apply_to_tables(data, options, table, self.open_table, on_bad, bad, metadata, token)
 

@@ -10,16 +10,18 @@ import pyarrow as pa
 
 from rowsieve.arguments import Example
 from rowsieve.changes.change import Change
+from rowsieve.changes.column_methods import SchemaMode
 from rowsieve.changes.data.ingest import Changes, deletes_in, read_data, reduce_changes
 from rowsieve.changes.event_order.too_late import OnTooLate
 from rowsieve.changes.partial.events import prepare_events
 from rowsieve.changes.partial.given_values import read_given
 from rowsieve.changes.partial.resolving import resolve_events
 from rowsieve.changes.table_handle import Handle
-from rowsieve.envelopes.bad_events import BAD_EVENTS, BadEvents
+from rowsieve.envelopes.bad_events import BAD_EVENTS, BadEvents, Places
 from rowsieve.envelopes.change_batches import ChangeBatch, change_batch
 from rowsieve.envelopes.changes_table import Destination
 from rowsieve.envelopes.event_formats import FORMATS, EventFormat
+from rowsieve.envelopes.merged_schema import with_columns_of
 from rowsieve.envelopes.messages import OPERATION, Messages, read_messages
 from rowsieve.envelopes.reading_events import read_events
 from rowsieve.envelopes.values.readings import Target
@@ -49,6 +51,7 @@ class RowChanges(Protocol):
         sequence: str | Sequence[str] | None = None,
         missing: Literal["error", "keep"] = "error",
         unchanged: str | None = None,
+        schema_mode: SchemaMode = "strict",
         on_too_late: OnTooLate | None = None,
         metadata: Mapping[str, str] | None = None,
         token: tuple[str, int] | None = None,
@@ -66,6 +69,7 @@ class EventOptions:
     times: Times | None = None
     decimals: Decimals | None = None
     on_too_late: OnTooLate | None = None
+    schema_mode: SchemaMode = "strict"
 
     def rules(self, default: TextRules, schema: Schema) -> TextRules:
         """The rules of the format with what the caller says."""
@@ -96,12 +100,47 @@ class AppliedEvents:
 def read_batch(
     messages: Messages, snapshot: Snapshot, options: EventOptions
 ) -> tuple[ChangeBatch, BadEvents]:
-    """Read the messages of one table, and note the bad ones."""
+    """Read the messages of one table, and note the bad ones.
+
+    With `schema_mode="merge"`, for the columns that the table has after it, see `merged_schema`.
+    """
+    if options.schema_mode != "merge":
+        return _read_as(messages, snapshot, options)
+    format_, ignored = FORMATS[options.format], frozenset[str]()
+    evolved = snapshot
+    if messages.structs is not None:
+        evolved, _ = with_columns_of(
+            snapshot, messages, BadEvents(Places(), messages.shown), format_
+        )
+    while True:
+        batch, bad = _read_as(messages, evolved, options, ignored)
+        wider, nulls = with_columns_of(evolved, messages, bad, format_)
+        if wider is evolved and nulls <= ignored:
+            break
+        evolved, ignored = wider, ignored | nulls
+    if batch.truncated and evolved is not snapshot:
+        raise UnsupportedOperation(
+            f"{OPERATION}: the events bring columns and truncate the table; nothing was written. "
+            "Apply those up to the truncate first, and the others in a call of their own"
+        )
+    return batch, bad
+
+
+def _read_as(
+    messages: Messages,
+    snapshot: Snapshot,
+    options: EventOptions,
+    ignored: frozenset[str] = frozenset(),
+) -> tuple[ChangeBatch, BadEvents]:
+    """Read the messages for the columns of the snapshot."""
     schema, table = snapshot.schema, snapshot.table
     format_ = FORMATS[options.format]
     rules = options.rules(format_.rules, schema)
     targets = tuple(Target(each, rules) for each in schema)
-    destination = Destination(targets, table.key, table.sequence, options.source, options.sources)
+    fills = options.schema_mode == "merge" and format_.whole_rows
+    destination = Destination(
+        targets, table.key, table.sequence, options.source, options.sources, ignored, fills
+    )
     bad = BadEvents(messages.places, messages.shown, messages.numbers)
     reading = read_events(messages, format_, destination, bad)
     return change_batch(reading, schema, destination, bad), bad
@@ -143,7 +182,7 @@ def apply_events(
             if (done := handle.committed_before(token)) is None:
                 raise
             return AppliedEvents(done)
-    return commit_batch(table, batch, bad, bad_table, options.on_too_late, metadata, token)
+    return commit_batch(table, batch, bad, bad_table, options, metadata, token)
 
 
 def commit_batch(
@@ -151,7 +190,7 @@ def commit_batch(
     batch: ChangeBatch,
     bad: BadEvents,
     bad_table: Any,
-    on_too_late: OnTooLate | None,
+    options: EventOptions,
     metadata: Mapping[str, str] | None,
     token: tuple[str, int] | None,
 ) -> AppliedEvents:
@@ -169,7 +208,8 @@ def commit_batch(
             sequence=batch.sequence,
             missing="error" if batch.unchanged is None else "keep",
             unchanged=batch.unchanged,
-            on_too_late=on_too_late,
+            schema_mode=options.schema_mode,
+            on_too_late=options.on_too_late,
             metadata=metadata,
             token=token,
         )

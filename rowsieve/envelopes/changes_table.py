@@ -56,6 +56,8 @@ class Destination:
     order: tuple[str, ...] = ()  # the columns of the table's event order
     source: str | None = None
     sources: frozenset[str] | None = None  # others are of another table of the call
+    ignored: frozenset[str] = frozenset()  # names of rows that are NULL, and no columns yet
+    fills: bool = False  # a column that a whole row lacks is NULL: the source has dropped it
 
     def named(self, names: tuple[str, ...]) -> tuple[Target, ...]:
         """The columns of these names."""
@@ -236,7 +238,7 @@ def _write(
     writes = _with_row(after, writes, entries, "a write has no row after the change", bad)
     events = entries.events[writes]
     columns, lacking = _read_columns(
-        after, writes, destination.targets, destination.key, events, bad
+        after, writes, destination.targets, destination.key, events, bad, fills=destination.fills
     )
     _note_unsent_of_creates(entries, format_, after, writes, lacking, bad)
     places = [writes]
@@ -380,18 +382,27 @@ def _read_columns(
     key: tuple[str, ...],
     events: Indices,
     bad: BadEvents,
+    *,
+    fills: bool = False,
 ) -> tuple[dict[str, pa.Array], dict[str, Mask]]:
-    """Read columns of the rows at these places; also which rows lack a column, by its name."""
+    """Read columns of the rows at these places; also which rows lack a column, by its name.
+
+    With `fills`, a column that may be NULL is so where a row lacks it without a marker.
+    """
     columns: dict[str, pa.Array] = {}
     lacking: dict[str, Mask] = {}
     for target in targets:
         name = target.field.name
-        read = read_column(rows.values(name, places), target)
+        given = rows.values(name, places)
+        read = read_column(given, target)
         columns[name] = read.values
         _note(read.reasons, events, bad)
-        if len(read.unchanged):
+        unchanged = read.unchanged
+        if fills and target.field.nullable and name not in key and not isinstance(given, pa.Array):
+            unchanged = np.array([at for at in unchanged if given[at] is not UNSET], np.int64)
+        if len(unchanged):
             lacking[name] = np.zeros(len(places), bool)
-            lacking[name][read.unchanged] = True
+            lacking[name][unchanged] = True
         if not target.field.nullable or name in key:
             _note_nulls(read.values, lacking.get(name), name, events, bad, in_key=name in key)
     return columns, lacking

@@ -156,6 +156,7 @@ DEBEZIUM: Final = Format(
     rules=_RULES,
     unmarked=_unmarked,
     creates=_CREATES,
+    whole_rows=True,
 )
 
 _PREFIXES: Final = ("__", "__source_")
@@ -192,6 +193,7 @@ UNWRAPPED: Final = Format(
     rules=_RULES,
     unmarked=lambda _entry: Action.WRITE,
     creates=_CREATES,
+    whole_rows=True,
     beside=True,
     delete_flag="__deleted",
     variant=_unwrapped_variant,

@@ -7,7 +7,7 @@ format is a row, and a function if its messages hold several changes or lists of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -40,7 +40,8 @@ class Format:
     they do not send. `beside`: columns stand beside the names of `extra`.
     `delete_flag` is the path of a flag that marks a delete. `unmarked` tells what an entry without
     an operation is, and `variant` which form of the format the first message has. Messages that are
-    NULL are skipped as `tombstones`, or bad if that is None.
+    NULL are skipped as `tombstones`, or bad if that is None. `listed` yields the rows of a message
+    of plain JSON in which columns stand in lists.
     """
 
     name: str
@@ -62,6 +63,8 @@ class Format:
     beside: bool = False
     extra: tuple[str, ...] = ()
     decoded: bool = False  # rows are made of decoded values
+    listed: Callable[[Mapping[str, Any]], Iterator[Mapping[str, Any]]] | None = None
+    whole_rows: bool = False  # a column that a row lacks without a marker was dropped
     tombstones: Skipped | None = Skipped.TOMBSTONE
 
 

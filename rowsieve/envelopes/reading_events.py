@@ -77,7 +77,7 @@ def read_entries(
 ) -> Iterator[tuple[Counter[Skipped], Entries, Format]]:
     """Decode all messages into entries, with what was skipped before each block of them."""
     if messages.structs is not None:
-        for part in _struct_blocks(_payload(messages.structs), {}, format_):
+        for part in _struct_blocks(payload_of(messages.structs), {}, format_):
             yield Counter(), part, format_
         return
     reader = _Reader.of(messages, format_, destination)
@@ -125,6 +125,7 @@ class _Reader:
             format_ = format_.variant(sample)
         columns = [target.field.name for target in destination.targets]
         spelling = Spelling(columns, "__" if format_.beside else None)
+        spelling.ignored.update(dict.fromkeys(sorted(destination.ignored)))
         spelling.learn(sample)
         return cls(format_, destination, isinstance(first, dict), spelling)
 
@@ -246,8 +247,8 @@ def _read_structs(
     table: pa.Table, format_: Format, destination: Destination, bad: BadEvents
 ) -> Reading:
     columns = [target.field.name for target in destination.targets]
-    table = _payload(table)
-    given = _row_names(table, format_)
+    table = payload_of(table)
+    given = row_names(table, format_)
     names = spelled_as(columns, given)
     unknown = [
         name
@@ -274,7 +275,7 @@ def _struct_blocks(
         yield ArrowEntries(part, events, names, format_.beside)
 
 
-def _payload(table: pa.Table) -> pa.Table:
+def payload_of(table: pa.Table) -> pa.Table:
     """The payload's columns, if structs have it beside their schema."""
     if set(table.column_names) == {"schema", "payload"}:
         payload = table.column("payload")
@@ -283,7 +284,7 @@ def _payload(table: pa.Table) -> pa.Table:
     return table
 
 
-def _row_names(table: pa.Table, format_: Format) -> list[str]:
+def row_names(table: pa.Table, format_: Format) -> list[str]:
     """The names of the columns that rows in structs have."""
     if format_.beside:
         return [name for name in table.column_names if name not in format_.extra]

@@ -77,7 +77,7 @@ def apply_to_tables(
     if bad_table is not None and bad_rows.num_rows:
         bad_table.append(bad_rows, token=token)
     applied = {
-        name: commit_batch(table, batch, bad, None, options.on_too_late, metadata, token)
+        name: commit_batch(table, batch, bad, None, options, metadata, token)
         for name, table, batch, bad in batches
     }
     return AppliedTables(applied, dict(skipped), bad_rows)

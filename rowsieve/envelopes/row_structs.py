@@ -37,10 +37,14 @@ class RowType:
     attributes: Mapping[str, str]
     decoded: bool = False  # from dicts, not from text
     sources: frozenset[str] | None = None  # the only tables of the source whose rows these are
+    documents: frozenset[str] = frozenset()  # columns of JSON, which stay text
 
     def values(self, rows: Iterable[Any], column: str) -> list[Any]:
-        """The value of one column in each row."""
-        return list(map(attrgetter(self.attributes[column]), rows))
+        """The value of one column in each row, `UNSET` where a row lacks it."""
+        values = list(map(attrgetter(self.attributes[column]), rows))
+        if column in self.documents:
+            return [UNSET if each is not None and not bytes(each) else each for each in values]
+        return values
 
 
 def row_type(
@@ -73,7 +77,10 @@ def row_type(
         slot = attributes[name] = f"e{len(slots)}"
         slots.append(_slot(slot, name, (Any, UNSET)))
     struct = msgspec.defstruct("Row", slots, forbid_unknown_fields=bool(fields), gc=False)
-    return RowType(struct, attributes, decoded)
+    documents = frozenset(
+        each.name for each in fields if isinstance(each.type, logical.Json) and not decoded
+    )
+    return RowType(struct, attributes, decoded, documents=documents)
 
 
 def _slot(slot: str, name: str, kind: tuple[Any, Any]) -> tuple[str, Any, Any]:

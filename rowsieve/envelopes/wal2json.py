@@ -5,7 +5,7 @@ A column that was not changed and is stored out of line is absent in both.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -103,6 +103,16 @@ def _changes(row: RowType, message: _Transaction) -> list[Wal2JsonChange]:
     return changes
 
 
+def _listed(message: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The rows of a message of plain JSON, of both formats."""
+    if isinstance(columns := message.get("columns"), list):
+        yield {each["name"]: each.get("value") for each in columns if "name" in each}
+    for each in message.get("change") or ():
+        names, values = each.get("columnnames"), each.get("columnvalues")
+        if isinstance(names, list) and isinstance(values, list):
+            yield dict(zip(names, values, strict=False))
+
+
 def _row(row: RowType, names: list[str], values: list[Any]) -> Any:
     if len(set(names)) < len(names) or len(names) != len(values):
         raise ValueError(f"{len(names)} names of columns, and {len(values)} values")
@@ -163,6 +173,7 @@ WAL2JSON: Final = Format(
     variant=_variant,
     before_is_partial=True,
     decoded=True,
+    listed=_listed,
 )
 WAL2JSON_1: Final = replace(
     WAL2JSON,

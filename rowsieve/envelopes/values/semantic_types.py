@@ -13,6 +13,7 @@ from enum import Enum
 from typing import Any, Final
 
 import msgspec
+import pyarrow as pa
 
 
 class Written(Enum):
@@ -100,6 +101,63 @@ def declared_columns(schema: Any) -> DeclaredColumns:
         elif each.get("type") == "string":
             texts.add(name)
     return DeclaredColumns(columns, frozenset(texts))
+
+
+_PLAIN: Final[Mapping[str, pa.DataType]] = {
+    "boolean": pa.bool_(),
+    "int8": pa.int8(),
+    "int16": pa.int16(),
+    "int32": pa.int32(),
+    "int64": pa.int64(),
+    "float": pa.float32(),
+    "float32": pa.float32(),
+    "double": pa.float64(),
+    "float64": pa.float64(),
+    "string": pa.string(),
+    "bytes": pa.binary(),
+}
+_LOCAL, _INSTANT = pa.timestamp("us"), pa.timestamp("us", "UTC")
+_WRITTEN: Final[Mapping[Written, pa.DataType]] = {
+    Written.DAYS: pa.date32(),
+    Written.TIMESTAMP_MS: _LOCAL,
+    Written.TIMESTAMP_US: _LOCAL,
+    Written.TIMESTAMP_NS: pa.timestamp("ns"),
+    Written.INSTANT_MS: _LOCAL,
+    Written.TIME_MS: pa.time64("us"),
+    Written.TIME_US: pa.time64("us"),
+    Written.TIME_NS: pa.time64("us"),
+    Written.ZONED_TIMESTAMP: _INSTANT,
+    Written.BITS: pa.binary(),
+}
+_WIDEST: Final = 38  # digits
+
+
+def column_types(schema: Any) -> dict[str, pa.DataType]:
+    """The types of new columns, as the schema of an event declares them; others are left out."""
+    declared = declared_columns(schema)
+    types: dict[str, pa.DataType] = {}
+    for each in _row_fields(schema):
+        name, semantic = str(each.get("field")), each.get("name")
+        known = declared.columns.get(name)
+        if known is None:
+            type_ = _PLAIN.get(str(each.get("type")))
+            if semantic == "io.debezium.data.Json":
+                type_ = pa.json_()
+        elif known.written is Written.DECIMAL:
+            type_ = pa.decimal128(_precision(each), known.scale)
+        else:
+            type_ = pa.binary() if known.written is Written.BYTES else _WRITTEN.get(known.written)
+        if type_ is not None:
+            types[name] = type_
+    return types
+
+
+def _precision(declared: Mapping[str, Any]) -> int:
+    parameters = declared.get("parameters")
+    given = parameters.get("connect.decimal.precision") if isinstance(parameters, Mapping) else 0
+    digits = str(given)
+    count = int(digits) if digits.isascii() and digits.isdigit() else 0
+    return count if 0 < count <= _WIDEST else _WIDEST
 
 
 def parse_schema(text: bytes) -> DeclaredColumns:

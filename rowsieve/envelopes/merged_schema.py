@@ -1,0 +1,156 @@
+"""The columns that events bring, and the wider types that their values need.
+
+Events are read for the table's columns. Those that do not fit are looked at as plain JSON: their
+unknown names become columns, and their values widen the types of known ones. Then all events are
+read again, until nothing more is learned. An unknown column that is NULL in all of these events
+needs no column yet.
+
+Soundness: types follow from the schema of the events, or else from all values of the column: a
+column whose values have no common type is not added, and its events stay bad.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import pyarrow as pa
+
+from rowsieve.changes.merged_columns import changes_with_data
+from rowsieve.envelopes.bad_events import BadEvents
+from rowsieve.envelopes.formats import Format
+from rowsieve.envelopes.messages import Messages
+from rowsieve.envelopes.reading_events import payload_of, row_names
+from rowsieve.envelopes.spelling import spelled_as
+from rowsieve.envelopes.values.semantic_types import column_types
+from rowsieve.storage.snapshot import Snapshot
+from rowsieve.types.evolution import evolve
+
+_INT64: Final = (-(2**63), 2**63 - 1)
+
+
+@dataclass(slots=True)
+class SentColumns:
+    """The values and the declared types of the columns of some events, by name."""
+
+    values: dict[str, list[Any]] = field(default_factory=dict)
+    types: dict[str, pa.DataType] = field(default_factory=dict)
+
+    def table(self, *, documents: bool) -> pa.Table:
+        """One column for each name whose values have a type in common, with these values."""
+        columns = {}
+        for name, values in self.values.items():
+            column = _column(values, self.types.get(name), documents=documents)
+            if column is not None:
+                columns[name] = column
+        longest = max(map(len, columns.values()), default=0)
+        padded = [pa.concat_arrays([each, pa.nulls(longest - len(each), each.type)])
+                  for each in columns.values()]  # fmt: skip
+        return pa.table(padded, list(columns))
+
+    def always_null(self) -> frozenset[str]:
+        """The names whose values are all NULL, of no declared type."""
+        return frozenset(
+            name
+            for name, values in self.values.items()
+            if name not in self.types and all(value is None for value in values)
+        )
+
+
+def with_columns_of(
+    snapshot: Snapshot, messages: Messages, bad: BadEvents, format_: Format
+) -> tuple[Snapshot, frozenset[str]]:
+    """The snapshot with the columns that bad events need, and the names that are NULL in them."""
+    if messages.structs is not None:
+        return _with_columns(snapshot, _of_structs(messages.structs, format_)), frozenset()
+    sent = SentColumns()
+    for event in bad.reasons:
+        message = _generic(messages.texts[event])
+        if not isinstance(message, dict):
+            continue
+        declared = column_types(message.get("schema"))
+        for row in sent_rows(message, format_):
+            for name, value in row.items():
+                sent.values.setdefault(name, []).append(value)
+                if name in declared:
+                    sent.types.setdefault(name, declared[name])
+    known = spelled_as(snapshot.schema.names, sent.values).values()
+    return _with_columns(
+        snapshot, sent.table(documents=format_.rules.nested_json)
+    ), sent.always_null() - set(known)
+
+
+def _with_columns(snapshot: Snapshot, sent: pa.Table) -> Snapshot:
+    changes = changes_with_data(snapshot.schema, sent)
+    if not changes:
+        return snapshot
+    table = snapshot.table
+    fixed = (*table.key, *table.sequence)
+    schema, _ = evolve(snapshot.schema, changes, snapshot.next_field_id, fixed)
+    return replace(snapshot, schema=schema)
+
+
+def sent_rows(message: Mapping[str, Any], format_: Format) -> Iterator[Mapping[str, Any]]:
+    """The rows after the change in a message of plain JSON."""
+    payload = message.get("payload", message)
+    if not isinstance(payload, Mapping):
+        return
+    if format_.listed is not None:
+        yield from format_.listed(payload)
+    elif format_.beside:
+        yield {
+            name: value
+            for name, value in payload.items()
+            if name not in format_.extra and not name.startswith("__")
+        }
+    else:
+        rows = payload.get(format_.after)
+        for row in rows if isinstance(rows, list) else [rows]:
+            if isinstance(row, Mapping):
+                yield row
+
+
+def _of_structs(structs: pa.Table, format_: Format) -> pa.Table:
+    """The rows after the change in Arrow structs."""
+    table = payload_of(structs)
+    names = [name for name in row_names(table, format_) if not name.startswith("__")]
+    if format_.beside:
+        return table.select(names)
+    after = table.column(format_.after).combine_chunks()
+    members = after.flatten()
+    return pa.table(members, [each.name for each in after.type]).select(
+        [name for name in names if after.type.get_field_index(name) >= 0]
+    )
+
+
+def _generic(message: Any) -> Any:
+    if isinstance(message, dict):
+        return message
+    try:
+        return json.loads(message)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _column(values: list[Any], declared: pa.DataType | None, *, documents: bool) -> pa.Array | None:
+    """The values as a column; None without a common type.
+
+    Values of a declared type are written in another way, and only NULLs stand for them. Objects and
+    lists are `documents` of JSON, or nested values.
+    """
+    if declared is not None:
+        return pa.nulls(len(values), declared)
+    kinds = {type(value) for value in values if value is not None}
+    if kinds <= {int} and any(not _INT64[0] <= value <= _INT64[1] for value in values if value):
+        return None
+    if kinds == {int, float}:
+        return pa.array([None if each is None else float(each) for each in values], pa.float64())
+    if documents and kinds and kinds <= {dict, list}:
+        texts = [None if each is None else json.dumps(each) for each in values]
+        return pa.array(texts, pa.json_())
+    with suppress(pa.ArrowInvalid, pa.ArrowTypeError):
+        return pa.array(values) if len(kinds) == 1 else None
+    return None
