@@ -20,6 +20,7 @@ from rowsieve.arguments.annotations import (
     SequenceNames,
     StorageOptions,
     TableUri,
+    Version,
 )
 from rowsieve.arguments.kinds import ANY_TEXT
 from rowsieve.changes.data.ingest import prepare_appended, prepare_rows, read_data
@@ -32,11 +33,12 @@ from rowsieve.errors import InvalidData, InvalidInput, TableExists
 from rowsieve.metrics import CommitReport, WriterMetrics, send
 from rowsieve.objects import ObjectStore, Uploads, open_store
 from rowsieve.properties import check_properties
+from rowsieve.refs.opening_refs import is_tag
 from rowsieve.stats.collect import Collecting
 from rowsieve.storage.log.checkpoint import row_count
 from rowsieve.storage.log.commit_log import CommitLog
 from rowsieve.storage.log.commit_request import CommitRequest, check_request
-from rowsieve.storage.log.version_arguments import resolve_snapshot
+from rowsieve.storage.log.version_arguments import log_of_ref, resolve_snapshot
 from rowsieve.storage.parts.part_writer import write_parts
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.table import Table
@@ -178,19 +180,24 @@ def _created(
 def open_table(
     uri: TableUri,
     *,
-    version: int | None = None,
+    version: Version | None = None,
     as_of: Moment | None = None,
+    ref: str | None = None,
     storage_options: StorageOptions | None = None,
 ) -> Table:
     """Open a table: the newest version for reading and writing, or an older one for reading.
 
     `as_of` is an aware datetime or ISO-8601 text with an offset. Give `version` or `as_of`, not
-    both.
+    both. `ref` is the name of a branch, which is opened for reading and writing in place of the
+    table, or of a tag. `version` may be the name of a tag.
     """
     store = open_store(uri, storage_options)
     log = CommitLog(store)
+    if ref is not None:
+        log = log_of_ref(log, ref)
+        store = log.store
     snapshot = resolve_snapshot(log, version, as_of)
-    read_only = version is not None or as_of is not None
+    read_only = version is not None or as_of is not None or is_tag(snapshot)
     return Table(Handle(store, log, snapshot, read_only=read_only, storage_options=storage_options))
 
 
@@ -198,7 +205,7 @@ def open_table(
 def scan_polars(
     source: TableOrUri,
     *,
-    version: int | None = None,
+    version: Version | None = None,
     as_of: Moment | None = None,
     storage_options: StorageOptions | None = None,
 ) -> Any:

@@ -62,10 +62,15 @@ HISTORY = "history"
 OLDEST_VERSION = "rowsieve.oldest_version"
 OLDEST_BASE = "rowsieve.oldest_base"
 CONSTRAINTS = "rowsieve.constraints"
+REF = "rowsieve.ref."  # and the name of a branch or tag
+DROPPED_REFS = "rowsieve.dropped_refs"
+OWN_REF = "rowsieve.own_ref"
 MANAGED: Mapping[str, str] = {
     OLDEST_VERSION: "expire_versions",
     OLDEST_BASE: "remove_orphans",
     CONSTRAINTS: "add_constraint",
+    DROPPED_REFS: "drop_ref",
+    OWN_REF: "branch",
 }
 """Properties that only their own operations set, and one of these."""
 
@@ -114,10 +119,10 @@ def check_name(name: str) -> None:
     """Raise InvalidInput unless this is the name of a property."""
     if name in PROPERTIES:
         return
-    if name in MANAGED:
+    if name in MANAGED or str(name).startswith(REF):
         raise InvalidInput(
             f"table property {name!r} is kept by Rowsieve and cannot be set or unset; "
-            f"{MANAGED[name]} changes it"
+            f"{MANAGED.get(name, 'branch, tag or drop_ref')} changes it"
         )
     if name in FIXED:
         raise InvalidInput(

@@ -13,6 +13,7 @@ from rowsieve.arguments.annotations import (
     Percentage,
     StorageOptions,
     TableUri,
+    Version,
 )
 from rowsieve.bridges.session import Session
 from rowsieve.bridges.where import locating_errors, semantics_of, to_predicate
@@ -22,7 +23,7 @@ from rowsieve.changes.table_methods import TableMethods
 from rowsieve.config import OnViolation, Pruning
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.metrics import Reporter
-from rowsieve.objects import open_store
+from rowsieve.objects import open_store, table_store
 from rowsieve.planner.explanation import Explanation
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.ir import conjoin
@@ -52,7 +53,7 @@ class ReadMethods(TableMethods):
         *,
         limit: int | None = None,
         order_by_key: bool = False,
-        version: int | None = None,
+        version: Version | None = None,
         as_of: Moment | None = None,
         as_of_event: Any = None,
         pruning: Pruning | None = None,
@@ -66,6 +67,7 @@ class ReadMethods(TableMethods):
     ) -> Scan:
         """Return a `Scan` of the newest version, or of `version` or `as_of`.
 
+        `version` is a number, or the name of a tag.
         `where` is SQL text in `dialect`, a Rowsieve predicate or an engine's expression. `session`
         holds the session settings that text depends on (default: UTC, the dialect's defaults).
         `columns` is a list of names, or a mapping of names to SQL expressions. Without
@@ -186,7 +188,7 @@ class ReadMethods(TableMethods):
         """Return the rows as a Polars DataFrame. MissingExtra without polars."""
         return engines.polars().frame_of(self._scan(where, columns, dialect, session).to_arrow())
 
-    def to_dataset(self, *, version: int | None = None, as_of: Moment | None = None) -> Any:
+    def to_dataset(self, *, version: Version | None = None, as_of: Moment | None = None) -> Any:
         """Return a `pyarrow.dataset.Dataset` of the newest version, or of `version` or `as_of`.
 
         DuckDB, Polars, pandas and pyarrow push their filters and columns down to it, so a query
@@ -196,7 +198,7 @@ class ReadMethods(TableMethods):
             self.handle.store, self.handle.resolve(version, as_of), self.handle.own_reporter
         )
 
-    def scan_polars(self, *, version: int | None = None, as_of: Moment | None = None) -> Any:
+    def scan_polars(self, *, version: Version | None = None, as_of: Moment | None = None) -> Any:
         """Return a Polars LazyFrame of the newest version, or of `version` or `as_of`.
 
         Polars pushes filters and columns down to each read, which opens only the parts that can
@@ -287,13 +289,18 @@ class ReadMethods(TableMethods):
         if format not in ("delta", "iceberg"):
             raise InvalidInput(f"export: format must be 'delta' or 'iceberg', not {format!r}")
         snapshot = self.handle.resolve(None, None)
-        target = self.handle.store
+        target, source = self.handle.store, table_store(self.handle.store)
+        if uri is None and target is not source:
+            raise UnsupportedOperation(
+                "export: this is a branch or tag, and the metadata in the folder is that of the "
+                "table; give uri="
+            )
         if uri is not None:
             options = self.handle.storage_options if storage_options is None else storage_options
             target = open_store(uri, options or None)
         if format == "iceberg":
-            return engines.iceberg().export_metadata(target, snapshot, self.handle.store)
-        return engines.delta().export_log(target, snapshot, self.handle.store.uri)
+            return engines.iceberg().export_metadata(target, snapshot, source)
+        return engines.delta().export_log(target, snapshot, source.uri)
 
     # Engines
 

@@ -14,6 +14,7 @@ from rowsieve.arguments.annotations import (
     Metadata,
     RetryTimeout,
     Token,
+    Version,
 )
 from rowsieve.bridges.session import Session
 from rowsieve.bridges.where import locating_errors, semantics_of, to_operand, to_predicate
@@ -69,10 +70,12 @@ from rowsieve.predicate.ir import Cast, Operand
 from rowsieve.predicate.ir import Literal as LiteralNode
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.properties import COMBINE, HISTORY
+from rowsieve.retention.retaining import leased
 from rowsieve.scan import GivenPlan
 from rowsieve.storage.log.commit_request import CommitRequest
 from rowsieve.storage.log.floors import check_kept
 from rowsieve.storage.log.log_entry import Commit
+from rowsieve.storage.log.refs import restorable_ref
 from rowsieve.storage.log.retries import RETRY_TIMEOUT_S
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.ordering.keys import KeyOrder
@@ -439,15 +442,17 @@ class RowMethods(TableMethods):
     @changes("restore")
     def restore(
         self,
-        version: int,
+        version: Version,
         *,
         metadata: Metadata | None = None,
         retry_timeout_s: RetryTimeout = RETRY_TIMEOUT_S,
     ) -> Commit:
-        """Restore the rows of `version` in a new commit; the history is kept.
+        """Restore the rows of `version`, or of a tag, in a new commit; the history is kept.
 
         CommitConflict if concurrent commits prevent the restore for `retry_timeout_s` seconds.
         """
+        if isinstance(version, str):
+            return self._restore_tag(version, metadata or {}, retry_timeout_s)
         notes = {**(metadata or {}), "restored": str(version)}
         change = self.handle.change("restore", notes, None, retry_timeout_s)
         reading = (
@@ -456,6 +461,16 @@ class RowMethods(TableMethods):
         head = self.handle.latest()
         target = self.handle.log.at(version) if reading is None else reading.result()
         return self.handle.commit(change, head, lambda head: restore_to(change, head, target))
+
+    def _restore_tag(self, name: str, metadata: Metadata, retry_timeout_s: float | None) -> Commit:
+        """Restore the rows of a tag; a lease keeps them if the tag is dropped meanwhile."""
+        head = self.handle.latest()
+        ref = restorable_ref(self.handle.store, name, head)
+        notes = {**metadata, "restored": str(ref.version), "ref": name}
+        change = self.handle.change("restore", notes, None, retry_timeout_s)
+        with leased(self.handle, version=name, holder="restore") as held:
+            target = held.pinned
+            return self.handle.commit(change, head, lambda head: restore_to(change, head, target))
 
     @changes("cherry_pick")
     def cherry_pick(

@@ -17,6 +17,7 @@ from rowsieve.changes.column_methods import ColumnMethods
 from rowsieve.maintenance.upkeep import UpkeepMethods
 from rowsieve.metrics import Reporter, WriterMetrics
 from rowsieve.reading import ReadMethods
+from rowsieve.refs.ref_methods import RefMethods
 from rowsieve.row_methods import RowMethods
 from rowsieve.shown import Shown, html, size_text
 from rowsieve.stats.collect import MakeCollector
@@ -27,7 +28,7 @@ from rowsieve.types.instants import from_microseconds
 
 
 @checked_methods
-class Table(ReadMethods, RowMethods, ColumnMethods, UpkeepMethods):
+class Table(ReadMethods, RowMethods, ColumnMethods, UpkeepMethods, RefMethods):
     """A handle on one table, from `create_table` or `open_table`. Thread-safe."""
 
     # Properties

@@ -184,7 +184,7 @@ MISTAKES: tuple[Mistake, ...] = (
     # Versions and times
     ("a future version", lambda t: t.keyed.scan(version=7), VersionNotFound, ("version 7", "newest is 1")),
     ("a negative version", lambda t: t.keyed.scan(version=-1), VersionNotFound, ("-1", "start at 0")),
-    ("a version that is text", lambda t: rowsieve.open_table(t.keyed.uri, version="1"), InvalidInput, ("'1'", "whole number")),  # type: ignore[arg-type]
+    ("a version that is text", lambda t: rowsieve.open_table(t.keyed.uri, version="1"), InvalidInput, ("'1'", "whole number")),
     ("restore of the future", lambda t: t.keyed.restore(7), VersionNotFound, ("version 7",)),
     ("a time before creation", lambda t: t.keyed.scan(as_of="2001-01-01T00:00:00+00:00"), VersionNotFound, ("2001-01-01", "created at")),
     ("a time without zone", lambda t: t.keyed.scan(as_of="2100-01-01T00:00:00"), InvalidInput, ("no time zone", "+00:00")),

@@ -37,7 +37,7 @@ FLOORS = (
     ("changes",),
     ("envelopes",),
     ("compaction", "retention", "scan"),
-    ("change_feed", "maintenance"),
+    ("change_feed", "maintenance", "refs"),
     ("engines",),
     ("reading", "row_methods"),
     ("table",),

@@ -27,6 +27,9 @@ ColumnPath: TypeAlias = Annotated[
 Moment: TypeAlias = Annotated[datetime | str, Example("'2013-02-08T12:00:00+00:00'")]
 """An aware datetime, or ISO-8601 text with an offset."""
 
+Version: TypeAlias = Annotated[int | str, Example("'2026-Q3'", "a number, or a tag's name")]
+"""A version by its number, or by the name of a tag or branch."""
+
 Progress: TypeAlias = Callable[[int, int], None]
 """Called with (done, all): tasks, rows or files."""
 

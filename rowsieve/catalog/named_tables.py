@@ -30,6 +30,7 @@ from rowsieve.arguments.annotations import (
     StorageOptions,
     TableUri,
     Token,
+    Version,
 )
 from rowsieve.bridges.session import Session
 from rowsieve.catalog.catalog_log import CatalogState
@@ -135,7 +136,7 @@ class Catalog(Dropping):
         return created
 
     def open_table(
-        self, name: str, *, version: int | None = None, as_of: Moment | None = None
+        self, name: str, *, version: Version | None = None, as_of: Moment | None = None
     ) -> Table:
         """Open the table `namespace.name`, or one version of it; TableNotFound if there is none.
 

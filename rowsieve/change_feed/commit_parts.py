@@ -33,7 +33,7 @@ from rowsieve.types.ordering.keys import KeyOrder
 _SILENT = frozenset({Kind.REWRITING, Kind.SETTING, Kind.ALTERING})
 """Kinds of commits that change no rows."""
 
-_REPEATING = frozenset({"restore", "rewrite_rows"})
+_REPEATING = frozenset({"restore", "rewrite_rows", "fast_forward"})
 """Operations that may move a row to another part unchanged."""
 
 

@@ -211,12 +211,13 @@ def restore_to(change: Change, head: Snapshot, target: Snapshot) -> CommitReques
     The columns and constraints stay those of the head. SnapshotExpired if the target is below the
     head's floor, ConstraintViolation if a row of the target violates a constraint.
     """
-    check_kept(target.version, head)
+    if target.table.uuid == head.table.uuid:  # a tag keeps its files itself
+        check_kept(target.version, head)
     check_restorable(head, target)
     if head.table.properties.get(CONSTRAINTS) != target.table.properties.get(CONSTRAINTS):
         check_all(change.store, head, target.parts, f"restore: version {target.version}")
-    wanted = set(_identities(target.parts))
-    kept = {identity[0] for identity in _identities(head.parts) if identity in wanted}
+    wanted = set(identities(target.parts))
+    kept = {identity[0] for identity in identities(head.parts) if identity in wanted}
     removed = tuple(part_id for part_id in head.parts.part_ids if part_id not in kept)
     back = [i for i, part_id in enumerate(target.parts.part_ids) if part_id not in kept]
     request = change.request(None, removed, restored=target.parts.take(back))
@@ -235,7 +236,7 @@ def _at_floor(request: CommitRequest, head: Snapshot, floor: tuple[str, ...]) ->
     return dataclasses.replace(request, info=info)
 
 
-def _identities(parts: PartTable) -> list[tuple[str, str | None, VectorRef | None]]:
+def identities(parts: PartTable) -> list[tuple[str, str | None, VectorRef | None]]:
     """Return each part with its deletion vectors, which together identify the rows of an entry.
 
     A stored vector of a later version may hide rows that are visible in the target (invariant I4).

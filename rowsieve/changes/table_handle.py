@@ -100,6 +100,13 @@ class Handle:
         fixed.read_only = self.read_only or True
         return fixed
 
+    def at_log(self, log: CommitLog, snapshot: Snapshot, *, read_only: bool) -> Handle:
+        """Return a handle at another log of the same table, that of a branch or tag."""
+        options = self.storage_options
+        handle = Handle(log.store, log, snapshot, read_only=read_only, storage_options=options)
+        handle.own_reporter = self.own_reporter
+        return handle
+
     @property
     def engine_error(self) -> Exception | None:
         """The last error raised while an engine read this table; engines keep only its text.
@@ -453,7 +460,7 @@ class Handle:
             self.pin(snapshot)
             return self.reported(commit, started_s)
 
-    def resolve(self, version: int | None = None, as_of: Moment | None = None) -> Snapshot:
+    def resolve(self, version: int | str | None = None, as_of: Moment | None = None) -> Snapshot:
         """Return the version of `version` or `as_of`, else the newest one that may be read."""
         if version is None and as_of is None:
             return self.pinned if self.read_only else self.latest()

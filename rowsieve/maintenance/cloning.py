@@ -16,8 +16,9 @@ from rowsieve.arguments.annotations import Progress
 from rowsieve.checksums import checksum
 from rowsieve.errors import CorruptData
 from rowsieve.objects import ObjectStore, put_fresh, together
+from rowsieve.storage.data_paths import DATA_FILE
 from rowsieve.storage.log.commit_log import CommitLog
-from rowsieve.storage.log.floors import DATA_FILE, paths_of
+from rowsieve.storage.log.floors import paths_of
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.snapshot import Snapshot
 

@@ -17,6 +17,7 @@ from rowsieve.arguments.annotations import (
     RetryTimeout,
     StorageOptions,
     TableUri,
+    Version,
 )
 from rowsieve.bridges.session import Session
 from rowsieve.bridges.where import locating_errors, semantics_of, to_predicate
@@ -229,7 +230,7 @@ class UpkeepMethods(TableMethods):
         self,
         uri: TableUri,
         *,
-        version: int | None = None,
+        version: Version | None = None,
         as_of: Moment | None = None,
         storage_options: StorageOptions | None = None,
         progress: Progress | None = None,
@@ -251,7 +252,7 @@ class UpkeepMethods(TableMethods):
         self,
         duration_s: Seconds = LEASE_S,
         *,
-        version: int | None = None,
+        version: Version | None = None,
         as_of: Moment | None = None,
         holder: str = "",
     ) -> Iterator[Self]:

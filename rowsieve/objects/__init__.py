@@ -14,6 +14,7 @@ from rowsieve.objects.durable import put_fresh, reading_whole
 from rowsieve.objects.fetching import FetchingStore, begin, in_background, in_thread, together
 from rowsieve.objects.local import LocalStore
 from rowsieve.objects.location import Location, local_folder
+from rowsieve.objects.ref_store import RefStore, table_store, table_uri_of
 from rowsieve.objects.remote import RemoteStore
 from rowsieve.objects.store import (
     Details,
@@ -40,6 +41,7 @@ __all__ = [
     "ObjectNotFound",
     "ObjectStore",
     "Place",
+    "RefStore",
     "RemoteStore",
     "SyncFailed",
     "Uploads",
@@ -50,5 +52,7 @@ __all__ = [
     "open_store",
     "put_fresh",
     "reading_whole",
+    "table_store",
+    "table_uri_of",
     "together",
 ]

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 import xxhash
 
+from rowsieve.objects.ref_store import table_store
 from rowsieve.objects.store import ObjectStore
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ class Draft(io.RawIOBase):
     def __init__(self, store: ObjectStore, path: str) -> None:
         super().__init__()
         self.path: Final = path
-        self._store = store
+        self._store = table_store(store)  # a data file of a branch has the same path there
         self._memory = io.BytesIO()  # all bytes, or the last ones; grows by an eighth
         self._file: DraftFile | None = None
         self._size = 0

@@ -22,6 +22,7 @@ from rowsieve.errors import InvalidInput
 from rowsieve.locks import ForkSafeLock
 from rowsieve.objects.local import LocalStore
 from rowsieve.objects.location import REMOTE, Location
+from rowsieve.objects.ref_store import RefStore, ref_place
 from rowsieve.objects.remote import RemoteStore
 from rowsieve.objects.storage_options import secrets_of, split_options
 from rowsieve.objects.store import ObjectStore
@@ -48,6 +49,8 @@ def open_store(
 ) -> ObjectStore:
     """Open the store at `uri` without any I/O; InvalidInput for a bad URI or bad options."""
     location = Location.parse(uri)
+    if (place := ref_place(location.uri)) is not None:
+        return RefStore(open_store(place.table_uri, storage_options), place.folder)
     if location.scheme in REMOTE:
         return _open_remote(location, storage_options or {})
     if storage_options:

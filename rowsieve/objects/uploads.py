@@ -33,6 +33,11 @@ class Uploads:
         self._running: deque[tuple[int, Future[None]]] = deque()
         self._failed: BaseException | None = None
 
+    @property
+    def store(self) -> ObjectStore:
+        """The store that gets the objects."""
+        return self._store
+
     def draft(self, path: str) -> Draft:
         """Begin an object that is written in several calls, then published."""
         return Draft(self._store, path)

@@ -18,13 +18,15 @@ from typing import Final
 
 from rowsieve.errors import CorruptData, NotFound, UnsupportedOperation
 from rowsieve.objects import ObjectStore
-from rowsieve.retention.kept_versions import KeptVersions, with_proof
+from rowsieve.retention.kept_versions import KeptVersions
 from rowsieve.retention.leases import Lease, LeaseWatch
 from rowsieve.retention.listing import Listing
+from rowsieve.retention.other_logs import with_proof
 from rowsieve.storage.log.commit_log import CommitLog, check_writable
 from rowsieve.storage.log.commit_request import CommitRequest
 from rowsieve.storage.log.floors import CLOSED, DroppedTable, is_closed, raised
 from rowsieve.storage.log.log_entry import log_path
+from rowsieve.storage.log.refs import refs_of
 from rowsieve.storage.log.retries import Retries
 from rowsieve.storage.snapshot import Snapshot
 
@@ -58,6 +60,7 @@ def close(store: ObjectStore, release: Callable[[], object] | None = None) -> Sn
         _check_unleased(store, watch.oldest)
         if head is not None and not is_closed(head):
             head = _proven_whole(log, store, watch.oldest)
+            _check_no_refs(store, head)
         if release is not None:
             release()
         if head is not None and not is_closed(head):
@@ -114,6 +117,7 @@ def _closed(log: CommitLog, head: Snapshot) -> Snapshot:
     """Commit the floors above every version; return the version that has them."""
 
     def request_for(newest: Snapshot) -> CommitRequest:
+        _check_no_refs(log.store, newest)
         info = raised(newest.table, oldest_version=CLOSED, oldest_base=CLOSED)
         return CommitRequest("expire_versions", info=info)
 
@@ -137,6 +141,15 @@ def _is_own(path: str) -> bool:
     return path.startswith("_rowsieve/") or any(
         names.fullmatch(path) is not None for names in (_DATA, _EXPORTED)
     )
+
+
+def _check_no_refs(store: ObjectStore, head: Snapshot) -> None:
+    """Raise UnsupportedOperation if a branch or tag reads the table's files (invariant 42)."""
+    if names := list(refs_of(head.table.properties)):
+        raise UnsupportedOperation(
+            f"drop_table: {store.uri} has the branches and tags {', '.join(names[:5])}, which keep "
+            "its files; drop them with drop_ref first, or drop the table without purge"
+        )
 
 
 def _check_unleased(store: ObjectStore, leased: int | None) -> None:

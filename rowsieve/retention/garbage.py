@@ -15,13 +15,13 @@ from rowsieve.errors import CorruptData, NotFound
 from rowsieve.objects import ObjectStore, together
 from rowsieve.retention.kept_versions import BLOCK, read_entries
 from rowsieve.retention.listing import Listing
+from rowsieve.storage.data_paths import DATA_FILE
 from rowsieve.storage.log.checkpoint import (
     CHECKPOINTS,
     checkpoint_file,
     read_checkpoint,
     read_files,
 )
-from rowsieve.storage.log.floors import DATA_FILE
 from rowsieve.storage.log.log_entry import LOG, LogEntry
 from rowsieve.storage.log.log_reader import LogReader
 from rowsieve.storage.manifests.manifest import PartTable

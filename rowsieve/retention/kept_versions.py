@@ -43,7 +43,8 @@ class KeptVersions:
     """The versions from `oldest` to `head`; `paths` are the data files that they need.
 
     `first` is the oldest of them that can be read: a lease may name a version whose files went
-    before it was taken. `leased` is the oldest leased version, None without one.
+    before it was taken. `leased` is the oldest leased version, None without one. `paths` include
+    what other logs of the table need, and `tags` are those of the open ones.
     """
 
     oldest: int
@@ -51,23 +52,25 @@ class KeptVersions:
     first: Snapshot
     head: Snapshot
     paths: frozenset[str]
+    tags: frozenset[str] = frozenset()
 
 
-def with_proof(
+def proven(
     log: LogReader,
     store: ObjectStore,
+    listed: Callable[[], Listing],
     use: Callable[[Listing, KeptVersions], T],
     leases: Callable[[], int | None],
     wanted: int | None = None,
 ) -> T:
-    """List the files, read the floor, then list the leases; `use` gets what is proved to be kept.
+    """List the files, read the floor, then list the leases; `use` gets what this log keeps.
 
     Again if other calls delete files meanwhile. `leases` returns the oldest leased version. With
     `wanted`, what would be kept if that were the floor.
     """
     tries = _RETRIES
     while True:
-        listing = Listing.of(store)
+        listing = listed()
         floors = floors_of(log.newest().table.properties)
         floor = floors.oldest_version if wanted is None else wanted
         leased = leases()

@@ -12,10 +12,11 @@ from functools import partial
 from typing import Final
 
 from rowsieve.objects import Details, ObjectStore, together
+from rowsieve.objects.ref_store import ref_tag
 from rowsieve.retention.leases import LEASES, leased_version_of
+from rowsieve.storage.data_paths import base_of_path, writer_of_path
 from rowsieve.storage.log.checkpoint import CHECKPOINTS, checkpoint_version_of
 from rowsieve.storage.log.commit_ids import base_of
-from rowsieve.storage.log.floors import base_of_path
 from rowsieve.storage.log.log_entry import LOG, version_of
 
 _LIST: Final = re.compile(rf"{LOG}/(?P<id>[0-9a-f]{{32}})\.(arrow|stats)")
@@ -26,9 +27,10 @@ _CHECKPOINT_PARTS: Final = re.compile(rf"{CHECKPOINTS}/(?P<id>[0-9a-f]{{32}})\.(
 class Listing:
     """The files in the folders of the data, the log and the checkpoints, and the leased versions.
 
-    `details` are the files of log and checkpoints; `lists` the paths of lists of parts, by commit
-    id; `checkpoint_parts` the paths of files with the parts of a checkpoint, by their ids; `leases`
-    the versions.
+    `data` are the data files that the log of this store wrote, or foreign ones; `of_others` those
+    of branches, by their tags. `details` are the files of log and checkpoints; `lists` the paths of
+    lists of parts, by commit id; `checkpoint_parts` the paths of files with the parts of a
+    checkpoint, by their ids; `leases` the versions.
     """
 
     data: Details
@@ -38,12 +40,19 @@ class Listing:
     lists: dict[str, list[str]] = field(default_factory=dict)
     checkpoint_parts: dict[str, str] = field(default_factory=dict)
     leases: tuple[int, ...] = ()
+    of_others: dict[str, Details] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, store: ObjectStore) -> Listing:
-        """List the folders."""
-        folders = [partial(store.details, folder) for folder in ("data", LOG, CHECKPOINTS, LEASES)]
-        data, log, checkpoints, leases = together(store, folders)
+    def of(cls, store: ObjectStore, own: Details | None = None) -> Listing:
+        """List the folders; `own` are the data files, if they are known."""
+        folders = [partial(store.details, folder) for folder in (LOG, CHECKPOINTS, LEASES)]
+        if own is None:
+            folders.append(partial(store.details, "data"))
+        log, checkpoints, leases, *listed = together(store, folders)
+        by_writer: dict[str | None, Details] = {}
+        for path, detail in (own if own is not None else listed[0]).items():
+            by_writer.setdefault(writer_of_path(path), {})[path] = detail
+        data = by_writer.pop(ref_tag(store.uri), {})
         lists: dict[str, list[str]] = {}
         for path in log:
             if (name := _LIST.fullmatch(path)) is not None:
@@ -59,6 +68,7 @@ class Listing:
             lists,
             {name["id"]: name[0] for name in parts if name is not None},
             tuple(v for path in leases if (v := leased_version_of(path)) is not None),
+            {tag: details for tag, details in by_writer.items() if tag is not None},
         )
 
     @property

@@ -20,7 +20,7 @@ from typing import Final
 from rowsieve import clock
 from rowsieve.arguments.annotations import Progress
 from rowsieve.errors import CorruptData, NotFound, SnapshotExpired, VersionNotFound
-from rowsieve.objects import ObjectStore
+from rowsieve.objects import ObjectStore, table_store
 from rowsieve.retention.deleting import Deletion
 from rowsieve.retention.kept_versions import (
     KeptVersions,
@@ -29,9 +29,10 @@ from rowsieve.retention.kept_versions import (
     read_entries,
 )
 from rowsieve.retention.listing import Listing
+from rowsieve.storage.data_paths import DATA_FILE, base_of_path
 from rowsieve.storage.log.checkpoint import CHECKPOINTS, checkpoint_file, read_checkpoint
 from rowsieve.storage.log.commit_ids import base_of
-from rowsieve.storage.log.floors import DATA_FILE, base_of_path, paths_of
+from rowsieve.storage.log.floors import paths_of
 from rowsieve.storage.log.log_reader import LogReader
 from rowsieve.storage.snapshot import Snapshot
 
@@ -94,13 +95,10 @@ def find_orphans(
         for path, each in listing.data.items()
         if _is_below(path, floor) and path not in kept.paths
     }
-    return Orphans(
-        kept.head,
-        floor,
-        data,
-        _lists(log, store, listing, kept, floor),
-        _leftovers(store, listing, kept, grace_s),
-    )
+    others = _leftovers(store, listing, kept, grace_s)
+    if store is table_store(store):
+        others |= _abandoned(listing, kept)
+    return Orphans(kept.head, floor, data, _lists(log, store, listing, kept, floor), others)
 
 
 def delete_orphans(
@@ -122,6 +120,21 @@ def delete_orphans(
     deleted = Orphans(now, orphans.floor, data, lists, orphans.others)
     Deletion(store, len(deleted.sizes), progress).delete(list(deleted.sizes))
     return deleted
+
+
+def _abandoned(listing: Listing, kept: KeptVersions) -> dict[str, int]:
+    """Return files that branches wrote whose logs are gone, so that nobody can commit them.
+
+    A branch writes its first file after it was registered, and the registered ones were read after
+    the files were listed.
+    """
+    return {
+        path: each.size_bytes
+        for tag, details in listing.of_others.items()
+        if tag not in kept.tags
+        for path, each in details.items()
+        if path not in kept.paths
+    }
 
 
 def _is_below(path: str, floor: int) -> bool:

@@ -17,7 +17,8 @@ from rowsieve.arguments import Example
 from rowsieve.arguments.annotations import Metadata, Moment, Progress
 from rowsieve.changes.table_handle import Handle
 from rowsieve.errors import InvalidInput, UnsupportedOperation
-from rowsieve.objects import ObjectStore
+from rowsieve.objects import ObjectStore, table_store
+from rowsieve.retention.dropped_refs import remove_dropped, unregistered
 from rowsieve.retention.expiring import (
     KEPT_S,
     checked_retain_last,
@@ -28,7 +29,6 @@ from rowsieve.retention.kept_versions import (
     KeptVersions,
     lower_version,
     proven_head,
-    with_proof,
 )
 from rowsieve.retention.leases import LEASE_S, Lease, LeaseWatch, lease_files, oldest_leased
 from rowsieve.retention.listing import Listing
@@ -38,10 +38,12 @@ from rowsieve.retention.orphans import (
     find_orphans,
     floor_for,
 )
+from rowsieve.retention.other_logs import with_proof
 from rowsieve.retention.removed_files import RemovedFiles
 from rowsieve.storage.log.commit_log import CommitLog, check_writable
 from rowsieve.storage.log.commit_request import CommitRequest
 from rowsieve.storage.log.floors import check_kept, floors_of, raised
+from rowsieve.storage.log.version_arguments import log_of_ref
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.instants import to_microseconds
 
@@ -54,13 +56,16 @@ Seconds = Annotated[float, Example("60.0", "a number of seconds")]
 def leased(
     handle: Handle,
     duration_s: float = LEASE_S,
-    version: int | None = None,
+    version: int | str | None = None,
     as_of: Moment | None = None,
     holder: str = "",
 ) -> Iterator[Handle]:
     """Protect a version from deletion in a `with` block; yields a read-only handle at it."""
     if version is None and as_of is None and isinstance(handle.read_only, str):
         raise UnsupportedOperation(f"lease: {handle.read_only}")
+    if isinstance(version, str):
+        log, version = log_of_ref(handle.log, version), None
+        handle = handle.at_log(log, log.latest(), read_only=True)
     snapshot = handle.resolve(version, as_of)
     with Lease(handle.store, snapshot.table.uuid, snapshot.version, duration_s, holder):
         check_kept(snapshot.version, handle.latest())  # after the lease: invariants, rule 16
@@ -137,10 +142,14 @@ def remove_orphans(
 
         orphans = _orphans(handle, look_again, floor, grace_s)
         head, floors = orphans.head, floors_of(orphans.head.table.properties)
-        if orphans.need_floor and floors.oldest_base < floor:
+        need_floor = orphans.need_floor or unregistered(store, head, floor)
+        if need_floor and floors.oldest_base < floor:
             head = _raise_floors(handle, "remove_orphans", metadata, oldest_base=floor)
         deleted = delete_orphans(log, store, orphans, head, progress)
     sizes = {**deleted.sizes, **over}
+    if store is table_store(store):
+        sizes |= remove_dropped(store, log)
+        handle.latest()
     return RemovedFiles("remove_orphans", sizes, oldest_version=floors.oldest_version)
 
 

@@ -17,12 +17,13 @@ from rowsieve.types.logical import Field
 from rowsieve.types.schema import Schema
 
 READER_VERSION: Final = 1  # the newest protocol that this code reads
-WRITER_VERSION: Final = 6  # the newest protocol that this code writes
+WRITER_VERSION: Final = 8  # the newest protocol that this code writes
 ISOLATION_WRITER: Final = 2  # the first writer that keeps tables serializable
 RETENTION_WRITER: Final = 3  # the first writer that obeys the floors of retention
 VECTORS_WRITER: Final = 4  # the first writer that keeps stored deletion vectors right
 ORDER_WRITER: Final = 5  # the first writer that keeps an event order, and rules to combine
 CONSTRAINTS_WRITER: Final = 6  # the first writer that checks constraints
+REFS_WRITER: Final = 8  # the first writer that keeps what branches and tags read
 SCHEMA_CHANGES: Final = "schema_changes"  # columns were added, dropped or changed: read by id
 FIELD_CHANGES: Final = "field_changes"  # fields inside columns, keys or dates were changed
 KIND_CHANGES: Final = "kind_changes"  # integers became floats or decimals, or dates nanoseconds

@@ -26,7 +26,14 @@ from rowsieve.changes.data.ingest import prepare_appended, read_data
 from rowsieve.checksums import checksum
 from rowsieve.errors import CorruptData, InvalidInput, NotFound, UnsupportedOperation
 from rowsieve.foreign.paths import has_wildcard
-from rowsieve.objects import Location, ObjectNotFound, ObjectStore, open_store, together
+from rowsieve.objects import (
+    Location,
+    ObjectNotFound,
+    ObjectStore,
+    open_store,
+    table_uri_of,
+    together,
+)
 from rowsieve.parquet.foreign_rows import ForeignRows
 from rowsieve.procedures.built_ins import placed_additions
 from rowsieve.procedures.parameters import Parameter, ParameterType
@@ -156,7 +163,7 @@ class AddFiles(DistributedProcedure):
                 ".parquet files"
             )
         token = _token("", store.uri, _sizes_and_checksums(store, files))
-        place = Location.parse(store.uri)
+        place = Location.parse(table_uri_of(store.uri))
         uris = [replace(place, path=f"{place.path}/{path}").uri for path in files]
         placed_additions.check_new(uris, snapshot)
         groups = [] if token[0] in snapshot.tokens else _cut(files)

@@ -23,7 +23,7 @@ from rowsieve.foreign.hive import no_partitions, partitions_of
 from rowsieve.foreign.key_proof import Ends, check_disjoint
 from rowsieve.foreign.paths import find_files
 from rowsieve.foreign.place_files import Target, place_files
-from rowsieve.objects import Location, open_store
+from rowsieve.objects import Location, open_store, table_uri_of
 from rowsieve.storage.log.commit_log import check_writable
 from rowsieve.storage.log.commit_request import CommitRequest
 from rowsieve.storage.log.floors import is_given_up
@@ -80,7 +80,9 @@ def find(table: Table, snapshot: Snapshot, how: Placing) -> Found:
             "theirs; copy the rows with copy => TRUE"
         )
     files = find_files(how.source, table.handle.storage_options)
-    check_place("add_files", Location.parse(table.uri), [file.location for file in files])
+    check_place(
+        "add_files", Location.parse(table_uri_of(table.uri)), [file.location for file in files]
+    )
     types = {field.name: arrow_type(field.type) for field in snapshot.schema}
     partitions = partitions_of(files, None, types) if how.hive else no_partitions(len(files))
     rows = zip(files, partitions.values, strict=True)

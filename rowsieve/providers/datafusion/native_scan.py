@@ -23,7 +23,7 @@ from typing import Any, Final
 import datafusion
 import pyarrow as pa
 
-from rowsieve.objects import Location, ObjectStore
+from rowsieve.objects import Location, ObjectStore, table_uri_of
 from rowsieve.parquet.footer import read_metadata
 from rowsieve.parquet.leaf_columns import fields_by_id
 from rowsieve.planner.plan import ScanPlan
@@ -106,7 +106,7 @@ def native_frame(
 
 def _root(store: ObjectStore) -> str | None:
     """The path of a local table's folder; None if it is not local or a URL would escape it."""
-    location = Location.parse(store.uri)
+    location = Location.parse(table_uri_of(store.uri))
     root = location.path.rstrip("/")
     return root if location.scheme == "file" and _PLAIN_PATH.fullmatch(root) else None
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from rowsieve.bridges.extras import imported
 from rowsieve.errors import CorruptData
-from rowsieve.objects import Location, ObjectStore
+from rowsieve.objects import Location, ObjectStore, table_uri_of
 
 METADATA: Final = "metadata"
 _MAX_MANIFESTS: Final = 100
@@ -23,7 +23,7 @@ _MAX_MANIFESTS: Final = 100
 
 def location_of(uri: str) -> str:
     """A table's folder as Iceberg names it: not percent-encoded, a plain path on local disk."""
-    location = Location.parse(uri)
+    location = Location.parse(table_uri_of(uri))
     if location.scheme == "file":
         return location.path
     return f"{location.scheme}://{location.authority}/{location.path}"

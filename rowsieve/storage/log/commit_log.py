@@ -41,6 +41,7 @@ from rowsieve.objects import (
     together,
 )
 from rowsieve.objects.durable import Patience
+from rowsieve.properties import OLDEST_BASE
 from rowsieve.storage.log.checkpoint import (
     read_commit_id,
     row_count,
@@ -74,6 +75,7 @@ from rowsieve.storage.log.log_entry import (
     version_of,
 )
 from rowsieve.storage.log.log_reader import LogReader
+from rowsieve.storage.log.refs import OwnRef, as_own_ref, check_not_tag, without_refs
 from rowsieve.storage.log.replay import replay
 from rowsieve.storage.log.retries import Retries
 from rowsieve.storage.manifests.manifest import PartTable
@@ -157,15 +159,23 @@ class CommitLog(LogReader):
             raise self._table_exists()
         return self.remember(replay(None, (_with_draft_parts(published, draft),)))
 
-    def plant(self, version: Snapshot, metadata: Mapping[str, Any]) -> Snapshot:
-        """Begin a log with a version of another table, whose data files are here already.
+    def plant(
+        self, version: Snapshot, metadata: Mapping[str, Any], own: OwnRef | None = None
+    ) -> Snapshot:
+        """Begin a log with a version of another one, whose data files are here already.
 
         It keeps its number, so that rows keep their commit_ts (invariant I1), under a new table id;
-        earlier versions are gone. The checkpoint comes first: the entry completes the table.
+        earlier versions are gone. The checkpoint comes first: the entry completes the log. `own`:
+        it is that of a branch or tag, whose data files have bases of their own.
         """
-        self.check_vacant()
-        info = replace(version.table, uuid=uuid.uuid4().hex)
+        properties = without_refs(version.table.properties)
+        if own is None:
+            self.check_vacant()
+        else:
+            properties.pop(OLDEST_BASE, None)
+        info = replace(version.table, uuid=uuid.uuid4().hex, properties=properties)
         info = raised(info, oldest_version=version.version)
+        info = info if own is None else as_own_ref(info, own)
         prove_create_only(self._store, info.uuid)
         request = CommitRequest("create", restored=version.parts, metadata=metadata)
         check_request(request)
@@ -210,6 +220,7 @@ class CommitLog(LogReader):
         while True:
             schemas[head.schema.id] = head.schema
             check_writable(request.operation, head)
+            check_not_tag(request.operation, head)
             if (earlier := self.committed_before(request.token, head)) is not None:
                 return earlier, head
             check_request(request)

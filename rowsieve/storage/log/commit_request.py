@@ -18,14 +18,15 @@ from rowsieve.errors import CommitConflict, InvalidInput, UnsupportedOperation
 from rowsieve.objects import Uploads
 from rowsieve.properties import COMBINE, CONSTRAINTS, HISTORY
 from rowsieve.storage.constraints import check_new_parts
+from rowsieve.storage.data_paths import base_of_path
 from rowsieve.storage.log.conflicts import OPERATIONS, Kind
 from rowsieve.storage.log.floors import (
-    base_of_path,
     check_bases,
     check_not_lowered,
     is_given_up,
 )
 from rowsieve.storage.log.log_entry import LogEntry
+from rowsieve.storage.log.refs import check_refs_kept
 from rowsieve.storage.log.sealed_lines import seal
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.snapshot import Snapshot, TableInfo
@@ -51,7 +52,8 @@ class CommitRequest:
     for them. `rows_late` counts changes that were left out, because their key has a newer version
     in the event order; `keeps_order`: the new parts were made with regard to that order.
     `keeps_rules`: their values were combined by the table's rules; `keeps_history`: they close the
-    intervals of the versions that they end.
+    intervals of the versions that they end; `adopts`: restored parts without commit_ts are a
+    branch's, and get the commit's version.
     """
 
     operation: str
@@ -70,6 +72,7 @@ class CommitRequest:
     keeps_order: bool = False
     keeps_rules: bool = False
     keeps_history: bool = False
+    adopts: bool = False
 
 
 OnConflict: TypeAlias = Callable[[Snapshot, tuple[LogEntry, ...]], CommitRequest]
@@ -112,6 +115,7 @@ def check_against(request: CommitRequest, head: Snapshot) -> None:
     """
     if request.info is not None:
         check_not_lowered(request.operation, request.info, head)
+        check_refs_kept(request.operation, request.info, head)
     if request.removed:
         live = len(head.parts) - len(head.parts.without(request.removed))
         if live != len(request.removed):
@@ -120,7 +124,7 @@ def check_against(request: CommitRequest, head: Snapshot) -> None:
                 f"not in version {head.version}; refresh the table and do it again"
             )
     check_bases(request.operation, request.added, request.removed, head)
-    if request.restored and request.restored.column("commit_ts_max").null_count:
+    if request.restored and not request.adopts and _lacks_commit_ts(request.restored):
         raise InvalidInput(f"this {request.operation} restores a part that has no commit_ts")
     for parts in (request.added, request.restored):
         newest = pc.max(parts.column("commit_ts_max")).as_py() if parts else None
@@ -239,6 +243,10 @@ def _written(added: PartTable, removed: tuple[str, ...]) -> PartTable:
     return fresh.take(
         [i for i, path in enumerate(paths) if path is not None and base_of_path(path) is not None]
     )
+
+
+def _lacks_commit_ts(parts: PartTable) -> bool:
+    return bool(parts.column("commit_ts_max").null_count)
 
 
 def _schema_ids(parts: PartTable) -> set[int]:

@@ -26,6 +26,8 @@
 - `set_properties` and `unset_properties` (set) are computed again on any new head: they change the
   properties that they name and keep all others. A reading operation starts again after them,
   because the isolation level may have changed.
+- `create_branch`, `create_tag`, `drop_branch` and `drop_tag` (set) register refs as properties. A
+  `fast_forward` replaces the table's content by that of a branch.
 - `expire_versions` and `remove_orphans` (set) raise a floor of the table, which is a property. They
   only ever raise it, so that they take effect on any new head.
 - `alter` changes the columns. It is computed again on any new head, and fails if that has other
@@ -101,9 +103,23 @@ OPERATIONS: Final[Mapping[str, Kind]] = {
     "unset_properties": Kind.SETTING,
     "expire_versions": Kind.SETTING,
     "remove_orphans": Kind.SETTING,
+    "create_branch": Kind.SETTING,
+    "create_tag": Kind.SETTING,
+    "drop_branch": Kind.SETTING,
+    "drop_tag": Kind.SETTING,
+    "fast_forward": Kind.REPLACING,  # by the version of a branch
     "alter": Kind.ALTERING,
 }
-RETENTION_OPERATIONS: Final = frozenset({"expire_versions", "remove_orphans"})
+RETENTION_OPERATIONS: Final = frozenset(
+    {
+        "expire_versions",
+        "remove_orphans",
+        "create_branch",
+        "create_tag",
+        "drop_branch",
+        "drop_tag",
+    }
+)
 """Operations whose commits change neither rows nor properties that a user sets."""
 
 MATRIX: Final[Mapping[tuple[Kind, Kind], Resolution]] = {

@@ -26,18 +26,12 @@ from rowsieve.errors import (
     TableNotFound,
 )
 from rowsieve.properties import OLDEST_BASE, OLDEST_VERSION
+from rowsieve.storage.data_paths import base_of_path
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.manifests.vector_columns import PATH
 from rowsieve.storage.snapshot import RETENTION_WRITER, Snapshot, TableInfo
 
 _NUMBER = re.compile(r"\d{1,18}", re.ASCII)
-DATA_FILE: Final = re.compile(
-    r"data/[0-9a-f]{32}\.(?P<base>\d{1,18})\.(?P<kind>parquet|deletes\.parquet|dv|vectors)",
-    re.ASCII,
-)
-"""The path of a file of rows, of tombstones, or of deletion vectors; it names its base version."""
-
-
 CLOSED: Final = 10**18 - 1
 """The floors of a table that was dropped with all its files: above every version."""
 
@@ -136,12 +130,6 @@ def paths_of(parts: PartTable) -> list[str]:
         if column.null_count < len(column):
             paths += column.drop_null().to_pylist()
     return paths
-
-
-def base_of_path(path: str) -> int | None:
-    """Return the version that a data file is based on; None for a foreign file."""
-    match = DATA_FILE.fullmatch(path)
-    return int(match["base"]) if match else None
 
 
 def is_closed(head: Snapshot) -> bool:

@@ -85,6 +85,11 @@ class LogHead:
         self._last: tuple[int, bytes, LogEntry] | None = None  # the last one read
         self._newest: Snapshot | None = None  # so that `at` need not read the whole log again
 
+    @property
+    def store(self) -> ObjectStore:
+        """The store of this log."""
+        return self._store
+
     def latest(self, known: Snapshot | None = None) -> Snapshot:
         """Read the newest version; `known`, an earlier result, saves reading what precedes it."""
         followed = None if known is None else self._follow(known)

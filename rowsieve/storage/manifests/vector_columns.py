@@ -18,7 +18,9 @@ from typing import Final
 
 import pyarrow as pa
 
-VECTORS_PATH: Final = re.compile(r"data/[0-9a-f]{32}\.\d{1,18}\.vectors", re.ASCII)
+VECTORS_PATH: Final = re.compile(
+    r"data/[0-9a-f]{32}\.\d{1,18}\.(?:[0-9a-f]{32}\.)?vectors", re.ASCII
+)
 PREFIX: Final = "vector."
 VECTOR_TYPES: Final = {
     "complete_through": pa.int64(),

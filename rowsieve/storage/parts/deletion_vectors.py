@@ -8,7 +8,6 @@ being read, which holds its row count and checksum (invariant I4).
 from __future__ import annotations
 
 import base64
-import uuid
 from typing import Final
 
 import pyroaring
@@ -17,6 +16,7 @@ from rowsieve.checksums import checksum
 from rowsieve.errors import CorruptData
 from rowsieve.objects import ObjectStore, Uploads
 from rowsieve.predicate.rowset import RowSet
+from rowsieve.storage.data_paths import data_path
 from rowsieve.storage.manifests.manifest import DeletionVectorRef
 
 _INLINE: Final = "data:"
@@ -25,7 +25,7 @@ _INLINE: Final = "data:"
 def write_deletion_vector(uploads: Uploads, hidden: RowSet, base_version: int) -> DeletionVectorRef:
     """Put the vector under a fresh name; a commit may refer to it after `uploads.wait`."""
     data = hidden.to_bitmap().serialize()
-    path = f"data/{uuid.uuid4().hex}.{base_version}.dv"
+    path = data_path(uploads.store, base_version, "dv")
     uploads.put(path, data)
     return DeletionVectorRef(path, len(hidden), len(data), checksum(data))
 

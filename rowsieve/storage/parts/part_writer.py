@@ -29,6 +29,7 @@ from rowsieve.stats.collect import Collecting, StatisticsCollector
 from rowsieve.stats.selection import statistics_options
 from rowsieve.stats.values import without_nan
 from rowsieve.storage.constraints import RowChecks
+from rowsieve.storage.data_paths import data_path
 from rowsieve.storage.manifests.key_bounds import KeyBound, separated_bounds
 from rowsieve.storage.manifests.manifest import FileRef, NewPart, PartEntry, PartTable
 from rowsieve.storage.manifests.part_sketches import PartSketches
@@ -239,7 +240,7 @@ class PartWriter:
             options = replace(options, format_version=self._format_version)
             first = self._end(rows, 0)
             part_id = uuid.uuid4().hex
-            path = f"data/{part_id}.{self._base_version}.parquet"
+            path = data_path(self._uploads.store, self._base_version, "parquet", part_id)
             file = PartFile(self._stored, options, self._uploads, path)
             statistics, sketches = self._collector(), PartSketches(self._sketched)
             self._open = _OpenPart(
@@ -337,7 +338,7 @@ class PartWriter:
         schema, keys = self._as_stored_schema(columns), self._as_stored(keys, columns)
         key = self._stored_key.fields
         options = FileOptions.choose(schema, key, keys, _nan_columns(schema, keys))
-        path = f"data/{part_id}.{self._base_version}.deletes.parquet"
+        path = data_path(self._uploads.store, self._base_version, "deletes.parquet", part_id)
         file = PartFile(schema, options, self._uploads, path)
         while keys.num_rows:
             group = _within_bytes(keys.slice(0, ROW_GROUP_ROWS))

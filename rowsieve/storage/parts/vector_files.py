@@ -10,7 +10,6 @@ from its entry counts as absent, so that the caller computes the hidden rows fro
 from __future__ import annotations
 
 import logging
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 
 import pyroaring
@@ -19,6 +18,7 @@ from rowsieve.checksums import checksum
 from rowsieve.errors import CorruptData, InvalidInput, RowsieveError
 from rowsieve.objects import ObjectStore, Place, Uploads
 from rowsieve.predicate.rowset import RowSet
+from rowsieve.storage.data_paths import data_path
 from rowsieve.storage.manifests.vector_columns import VectorRef
 
 _log = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ def write_vectors(
     """
     bitmaps = [rows.to_bitmap().serialize() if len(rows) else b"" for rows in hidden]
     data = b"".join(bitmaps)
-    path = f"data/{uuid.uuid4().hex}.{base_version}.vectors"
+    path = data_path(uploads.store, base_version, "vectors")
     if data:
         uploads.put(path, data)
     refs, start = [], 0

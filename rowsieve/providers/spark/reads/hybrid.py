@@ -23,7 +23,7 @@ from pyspark.sql.types import StructType
 from rowsieve import clock
 from rowsieve.bridges.spark_columns.types import spark_schema
 from rowsieve.errors import CorruptData
-from rowsieve.objects import Location
+from rowsieve.objects import Location, table_uri_of
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate.ir import column_names
@@ -278,7 +278,7 @@ def _check_listing(read: SparkRead, frame: Any, parts: Sequence[PartRoute]) -> N
 
 def _scan(read: SparkRead, schema: StructType, parts: Sequence[PartRoute]) -> Any:
     """Spark's own scan of these parts; SnapshotExpired or CorruptData if a file is gone."""
-    root = Location.parse(read.table.uri).path.rstrip("/")
+    root = Location.parse(table_uri_of(read.table.uri)).path.rstrip("/")
     reader = read.spark.read.options(**_OPTIONS).schema(schema)
     try:
         paths = [f"file:{root}/{part.path}" for part in parts]

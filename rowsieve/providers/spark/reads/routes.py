@@ -23,7 +23,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from rowsieve.errors import InvalidInput
 from rowsieve.executor.visible_by_part import visible_by_part
-from rowsieve.objects import Location, ObjectStore
+from rowsieve.objects import Location, ObjectStore, table_uri_of
 from rowsieve.parquet.footer import read_metadata
 from rowsieve.parquet.leaf_columns import fields_by_id
 from rowsieve.planner.plan import ScanPlan
@@ -153,7 +153,7 @@ def session_refusal(session: Any) -> Reason | None:
 
 def store_refusal(uri: str) -> Reason | None:
     """A reason in the table's location to read all parts through the source."""
-    location = Location.parse(uri)
+    location = Location.parse(table_uri_of(uri))
     if location.scheme != "file":
         return Reason.STORE
     return None if _PLAIN_PATH.fullmatch(location.path) else Reason.PATH

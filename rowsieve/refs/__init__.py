@@ -1,0 +1,1 @@
+"""Branches and tags of a table: create, list and drop them, and publish a branch."""

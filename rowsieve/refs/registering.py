@@ -1,0 +1,203 @@
+"""Create branches and tags, list them, and drop them.
+
+Soundness (invariants 16 and 42): a lease protects the version until the commit that registers the
+ref, and the log of the ref is complete before that commit. Retention reads the registered refs
+after it has listed the leases, so it sees one or the other.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import pyarrow as pa
+
+from rowsieve.arguments.annotations import Metadata, Moment
+from rowsieve.changes.table_handle import Handle
+from rowsieve.errors import CommitConflict, InvalidInput, UnsupportedOperation
+from rowsieve.objects import RefStore
+from rowsieve.objects.ref_store import tag_of
+from rowsieve.refs.opening_refs import handle_at, ref_snapshot, table_log
+from rowsieve.retention.dropped_refs import remove_dropped
+from rowsieve.retention.retaining import leased
+from rowsieve.storage.log.commit_ids import base_of
+from rowsieve.storage.log.commit_log import CommitLog, check_writable
+from rowsieve.storage.log.commit_request import CommitRequest
+from rowsieve.storage.log.floors import floors_of
+from rowsieve.storage.log.log_entry import Commit
+from rowsieve.storage.log.refs import (
+    OwnRef,
+    Ref,
+    RefKind,
+    checked_ref_name,
+    dropped_of,
+    new_folder,
+    ref_named,
+    refs_of,
+    store_of,
+    with_refs,
+)
+from rowsieve.storage.log.retries import Retries
+from rowsieve.storage.snapshot import Snapshot
+
+REFS: Final = pa.schema(
+    [
+        pa.field("name", pa.string(), nullable=False),
+        pa.field("kind", pa.string(), nullable=False),
+        pa.field("version", pa.int64(), nullable=False),
+        pa.field("base_version", pa.int64(), nullable=False),
+        pa.field("of", pa.string(), nullable=False),
+        pa.field("timestamp", pa.timestamp("us", "UTC"), nullable=False),
+    ]
+)
+"""The columns of the list of branches and tags."""
+
+_TRIES: Final = 3
+
+
+def create_ref(
+    handle: Handle,
+    kind: RefKind,
+    name: str,
+    version: int | str | None,
+    as_of: Moment | None,
+    metadata: Metadata | None,
+) -> tuple[Commit, Handle]:
+    """Register a branch or tag of a version, and open it."""
+    operation = f"create_{kind.value}"
+    checked_ref_name(name)
+    if kind is RefKind.BRANCH and isinstance(handle.store, RefStore):
+        raise UnsupportedOperation(
+            f"{operation}: this is a branch or tag already; make the branch from the table, with "
+            "version= to begin with a tag"
+        )
+    log = table_log(handle)
+    with (
+        handle.failures_reported(operation),
+        leased(handle, version=version, as_of=as_of, holder=operation) as held,
+    ):
+        for _ in range(_TRIES):
+            head = log.latest()
+            check_writable(operation, head)
+            _check_free(name, head, log.store.uri)
+            ref = _planted(log, head, held, kind, name)
+            try:
+                commit = _registered(handle, log, head, operation, name, ref, metadata)
+            except _GivenUp:
+                continue
+            return commit, handle_at(handle, name)
+    raise CommitConflict(f"{operation}: the table's orphans were removed {_TRIES} times meanwhile")
+
+
+class _GivenUp(CommitConflict):
+    """The floor of the table refuses the folder: it may be deleted at any time."""
+
+
+def _planted(log: CommitLog, head: Snapshot, held: Handle, kind: RefKind, name: str) -> Ref:
+    """Begin the log of a ref with the version of a handle."""
+    version = held.pinned
+    of = held.store.folder if isinstance(held.store, RefStore) else ""
+    folder = new_folder(name, head.version)
+    ref = Ref(kind, folder, version.version, version.commit_id, version.timestamp_us, of)
+    notes = {"ref": name, "of": held.store.uri}
+    CommitLog(store_of(log.store, folder)).plant(version, notes, OwnRef(kind, name))
+    return ref
+
+
+def _registered(
+    handle: Handle,
+    log: CommitLog,
+    head: Snapshot,
+    operation: str,
+    name: str,
+    ref: Ref,
+    metadata: Metadata | None,
+) -> Commit:
+    def info_for(newest: Snapshot) -> tuple[dict[str, Ref], tuple[str, ...]]:
+        properties = newest.table.properties
+        _check_free(name, newest, log.store.uri)
+        base = base_of(tag_of(ref.folder))
+        if base is None or base < floors_of(properties).oldest_base:
+            raise _GivenUp(f"{operation}: the folder of {name!r} was given up meanwhile")
+        refs, dropped = refs_of(properties), dropped_of(properties)
+        if ref.of and ref.of not in {each.folder for each in refs.values()}:
+            raise CommitConflict(f"{operation}: the branch or tag was dropped meanwhile")
+        return {**refs, name: ref}, dropped
+
+    notes = {**(metadata or {}), "ref": name, "version": str(ref.version)}
+    return commit_refs(handle, log, head, operation, notes, info_for)
+
+
+def commit_refs(
+    handle: Handle,
+    log: CommitLog,
+    head: Snapshot,
+    operation: str,
+    metadata: Mapping[str, str],
+    refs_for: Callable[[Snapshot], tuple[Mapping[str, Ref], tuple[str, ...]]],
+) -> Commit:
+    """Commit other refs of the table; `refs_for` returns them and the dropped folders."""
+    started_s = time.perf_counter()
+
+    def request_for(newest: Snapshot) -> CommitRequest:
+        info = with_refs(newest.table, *refs_for(newest))
+        return CommitRequest(operation, info=info, metadata=metadata)
+
+    def again(newest: Snapshot, _: object) -> CommitRequest:
+        return request_for(newest)
+
+    commit, snapshot = log.commit(request_for(head), head, again, Retries(operation))
+    if log is handle.log and not handle.read_only:
+        handle.pin(snapshot)
+    return handle.reported(commit, started_s)
+
+
+def _check_free(name: str, head: Snapshot, uri: str) -> None:
+    if (ref := refs_of(head.table.properties).get(name)) is not None:
+        raise InvalidInput(
+            f"{uri} has a {ref.kind.value} {name!r} already, of version {ref.version}; drop it "
+            "first, or choose another name"
+        )
+
+
+def drop_ref(handle: Handle, name: str, kind: RefKind | None, metadata: Metadata | None) -> Commit:
+    """Remove a branch or tag, and delete the files that nothing else needs.
+
+    What a lease protects is deleted by a later `vacuum`. VersionNotFound if there is none.
+    """
+    log = table_log(handle)
+    head = log.latest()
+    found = ref_named(name, head, log.store.uri)
+    operation = f"drop_{found.kind.value}"
+    check_writable(operation, head)
+    if kind is not None and found.kind is not kind:
+        raise InvalidInput(f"{name!r} is a {found.kind.value}, not a {kind.value}")
+
+    def refs_for(newest: Snapshot) -> tuple[Mapping[str, Ref], tuple[str, ...]]:
+        properties = newest.table.properties
+        ref = ref_named(name, newest, log.store.uri)
+        left = {each: other for each, other in refs_of(properties).items() if each != name}
+        return left, (*dropped_of(properties), ref.folder)
+
+    with handle.failures_reported(operation):
+        notes = {**(metadata or {}), "ref": name}
+        commit = commit_refs(handle, log, head, operation, notes, refs_for)
+        remove_dropped(log.store, log)
+        return commit
+
+
+def list_refs(handle: Handle) -> pa.Table:
+    """The branches and tags with the newest version of each; reads the log of each branch."""
+    log = table_log(handle)
+    refs = refs_of(log.newest().table.properties)
+    names = {ref.folder: name for name, ref in refs.items()}
+    rows = []
+    for name, ref in sorted(refs.items()):
+        newest = ref.version, ref.timestamp_us
+        if not ref.is_tag:
+            snapshot = ref_snapshot(log.store, name, ref)[1]
+            newest = snapshot.version, snapshot.timestamp_us
+        of = "main" if not ref.of else names.get(ref.of, "a dropped branch")
+        rows.append((name, ref.kind.value, newest[0], ref.version, of, newest[1]))
+    return pa.Table.from_pylist([dict(zip(REFS.names, row, strict=True)) for row in rows], REFS)
