@@ -18,6 +18,7 @@ Pruning = Literal["on", "soft", "off"]
 OnViolation = Literal["raise", "report"]
 
 PRUNINGS: Final = ("on", "soft", "off")
+MAX_INLINE_BYTES: Final = 999_999
 ON_VIOLATION: Final = ("raise", "report")
 
 
@@ -29,7 +30,8 @@ class Config:
     memory of a read, without the snapshot and without batches that the caller has received.
     `pruning`, `audit_percent` and `audit_on_violation` are the defaults of the arguments of
     `Table.scan`. `reporter` receives the reports of tables that have no reporter of their own.
-    `reporters` are those that an option of Spark may select, by name.
+    `reporters` are those that an option of Spark may select, by name. `inline_bytes` is the table
+    property of that name of tables that this process creates; 0 for none.
     """
 
     split_bytes: int = 64 * 1024 * 1024
@@ -39,6 +41,7 @@ class Config:
     audit_on_violation: OnViolation = "raise"
     reporter: Reporter | None = None
     reporters: Mapping[str, Reporter] = field(default_factory=dict, hash=False)
+    inline_bytes: int = 0
 
     def __post_init__(self) -> None:
         for name in ("split_bytes", "memory_bytes"):
@@ -47,6 +50,15 @@ class Config:
                 raise InvalidInput(
                     f"Config: {name} must be a number of bytes, at least 1, not {repr_of(value)}"
                 )
+        if (
+            isinstance(self.inline_bytes, bool)
+            or not isinstance(self.inline_bytes, int)
+            or not 0 <= self.inline_bytes <= MAX_INLINE_BYTES
+        ):
+            raise InvalidInput(
+                "Config: inline_bytes must be a number of bytes from 0 to "
+                f"{MAX_INLINE_BYTES}, not {repr_of(self.inline_bytes)}"
+            )
         check_switches("Config", self.pruning, self.audit_percent, self.audit_on_violation)
         if not isinstance(self.reporters, Mapping):
             raise InvalidInput(

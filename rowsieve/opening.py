@@ -26,6 +26,7 @@ from rowsieve.arguments.kinds import ANY_TEXT
 from rowsieve.changes.data.ingest import prepare_appended, prepare_rows, read_data
 from rowsieve.changes.data.spark_data import is_spark_schema
 from rowsieve.changes.event_order.sequence_columns import check_sequences
+from rowsieve.changes.new_parts import new_parts
 from rowsieve.changes.new_tables import new_table
 from rowsieve.changes.table_handle import Handle, send_failure
 from rowsieve.config import current
@@ -39,7 +40,6 @@ from rowsieve.storage.log.checkpoint import row_count
 from rowsieve.storage.log.commit_log import CommitLog
 from rowsieve.storage.log.commit_request import CommitRequest, check_request
 from rowsieve.storage.log.version_arguments import log_of_ref, resolve_snapshot
-from rowsieve.storage.parts.part_writer import write_parts
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.table import Table
 from rowsieve.types.ordering.keys import KeyOrder
@@ -153,22 +153,19 @@ def _created(
             rows = prepare_appended(data, schema)
         else:
             rows = prepare_rows(data, schema, order, "error", "create_table")
-        fields = () if order is None else order.fields
         sequence = tuple(map(schema.field, new.info.sequence))
         if sequence:
             check_sequences(rows, KeyOrder(sequence), "create_table")
         write = partial(
-            write_parts,
+            new_parts,
             store,
+            new.info,
             schema,
-            fields,
             rows,
             None,
             base_version=0,
-            properties=properties,
             collecting=collecting,
             uploads=uploads,
-            sequence=sequence,
         )
     snapshot = log.create(
         new.info, schema, new.next_field_id, write, metadata, uploads=uploads, is_vacant=True

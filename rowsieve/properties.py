@@ -26,6 +26,8 @@ _FORMS: Mapping[str, tuple[str, re.Pattern[str]]] = {
     ),
     "on_too_late": ("error or drop", re.compile("error|drop")),
     "column_names": ("user or tag", re.compile("user|tag")),
+    "inline_bytes": ("a count of bytes from 0 to 999999", re.compile(r"\d{1,6}", re.ASCII)),
+    "inline_total_bytes": _COUNT,
     "value_forms": ("structured or opaque", re.compile("structured|opaque")),
 }
 
@@ -35,6 +37,8 @@ PROPERTIES: Mapping[str, str] = {
     "cluster_by": "order of written rows without a key: 'a, b DESC', zorder(a, b), hilbert(a, b)",
     "compaction": "leveled (default): no part overlaps another; tiered: fewer bytes written",
     "expire_rows_when": "condition on rows that maintain deletes: at < now() - interval '9 days'",
+    "inline_bytes": "bytes of a change that its log entry holds, without a file (0: none)",
+    "inline_total_bytes": "bytes of such changes that a writer folds into a file (default 1 MiB)",
     "isolation": "what updates and deletes check: serializable (default) or snapshot",
     "visibility": "whether upserts and deletes store which rows they hide: lazy (default) or eager",
     "statistics": "'on' (default) or 'off': whether parts have statistics beyond their key ranges",

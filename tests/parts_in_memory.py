@@ -4,34 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+import rowsieve
 from rowsieve import Table
-from rowsieve.changes import change
-from rowsieve.storage.manifests.manifest import PartTable
-from rowsieve.storage.parts.memory_parts import memory_parts
-from rowsieve.storage.parts.part_writer import write_parts
+from rowsieve.changes import new_parts
+from rowsieve.config import current
+from rowsieve.storage.snapshot import TableInfo
 
 
 @contextmanager
 def parts_in_memory(choose: Callable[[], bool] = lambda: True) -> Iterator[None]:
-    """While this is open, changes whose turn `choose` accepts write parts in memory."""
+    """While this is open, new tables have parts in memory of changes that `choose` accepts."""
 
-    def write(
-        store: Any, schema: Any, key: Any, rows: Any, deletes: Any, **options: Any
-    ) -> PartTable:
-        if not choose():
-            return write_parts(store, schema, key, rows, deletes, **options)
-        for unused in ("collecting", "uploads"):
-            options.pop(unused, None)
-        return memory_parts(schema, key, rows, deletes, **options)
+    def limit(_info: TableInfo) -> int:
+        return 2**40 if choose() else 0
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(change, "write_parts", write)
-        yield
+    former = rowsieve.configure(replace(current(), inline_bytes=16_384))
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(new_parts, "inline_limit", limit)
+            yield
+    finally:
+        rowsieve.configure(former)
 
 
 def count_in_memory(table: Table) -> int:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from rowsieve.changes.data.ingest import Changes
 from rowsieve.changes.event_order.late_changes import with_sequences, without_late
 from rowsieve.changes.event_order.too_late import OnTooLate
+from rowsieve.changes.new_parts import new_parts
 from rowsieve.objects import ObjectStore, Uploads
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.ir import Predicate
@@ -17,7 +18,6 @@ from rowsieve.stats.collect import Collecting
 from rowsieve.storage.log.commit_log import CommitRequest, check_writable
 from rowsieve.storage.log.retries import Retries
 from rowsieve.storage.manifests.manifest import PartTable
-from rowsieve.storage.parts.part_writer import write_parts
 from rowsieve.storage.snapshot import Snapshot
 
 
@@ -92,17 +92,15 @@ class Change:
                 changes, late = without_late(
                     self.store, snapshot, changes, self.operation, self.on_too_late
                 )
-        added = write_parts(
+        added = new_parts(
             self.store,
+            snapshot.table,
             snapshot.schema,
-            tuple(snapshot.schema.field(name) for name in snapshot.table.key),
             changes.rows,
             changes.deletes,
             base_version=snapshot.version,
-            properties=snapshot.table.properties,
             collecting=self.collecting,
             uploads=self.uploads,
-            sequence=snapshot.sequence_fields,
         )
         request = self.request(
             added,

@@ -12,7 +12,9 @@ from rowsieve.changes.event_order.horizons import check_horizon
 from rowsieve.changes.event_order.sequence_columns import with_event_order
 from rowsieve.changes.property_changes import check_columns
 from rowsieve.changes.vector_building import with_vectors_protocol
+from rowsieve.config import current
 from rowsieve.properties import COMBINE
+from rowsieve.storage.log.inline_parts import INLINE_BYTES, with_inline_protocol
 from rowsieve.storage.snapshot import COLUMN_TAGS, ORDER_WRITER, TableInfo
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.ordering.keys import KeyOrder
@@ -44,6 +46,8 @@ def new_table(
     names = KeyOrder.of(schema, key).names if key else ()  # key= may spell names in another case
     ordering = tuple(schema.field(name).name for name in sequence)
     schema, next_id = schema_of(columns, not_null=(*names, *ordering))
+    if INLINE_BYTES not in properties and (inline_bytes := current().inline_bytes):
+        properties = {**properties, INLINE_BYTES: str(inline_bytes)}
     check_columns(properties, schema, names)
     info = TableInfo(
         uuid=uuid.uuid4().hex,
@@ -54,6 +58,8 @@ def new_table(
     )
     if "visibility" in properties:
         info = with_vectors_protocol(info)
+    if properties.get(INLINE_BYTES, "0") != "0":
+        info = with_inline_protocol(info)
     if COMBINE in properties:
         info = replace(info, writer_version=max(info.writer_version, ORDER_WRITER))
     check_horizon(properties, tuple(map(schema.field, ordering)))

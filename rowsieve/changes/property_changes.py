@@ -19,6 +19,7 @@ from rowsieve.changes.vector_building import with_vectors_protocol
 from rowsieve.properties import COMBINE, check_constant, check_properties
 from rowsieve.stats.selection import shredded_paths, statistics_options
 from rowsieve.storage.log.commit_log import CommitRequest
+from rowsieve.storage.log.inline_parts import INLINE_BYTES, with_inline_protocol
 from rowsieve.storage.snapshot import ISOLATION_WRITER, ORDER_WRITER, Snapshot
 from rowsieve.types.ordering.sort_order import cluster_order
 from rowsieve.types.schema import Schema
@@ -63,6 +64,8 @@ def change_properties(
         info = dataclasses.replace(info, writer_version=max(info.writer_version, ISOLATION_WRITER))
     if "visibility" in wanted:
         info = with_vectors_protocol(info)
+    if wanted.get(INLINE_BYTES) not in (None, "0"):
+        info = with_inline_protocol(info)
     if COMBINE in wanted:
         info = dataclasses.replace(info, writer_version=max(info.writer_version, ORDER_WRITER))
     return dataclasses.replace(change.request(None), info=info)

@@ -41,6 +41,7 @@ from rowsieve.storage.constraints import with_constraints_of
 from rowsieve.storage.log.commit_log import CommitLog, Outrun, check_writable
 from rowsieve.storage.log.commit_request import CommitRequest, check_request, must_write_again
 from rowsieve.storage.log.conflicts import Kind
+from rowsieve.storage.log.inline_parts import is_full
 from rowsieve.storage.log.log_entry import Commit, LogEntry
 from rowsieve.storage.log.retries import RETRY_TIMEOUT_S, Retries
 from rowsieve.storage.log.version_arguments import resolve_snapshot
@@ -69,7 +70,8 @@ class Handle:
     """The versions that a `Table` holds, its writers' counters, and its access to the commit log.
 
     `pinned` is what engines read, `newest` what changes start from. `read_only` may be the reason
-    that changes fail with, if the table exists in memory only.
+    that changes fail with, if the table exists in memory only. `folds` writes parts in memory into
+    files when a commit has made them many.
     """
 
     def __init__(
@@ -91,6 +93,7 @@ class Handle:
         self._lock = ForkSafeLock()
         self.own_reporter: Reporter | None = None
         self._reported_metrics = WriterMetrics()
+        self.folds: Callable[[Handle], None] | None = None
         self._engine_errors: deque[Exception] = deque(maxlen=1)
 
     def fixed_at(self, snapshot: Snapshot) -> Handle:
@@ -286,7 +289,7 @@ class Handle:
 
         commit, snapshot = self.log.commit(request_for(base), base, rebase, change.retries)
         self.pin(snapshot)
-        return self.reported(commit, change.started_s)
+        return self._ended(commit, change.started_s)
 
     def commit_overwrite(self, change: Change, rows: pa.Table | None) -> Commit:
         """Replace all rows; without new ones the table is empty afterwards.
@@ -311,6 +314,13 @@ class Handle:
             return replace(request, keeps_order=True)  # it replaces all versions
 
         return self.commit(change, base, replacing)
+
+    def _ended(self, commit: Commit, started_s: float) -> Commit:
+        """Report a commit; then write the parts in memory into files if there are many."""
+        self.reported(commit, started_s)
+        if self.folds is not None and commit.operation != "compact" and is_full(self.newest):
+            self.folds(self)
+        return commit
 
     def reported(self, commit: Commit, started_s: float) -> Commit:
         """Report the commit and its write metrics, then return it."""
@@ -375,7 +385,7 @@ class Handle:
         )
         self.pin(snapshot)
         if commit is not None:
-            return self.reported(commit, change.started_s)
+            return self._ended(commit, change.started_s)
         return nothing_done(change.operation, snapshot)
 
     def commit_rewrite(

@@ -2,7 +2,8 @@
 
 A run is neighbouring parts in key order (in commit order for a table without a key, so that data
 of one time stays together). A run is rewritten if it may hold several versions of a key,
-tombstones, hidden rows, more than one small part, or opaque values that the table no longer writes.
+tombstones, hidden rows, more than one small part, only parts in memory, or opaque values that the
+table no longer writes.
 
 The table property `compaction` names the picker. *Leveled* rewrites every group until no part
 overlaps another: reads look at one part for each row. Before that, it cuts new parts with few rows
@@ -14,9 +15,10 @@ four: it writes less, and reads look at a few parts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import groupby
 from typing import Final
 
 import numpy as np
@@ -56,7 +58,7 @@ class Unit:
 
     `parts` are indices. `hidden_row_count` counts tombstones and rows of deletion vectors.
     `is_one_commit`: all rows have one commit_ts, so no key is in two parts (rule 10); their bounds
-    overlap only where long keys are cut.
+    overlap only where long keys are cut. `in_memory`: the parts that no file has, by index.
     """
 
     parts: tuple[int, ...]
@@ -65,6 +67,12 @@ class Unit:
     hidden_row_count: int
     is_one_commit: bool
     has_opaque_values: bool = False
+    in_memory: tuple[int, ...] = ()
+
+    @property
+    def only_in_memory(self) -> bool:
+        """True if no file has a row of it."""
+        return len(self.in_memory) == len(self.parts)
 
     @property
     def dirty(self) -> bool:
@@ -120,7 +128,7 @@ def pick(
     keeps_opaque = has_opaque_forms(snapshot.table.properties)
 
     def outdated(unit: Unit) -> bool:
-        return unit.has_opaque_values and not keeps_opaque
+        return unit.only_in_memory or (unit.has_opaque_values and not keeps_opaque)
 
     def wanted(unit: Unit) -> bool:
         if not unit.dirty:
@@ -140,6 +148,8 @@ def pick(
 
 def _slices_of(unit: Unit, ages: Ages, target_bytes: int, picker: Picker) -> list[Slice]:
     """Return the slices of one overlap group; none if it is better rewritten as a whole."""
+    if picker is Picker.TIERED and unit.in_memory and not _outgrown(unit, ages):
+        return list(_held(unit, ages))
     if len(unit.parts) <= min(TIERS, cut.MAX_COMMITS):
         return []
     newer = ages.newer_parts(np.array(unit.parts))
@@ -149,6 +159,36 @@ def _slices_of(unit: Unit, ages: Ages, target_bytes: int, picker: Picker) -> lis
     if count > cut.MAX_COMMITS:
         return list(ages.slices(newer, target_bytes // 2, cut.MIN_COMMITS))
     return []
+
+
+def pick_in_memory(snapshot: Snapshot) -> Picked:
+    """Select only parts in memory, to write them into files; nothing if there are none.
+
+    Groups without a file are rewritten as a whole. In others, neighbours by age become a slice.
+    """
+    parts, key = snapshot.parts, snapshot.table.key
+    if not parts.held_in_memory().any():
+        return Picked()
+    order = KeyOrder.of(snapshot.schema, key) if key else None
+    units, ages = units_of(parts, order, kept_by_default(snapshot)), Ages.of(parts)
+    slices = [one for unit in units if not unit.only_in_memory for one in _held(unit, ages)]
+    if slices:
+        return Picked(slices=tuple(slices))
+    runs = runs_of(units, lambda unit: unit.only_in_memory)
+    return Picked(runs=tuple(tuple(part for unit in run for part in unit.parts) for run in runs))
+
+
+def _held(unit: Unit, ages: Ages) -> Iterator[Slice]:
+    """The parts in memory of a group with files: a slice for each run of ages without a file.
+
+    None if commits mix, because a slice would then not be of one age.
+    """
+    held = frozenset(unit.in_memory)
+    ranked = ages.newest_first(np.array(unit.parts)).tolist()
+    for is_held, some in groupby(ranked, key=held.__contains__):
+        if is_held:
+            parts = tuple(some)
+            yield Slice(parts, int(ages.sizes[list(parts)].sum()))
 
 
 def _cut_slice(
@@ -209,6 +249,7 @@ def units_of(
     opaque = parts.numbers("format_version") > STRUCTURED_FORMAT
     hidden = tombstones_to_drop(parts, horizon, sequence) + parts.numbers("dv.rows")
     oldest, newest = (parts.numbers(f"commit_ts_{end}") for end in ("min", "max"))
+    held = parts.held_in_memory()
     if order is None:
         groups = [[int(i)] for i in np.argsort(newest, kind="stable")]
     else:
@@ -221,6 +262,7 @@ def units_of(
             hidden_row_count=int(hidden[group].sum()),
             is_one_commit=bool(oldest[group].min() == newest[group].max()),
             has_opaque_values=bool(opaque[group].any()),
+            in_memory=tuple(part for part in group if held[part]),
         )
         for group in groups
     ]

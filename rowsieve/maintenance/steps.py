@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 from rowsieve.arguments.annotations import Metadata, Progress
 from rowsieve.changes.expiring_rows import expire_rows
@@ -14,12 +16,13 @@ from rowsieve.changes.table_handle import Handle
 from rowsieve.changes.vector_building import plan_vectors
 from rowsieve.compaction.late_horizon import reached_horizon
 from rowsieve.compaction.pace import Pace
-from rowsieve.compaction.pick import pick
+from rowsieve.compaction.pick import pick, pick_in_memory
 from rowsieve.compaction.rewrite_passes import (
     COMPACTION_RETRY_TIMEOUT_S,
     MAX_PASSES,
     Compaction,
 )
+from rowsieve.errors import RowsieveError
 from rowsieve.maintenance.advice import Advice, advise
 from rowsieve.maintenance.analyzing import plan_missing
 from rowsieve.maintenance.disk_usage import DiskUsage, usage_of
@@ -30,6 +33,9 @@ from rowsieve.retention.retaining import check_newest
 from rowsieve.storage.log.log_entry import Commit
 from rowsieve.storage.parts.part_file import is_full_file
 from rowsieve.storage.snapshot import Snapshot
+
+FOLD_RETRY_TIMEOUT_S: Final = 30.0
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +123,26 @@ def compact_in_passes(
         if is_last or not commit.committed:
             break
     return tuple(done)
+
+
+def fold_in_memory(handle: Handle) -> None:
+    """Write the parts in memory into files, after a commit that made them many.
+
+    The commit stands whatever happens here: a failure is logged, and the next writer tries again.
+    """
+    try:
+        change = handle.change("compact", None, None, FOLD_RETRY_TIMEOUT_S)
+        compaction = Compaction(handle.store, {}, None, handle.collecting)
+
+        def plan_pass(snapshot: Snapshot) -> Mutation | None:
+            horizon = reached_horizon(snapshot, lambda moment: handle.log.as_of(moment).version)
+            return compaction.plan_pass(snapshot, pick_in_memory(snapshot), horizon)
+
+        for _ in range(MAX_PASSES):
+            if not handle.commit_mutation(change, plan_pass, any_columns=True).committed:
+                return
+    except RowsieveError as error:
+        _log.warning("parts in memory of %s were not written: %s", handle.store.uri, error)
 
 
 def _is_full(store: ObjectStore, snapshot: Snapshot, part: int) -> bool:

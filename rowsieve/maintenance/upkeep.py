@@ -34,7 +34,7 @@ from rowsieve.maintenance.advice import Advice, advise
 from rowsieve.maintenance.analyzing import Analysis, plan_analysis
 from rowsieve.maintenance.background import Background
 from rowsieve.maintenance.cloning import clone_version
-from rowsieve.maintenance.steps import Maintenance, compact_in_passes, maintain
+from rowsieve.maintenance.steps import Maintenance, compact_in_passes, fold_in_memory, maintain
 from rowsieve.objects import open_store
 from rowsieve.predicate.bind import bind
 from rowsieve.retention.leases import LEASE_S
@@ -56,6 +56,10 @@ BytesPerSecond = Annotated[float, Example("50e6", "a number of bytes")]
 
 class UpkeepMethods(TableMethods):
     """Compaction, statistics, deletion vectors, copies, leases and retention."""
+
+    def __init__(self, handle: Handle) -> None:
+        super().__init__(handle)
+        handle.folds = fold_in_memory
 
     def maintenance_advice(self) -> Advice:
         """Describe the newest version, and recommend what would make it cheaper to read.

@@ -66,8 +66,9 @@ def sizes_of_files(parts: PartTable) -> Iterator[tuple[str, int]]:
         paths = parts.column(f"{prefix}.path")
         if paths.null_count < len(paths):
             sizes = parts.column(f"{prefix}.size_bytes").to_pylist()
+            files = set(parts.file_paths().get(f"{prefix}.path", ()))
             both = zip(paths.to_pylist(), sizes, strict=True)
-            yield from ((path, size or 0) for path, size in both if path is not None)
+            yield from ((path, size or 0) for path, size in both if path in files)
     yield from ((ref.path, ref.file_bytes) for ref in parts.vectors() if ref and ref.path)
 
 

@@ -16,14 +16,16 @@ from rowsieve.types.instants import from_microseconds
 from rowsieve.types.logical import Field
 from rowsieve.types.schema import Schema
 
-READER_VERSION: Final = 1  # the newest protocol that this code reads
+READER_VERSION: Final = 7  # the newest protocol that this code reads
 WRITER_VERSION: Final = 8  # the newest protocol that this code writes
 ISOLATION_WRITER: Final = 2  # the first writer that keeps tables serializable
 RETENTION_WRITER: Final = 3  # the first writer that obeys the floors of retention
 VECTORS_WRITER: Final = 4  # the first writer that keeps stored deletion vectors right
 ORDER_WRITER: Final = 5  # the first writer that keeps an event order, and rules to combine
 CONSTRAINTS_WRITER: Final = 6  # the first writer that checks constraints
+INLINE_PROTOCOL: Final = 7  # the first reader and writer that know parts in memory
 REFS_WRITER: Final = 8  # the first writer that keeps what branches and tags read
+FIRST_READER: Final = 1  # the protocol of tables without such parts
 SCHEMA_CHANGES: Final = "schema_changes"  # columns were added, dropped or changed: read by id
 FIELD_CHANGES: Final = "field_changes"  # fields inside columns, keys or dates were changed
 KIND_CHANGES: Final = "kind_changes"  # integers became floats or decimals, or dates nanoseconds
@@ -59,7 +61,7 @@ class TableInfo:
     key: tuple[str, ...]
     mode: str
     properties: Mapping[str, str] = field(default_factory=dict)
-    reader_version: int = READER_VERSION
+    reader_version: int = FIRST_READER
     writer_version: int = ISOLATION_WRITER
     features: tuple[str, ...] = ()
     sequence: tuple[str, ...] = ()

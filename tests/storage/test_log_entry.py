@@ -153,7 +153,7 @@ def test_a_sealed_entry_of_another_form_is_corrupt(kind: str, line: str, message
 @pytest.mark.parametrize(
     ("kind", "line", "message"),
     [
-        ("protocol", '{"protocol":{"reader":2,"writer":1,"features":[]}}', "reader protocol 2"),
+        ("protocol", '{"protocol":{"reader":8,"writer":1,"features":[]}}', "reader protocol 8"),
         (
             "protocol",
             '{"protocol":{"reader":1,"writer":1,"features":["zstd2","abc"]}}',
@@ -242,9 +242,9 @@ def test_a_table_of_a_newer_protocol_is_not_read() -> None:
     log, snapshot = create(memory_store())
     commit(log, snapshot)
     body = log._store.get(log_path(0)).rpartition(b'{"checksum"')[0]
-    newer = damaged(log._store, log_path(0), sealed(body.replace(b'"reader":1', b'"reader":2')))
+    newer = damaged(log._store, log_path(0), sealed(body.replace(b'"reader":1', b'"reader":8')))
     for read in (newer.latest, newer.history, lambda: newer.at(0)):
-        with pytest.raises(UnsupportedProtocol, match=r"reader protocol 2; .* upgrade rowsieve"):
+        with pytest.raises(UnsupportedProtocol, match=r"reader protocol 8; .* upgrade rowsieve"):
             read()
 
 

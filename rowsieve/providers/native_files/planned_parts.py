@@ -19,8 +19,9 @@ def read_parts(plan: ScanPlan) -> list[PlannedPart]:
 
 
 def files_of(plan: ScanPlan) -> list[FileRef]:
-    """The files of the parts that the plan reads."""
-    return [part.data for part in read_parts(plan) if part.data is not None]
+    """The files of the parts that the plan reads; those in memory have none."""
+    refs = (part.data for part in read_parts(plan))
+    return [ref for ref in refs if ref is not None and not ref.in_memory]
 
 
 def only_parts(plan: ScanPlan, part_ids: Collection[str]) -> ScanPlan:

@@ -30,6 +30,7 @@ from rowsieve.errors import (
 from rowsieve.objects import ObjectExists, ObjectStore, put_fresh, reading_whole
 from rowsieve.storage.log.checkpoint_turns import has_checkpoint
 from rowsieve.storage.log.commit_ids import new_id
+from rowsieve.storage.log.inline_parts import decode_inline
 from rowsieve.storage.log.log_entry import (
     AddedFile,
     convert,
@@ -247,6 +248,8 @@ def read_parts(
     Parts without commit_ts get `version` (invariant I1).
     """
     path = f"{folder}/{file.file}"
+    if file.content is not None:
+        return _inline_parts(store, folder, file, version)
     data = reading_whole(store, lambda: _sealed_bytes(store, path, file))
     try:
         parts, metadata = PartTable.from_ipc_with_metadata(data)
@@ -259,9 +262,26 @@ def read_parts(
     return with_side_file(store, folder, parts, metadata)
 
 
+def _inline_parts(
+    store: ObjectStore, folder: str, file: AddedFile, version: int | None
+) -> PartTable:
+    """Decode the parts that are in an entry; CorruptData if they are damaged."""
+    assert file.content is not None
+    where = f"an entry of {folder} in {store.uri}"
+    try:
+        parts = decode_inline(file.content, file.size, version, where)
+    except CorruptData as error:
+        raise damaged(str(error)) from error
+    if len(parts) != file.parts:
+        raise damaged(f"{where} has {len(parts)} parts instead of {file.parts}")
+    return parts
+
+
 def read_files(store: ObjectStore, folder: str, file: AddedFile) -> PartTable:
     """Load only the columns of a list that name files; the values in them are not checked."""
     path = f"{folder}/{file.file}"
+    if file.content is not None:
+        return _inline_parts(store, folder, file, None)
     data = reading_whole(store, lambda: _sealed_bytes(store, path, file))
     try:
         with pa.ipc.open_file(pa.py_buffer(data)) as reader:

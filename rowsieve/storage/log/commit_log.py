@@ -56,6 +56,7 @@ from rowsieve.storage.log.commit_request import (
     check_against,
     check_constraints,
     check_history,
+    check_in_memory,
     check_order,
     check_request,
     check_rules,
@@ -64,6 +65,7 @@ from rowsieve.storage.log.commit_request import (
 )
 from rowsieve.storage.log.create_only import prove_create_only
 from rowsieve.storage.log.floors import check_open, floors_of, raised
+from rowsieve.storage.log.inline_parts import MAX_ENTRY_BYTES, encode_inline
 from rowsieve.storage.log.log_entry import (
     LOG,
     AddedFile,
@@ -137,6 +139,7 @@ class CommitLog(LogReader):
             uploads=uploads,
         )
         check_request(request)
+        check_in_memory(request, table_info)
         draft = self._stage(request, table_info.properties, 0)
         if uploads is not None:
             uploads.wait()  # before the entry (invariants, rule 3)
@@ -225,6 +228,7 @@ class CommitLog(LogReader):
                 return earlier, head
             check_request(request)
             check_against(request, head)
+            check_in_memory(request, head.table)
             check_order(request, head)
             check_rules(request, head)
             check_history(request, head)
@@ -294,6 +298,11 @@ class CommitLog(LogReader):
         if not tables:
             return _Draft(request, commit_id, None, None)
         parts = tables[0].append(*tables[1:])
+        if parts.has_no_files:
+            content, size = encode_inline(parts)
+            if size <= MAX_ENTRY_BYTES:
+                file = AddedFile("", size, "", len(parts), row_count(parts), content)
+                return _Draft(request, commit_id, file, parts)
         data = put_side_file(self._store, LOG, commit_id, parts, inline_bytes(properties))
         name = f"{commit_id}.arrow"
         put_fresh(self._store, f"{LOG}/{name}", data)  # before the entry (invariants, rule 3)

@@ -18,18 +18,18 @@ from rowsieve.errors import CommitConflict, InvalidInput, UnsupportedOperation
 from rowsieve.objects import Uploads
 from rowsieve.properties import COMBINE, CONSTRAINTS, HISTORY
 from rowsieve.storage.constraints import check_new_parts
-from rowsieve.storage.data_paths import base_of_path
 from rowsieve.storage.log.conflicts import OPERATIONS, Kind
 from rowsieve.storage.log.floors import (
     check_bases,
     check_not_lowered,
     is_given_up,
 )
+from rowsieve.storage.log.inline_parts import bytes_in_memory
 from rowsieve.storage.log.log_entry import LogEntry
 from rowsieve.storage.log.refs import check_refs_kept
 from rowsieve.storage.log.sealed_lines import seal
 from rowsieve.storage.manifests.manifest import PartTable
-from rowsieve.storage.snapshot import Snapshot, TableInfo
+from rowsieve.storage.snapshot import INLINE_PROTOCOL, Snapshot, TableInfo
 from rowsieve.types.evolution import why_not_written_before
 from rowsieve.types.schema import Schema
 
@@ -132,6 +132,18 @@ def check_against(request: CommitRequest, head: Snapshot) -> None:
             raise InvalidInput(
                 f"this {request.operation} adds a part with commit_ts {newest}, which is after "
                 f"version {head.version}"
+            )
+
+
+def check_in_memory(request: CommitRequest, info: TableInfo) -> None:
+    """Raise InvalidInput if parts are in memory, and older releases may read the table."""
+    if info.reader_version >= INLINE_PROTOCOL:
+        return
+    for parts in (request.added, request.restored):
+        if parts and bytes_in_memory(parts):
+            raise InvalidInput(
+                f"this {request.operation} adds rows that no file has to a table that older "
+                "releases read; set its property inline_bytes first"
             )
 
 
@@ -239,10 +251,8 @@ def must_write_again(
 def _written(added: PartTable, removed: tuple[str, ...]) -> PartTable:
     """The new parts whose rows Rowsieve wrote."""
     fresh = added.without(removed)
-    paths = fresh.column("data.path").to_pylist()
-    return fresh.take(
-        [i for i, path in enumerate(paths) if path is not None and base_of_path(path) is not None]
-    )
+    refs = enumerate(fresh.files("data"))
+    return fresh.take([i for i, ref in refs if ref is not None and ref.owned])
 
 
 def _lacks_commit_ts(parts: PartTable) -> bool:

@@ -28,7 +28,6 @@ from rowsieve.errors import (
 from rowsieve.properties import OLDEST_BASE, OLDEST_VERSION
 from rowsieve.storage.data_paths import base_of_path
 from rowsieve.storage.manifests.manifest import PartTable
-from rowsieve.storage.manifests.vector_columns import PATH
 from rowsieve.storage.snapshot import RETENTION_WRITER, Snapshot, TableInfo
 
 _NUMBER = re.compile(r"\d{1,18}", re.ASCII)
@@ -122,14 +121,7 @@ def lowest_base(added: PartTable, removed: tuple[str, ...], live: PartTable) -> 
 
 def paths_of(parts: PartTable) -> list[str]:
     """Return the paths of all files of the parts."""
-    paths: list[str] = []
-    for name in ("data.path", "deletes.path", "dv.path", PATH):
-        if name == PATH and parts.columns.schema.get_field_index(PATH) < 0:
-            continue
-        column = parts.column(name)
-        if column.null_count < len(column):
-            paths += column.drop_null().to_pylist()
-    return paths
+    return [path for paths in parts.file_paths().values() for path in paths]
 
 
 def is_closed(head: Snapshot) -> bool:

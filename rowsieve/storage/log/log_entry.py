@@ -6,6 +6,7 @@
     {"schema": {...}, "next_field_id": n}                entry 0, and where it changes
     {"remove": {"parts": [part id, ...]}}
     {"add": {"file", "size", "checksum", "parts", "rows"}}   `<commit id>.arrow` in the same folder
+    {"add": {..., "content"}}                            the same in the entry, for parts in memory
     {"checksum": "xxh3_128:..."}
 
 Soundness: an unknown protocol or feature is UnsupportedProtocol; it is checked before the rest of
@@ -86,14 +87,19 @@ class Commit:
         } | ({"late": f"{self.rows_late:,}"} if self.rows_late else {})
 
 
-class AddedFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The Arrow file that lists the parts of a commit or a checkpoint."""
+class AddedFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The Arrow file that lists the parts of a commit or a checkpoint.
+
+    `content`: the list itself, if it is in the entry (`rowsieve.storage.log.inline_parts`); there
+    is no file then, and `size` is that of the list without compression.
+    """
 
     file: str
     size: int
     checksum: str
     parts: int
     rows: int
+    content: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,7 +323,10 @@ def read_added_file(lines: Mapping[str, Mapping[str, Any]], where: str) -> Added
     if "add" not in lines:
         return None
     added = convert(lines["add"]["add"], AddedFile, where)
-    if _MANIFEST_NAME.fullmatch(added.file) is None:
+    if added.content is not None:
+        if added.file or added.checksum:
+            raise damaged(f"{where} has a list of parts, and names the file {added.file!r}")
+    elif _MANIFEST_NAME.fullmatch(added.file) is None:
         raise damaged(f"{where} names the file {added.file!r}, which is not a manifest's name")
     return added
 

@@ -62,6 +62,7 @@ from rowsieve.storage.manifests.manifest_layout import (
 )
 from rowsieve.storage.manifests.vector_columns import (
     COMPLETE_THROUGH,
+    PATH,
     PREFIX,
     SIZE_BYTES,
     VectorRef,
@@ -287,6 +288,36 @@ class PartTable:
     def part_ids(self) -> tuple[str, ...]:
         """The part ids, in the order of the parts."""
         return tuple(self.column("part_id").to_pylist())
+
+    def held_in_memory(self) -> npt.NDArray[np.bool_]:
+        """(n,) whether each part is in memory."""
+        held = np.zeros(len(self), dtype=np.bool_)
+        for name in (DATA_CONTENT, DELETES_CONTENT):
+            if self._columns.schema.get_field_index(name) >= 0:
+                held |= np.asarray(self.column(name).is_valid())
+        return held
+
+    @property
+    def has_no_files(self) -> bool:
+        """True if every part is in memory, and has no deletion vector either."""
+        return len(self) > 0 and not self.file_paths()
+
+    def file_paths(self) -> dict[str, list[str]]:
+        """The paths of the files of all parts, by the column that names them.
+
+        The paths of parts in memory are names only: no file has them.
+        """
+        names = self._columns.schema.names
+        found = {}
+        for name in ("data.path", "deletes.path", "dv.path", PATH):
+            content = name.replace(".path", ".content")
+            if name not in names or (paths := self.column(name)).null_count == len(self):
+                continue
+            if content in names:
+                paths = paths.filter(self.column(content).is_null())
+            if texts := paths.drop_null().to_pylist():
+                found[name] = texts
+        return found
 
     def column(self, name: str) -> pa.ChunkedArray:
         """Return one column; KeyError for an unknown name."""

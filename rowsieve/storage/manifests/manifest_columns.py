@@ -176,7 +176,7 @@ class Columns:
             return self
         schemas = [self.schema, *(other.schema for other in others)]
         # Skip unify_schemas where possible: it is slow for thousands of schemas.
-        is_one = all(other.equals(self.schema) for other in schemas)
+        is_one = all(_is_part_of(other, self.schema) for other in schemas)
         schema = self.schema if is_one else unified(schemas)
         blocks: list[Block] = []
         every = [block for each in (self, *others) for block in each._blocks if len(block)]
@@ -224,6 +224,15 @@ class Columns:
             if first < stop:
                 whole = stop - first == len(block)
                 yield block if whole else block.take(rows[first:stop] - start)
+
+
+def _is_part_of(schema: pa.Schema, whole: pa.Schema) -> bool:
+    """Return whether the columns of a schema are all in the other one, with their types."""
+    if schema.equals(whole):
+        return True
+    types = dict(zip(whole.names, whole.types, strict=True))
+    columns = zip(schema.names, schema.types, strict=True)
+    return all(types.get(name) == type_ for name, type_ in columns)
 
 
 def at_places(table: pa.Table, rows: Indices) -> pa.Table:

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.stats.collect import Collecting
 from rowsieve.storage.constraints import RowChecks
 from rowsieve.storage.manifests.key_bounds import key_bound
 from rowsieve.storage.manifests.manifest import NewPart, PartEntry, PartTable
@@ -33,6 +34,7 @@ def memory_parts(
     base_version: int,
     properties: Mapping[str, str],
     sequence: Sequence[Field] = (),
+    collecting: Collecting | None = None,
 ) -> PartTable:
     """Make one part of rows and tombstones, both in key order and with disjoint keys.
 
@@ -52,6 +54,12 @@ def memory_parts(
         gone = rows_in_memory(f"{path}.deletes", deletes, columns)
     if data is None and gone is None:
         return PartTable.empty()
+    if collecting is not None:
+        metrics = collecting.metrics
+        metrics.parts_written += 1
+        for ref in (data, gone):
+            metrics.rows_written += 0 if ref is None else ref.rows
+            metrics.bytes_written += 0 if ref is None else ref.size_bytes
     sources = [each for each, ref in ((rows, data), (deletes, gone)) if ref is not None]
     lower, upper = _bounds(key, sources)
     entry = PartEntry(
