@@ -225,6 +225,25 @@ class CommitConflict(RowsieveError):
         self.elapsed_s = elapsed_s
 
 
+class WriterFailed(RowsieveError):
+    """The writer can no longer make changes durable; it acknowledges nothing more.
+
+    Changes that it acknowledged are in its write-ahead log: open a new writer on it.
+    """
+
+
+class WriterFenced(WriterFailed):
+    """Another writer has taken over the write-ahead log."""
+
+
+class WriterClosed(RowsieveError):
+    """The writer was closed, or belongs to the process that this one was forked from."""
+
+
+class WalLocked(RowsieveError):
+    """Another writer holds the write-ahead log."""
+
+
 class CallCancelled(RowsieveError):
     """A call of a procedure was cancelled before all of its tasks were done; call it again."""
 

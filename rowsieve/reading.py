@@ -84,7 +84,7 @@ class ReadMethods(TableMethods):
             raise InvalidInput(
                 "scan: plan= reads the plan's own version; remove version=, as_of= and as_of_event="
             )
-        snapshot = self.handle.resolve(version, as_of) if plan is None else self._version_of(plan)
+        snapshot = self.handle.readable(version, as_of) if plan is None else self._version_of(plan)
         semantics = None
         if as_of_event is not None:
             semantics = semantics_of(dialect, where, session)
@@ -140,7 +140,7 @@ class ReadMethods(TableMethods):
 
     def head(self, count: int = 5) -> pa.Table:
         """Return the first rows: in key order, or in file order if the table has no key."""
-        snapshot = self.handle.resolve(None, None)
+        snapshot = self.handle.readable()
         ordered = bool(snapshot.table.key)
         return Scan(
             self.handle.store,
@@ -195,7 +195,7 @@ class ReadMethods(TableMethods):
         opens only the parts that can match. All reads of the dataset see the same version.
         """
         return engines.arrow().dataset_of(
-            self.handle.store, self.handle.resolve(version, as_of), self.handle.own_reporter
+            self.handle.store, self.handle.readable(version, as_of), self.handle.own_reporter
         )
 
     def scan_polars(self, *, version: Version | None = None, as_of: Moment | None = None) -> Any:
@@ -205,7 +205,7 @@ class ReadMethods(TableMethods):
         match. All reads see the same version. MissingExtra without polars.
         """
         return engines.polars().lazy_frame(
-            self.handle.store, self.handle.resolve(version, as_of), self.handle.own_reporter
+            self.handle.store, self.handle.readable(version, as_of), self.handle.own_reporter
         )
 
     def changes(
@@ -335,7 +335,7 @@ class ReadMethods(TableMethods):
     def _scan(
         self, where: Any, columns: Columns | None, dialect: str, session: Session | None
     ) -> Scan:
-        snapshot = self.handle.resolve(None, None)
+        snapshot = self.handle.readable()
         return Scan(
             self.handle.store,
             snapshot,

@@ -25,10 +25,11 @@ from rowsieve.storage.log.log_entry import Commit
 from rowsieve.storage.manifests.part_sketches import distinct_count, sketched_fields
 from rowsieve.types.encodings import arrow_schema, commented_schema
 from rowsieve.types.instants import from_microseconds
+from rowsieve.writer.writer_methods import WriterMethods
 
 
 @checked_methods
-class Table(ReadMethods, RowMethods, ColumnMethods, UpkeepMethods, RefMethods):
+class Table(ReadMethods, RowMethods, WriterMethods, ColumnMethods, UpkeepMethods, RefMethods):
     """A handle on one table, from `create_table` or `open_table`. Thread-safe."""
 
     # Properties
@@ -122,7 +123,7 @@ class Table(ReadMethods, RowMethods, ColumnMethods, UpkeepMethods, RefMethods):
         """Pin the newest version and return its number."""
         if self.handle.read_only:
             return self.version
-        self.handle.pin(self.handle.latest())
+        self.handle.pin_readable()
         return self.version
 
     # Display

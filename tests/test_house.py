@@ -38,7 +38,7 @@ FLOORS = (
     ("envelopes",),
     ("compaction", "retention", "scan"),
     ("change_feed", "maintenance", "refs"),
-    ("engines",),
+    ("engines", "writer"),
     ("reading", "row_methods"),
     ("table",),
     ("metadata_tables", "opening"),

@@ -10,9 +10,10 @@ import copy
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -66,6 +67,16 @@ def send_failure(
     send(reporter, CommitReport(store.uri, version, operation, error=name, elapsed_s=elapsed_s))
 
 
+class OpenWriter(Protocol):
+    """A writer that takes changes of this handle's table in a queue."""
+
+    def direct(self) -> AbstractContextManager[None]:
+        """Let a change that does not go through the queue take its turn (invariants, rule 19)."""
+
+    def over(self, snapshot: Snapshot) -> Snapshot | None:
+        """Return this version with what was acknowledged since; None if it is outdated."""
+
+
 class Handle:
     """The versions that a `Table` holds, its writers' counters, and its access to the commit log.
 
@@ -92,6 +103,7 @@ class Handle:
         self.collecting = Collecting()
         self._lock = ForkSafeLock()
         self.own_reporter: Reporter | None = None
+        self.writer: OpenWriter | None = None
         self._reported_metrics = WriterMetrics()
         self.folds: Callable[[Handle], None] | None = None
         self._engine_errors: deque[Exception] = deque(maxlen=1)
@@ -101,6 +113,7 @@ class Handle:
         fixed = copy.copy(self)
         fixed.pinned = fixed.newest = snapshot
         fixed.read_only = self.read_only or True
+        fixed.writer = None
         return fixed
 
     def at_log(self, log: CommitLog, snapshot: Snapshot, *, read_only: bool) -> Handle:
@@ -137,10 +150,14 @@ class Handle:
 
     @contextmanager
     def failures_reported(self, operation: str) -> Iterator[None]:
-        """Report what is raised in the block as a failed `operation`."""
+        """Report what is raised in the block as a failed `operation`.
+
+        An open writer has committed all its earlier calls when the block begins.
+        """
         started_s = time.perf_counter()
         try:
-            yield
+            with self.turn():
+                yield
         except BaseException as error:
             version = self.newest.version
             send_failure(self.reporter, self.store, version, operation, error, started_s)
@@ -357,10 +374,12 @@ class Handle:
         recompute: bool = True,
         any_columns: bool = False,
         reads: tuple[Schema, Callable[[], Iterable[Field]]] | None = None,
+        in_background: bool = False,
     ) -> Commit:
         """Commit what `build` returns; `any_columns`: it depends on no names of columns.
 
         `reads`: the schema that it was written for, and the columns whose meaning it depends on.
+        `in_background`: engines stay at their version, for a statement may be reading it.
         """
         head = self.latest()
         if (done := self.log.committed_before(change.token, head)) is not None:
@@ -383,7 +402,7 @@ class Handle:
             recompute=recompute,
             complete=partial(with_eager_vectors, self.store),
         )
-        self.pin(snapshot)
+        self.pin(snapshot, engines=not in_background)
         if commit is not None:
             return self._ended(commit, change.started_s)
         return nothing_done(change.operation, snapshot)
@@ -476,6 +495,24 @@ class Handle:
             return self.pinned if self.read_only else self.latest()
         return resolve_snapshot(self.log, version, as_of)
 
+    def turn(self) -> AbstractContextManager[None]:
+        """Let a change take its turn among the calls of an open writer (invariants, rule 19)."""
+        return nullcontext() if self.writer is None else self.writer.direct()
+
+    def readable(self, version: int | None = None, as_of: Moment | None = None) -> Snapshot:
+        """Return what a read sees: without arguments, also what an open writer acknowledged.
+
+        This is one atomic view (invariant 20); other processes see its version only.
+        """
+        snapshot = self.resolve(version, as_of)
+        if version is not None or as_of is not None:
+            return snapshot
+        while (writer := self.writer) is not None:
+            if (view := writer.over(snapshot)) is not None:
+                return view
+            snapshot = self.latest()  # a flush was faster
+        return snapshot
+
     def latest(self) -> Snapshot:
         """Look up the newest version."""
         with self._lock:
@@ -486,11 +523,18 @@ class Handle:
                 self.newest = newest
             return self.newest
 
-    def pin(self, snapshot: Snapshot) -> None:
-        """Move both versions forward to this one."""
+    def pin(self, snapshot: Snapshot, *, engines: bool = True) -> None:
+        """Move both versions forward to this one; without `engines`, only that of changes."""
         with self._lock:
             if snapshot.version >= self.newest.version:
                 self.newest = snapshot
+            if engines and snapshot.version >= self.pinned.version:
+                self.pinned = snapshot
+
+    def pin_readable(self) -> None:
+        """Let engines read what a read sees now."""
+        snapshot = self.readable()
+        with self._lock:
             if snapshot.version >= self.pinned.version:
                 self.pinned = snapshot
 

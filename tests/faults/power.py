@@ -2,8 +2,9 @@
 
 `Journal` records the calls that write below a folder. `survivor` builds a folder as it may be after
 a power cut at some call. The bytes of a file that were not synced are there up to a random place,
-or are zeros. A name that was made or removed since the last sync of its folder is as it was before
-or as it is now, each by itself.
+or are zeros; of those that replace synced ones, each sector is the old or the new one. A name that
+was made or removed since the last sync of its folder is as it was before or as it is now, each by
+itself.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ class Call(NamedTuple):
 
 @dataclass
 class File:
-    """A file's bytes, and how many of them are synced."""
+    """A file's bytes: as they are, and as they were at its last sync."""
 
     data: bytes = b""
-    synced_bytes: int = 0
+    synced: bytes = b""
 
 
 @dataclass
@@ -75,10 +76,14 @@ class Journal:
             if isinstance(place, int):
                 place = Path(f"/proc/self/fd/{place}").readlink()
             result = self._real[name](*args, **options)
-            if name == "link":
+            if name in ("link", "replace"):
                 more = self._inside(Path(args[1]))
             elif name == "write":
                 more = bytes(args[1])[:result]
+            elif name == "pwrite":
+                more = (bytes(args[1])[:result], args[2])
+            elif name == "ftruncate":
+                more = args[1]
             self._note(name, Path(place), more)
             return result
 
@@ -92,7 +97,8 @@ class Journal:
         return str(path.relative_to(self._root)) if path.is_relative_to(self._root) else None
 
 
-_RECORDED = ("fsync", "link", "unlink", "mkdir", "write")
+_RECORDED = ("fsync", "link", "unlink", "replace", "mkdir", "write", "pwrite", "ftruncate")
+_SECTOR_BYTES = 512
 
 
 def _read(root: Path) -> Folder:
@@ -102,7 +108,7 @@ def _read(root: Path) -> Folder:
             found[child.name] = _read(child)
         else:
             data = child.read_bytes()
-            found[child.name] = File(data, len(data))
+            found[child.name] = File(data, data)
     return Folder(dict(found), found)
 
 
@@ -112,7 +118,7 @@ def _copied(folder: Folder) -> Folder:
     def copy(node: object) -> object:
         if id(node) not in copies:
             if isinstance(node, File):
-                copies[id(node)] = File(node.data, node.synced_bytes)
+                copies[id(node)] = File(node.data, node.synced)
             else:
                 assert isinstance(node, Folder)
                 copies[id(node)] = _copied(node)
@@ -133,15 +139,27 @@ def _apply(top: Folder, call: Call) -> None:
             folder.now[name] = Folder()
         case "unlink":
             folder.now.pop(name)
-        case "link":
+        case "link" | "replace":
             place, _, new = call.more.rpartition("/")
             other = _node(top, place)
             assert isinstance(other, Folder)
             other.now[new] = folder.now[name]
+            if call.name == "replace":
+                folder.now.pop(name)
         case "write":
             file = folder.now[name]
             assert isinstance(file, File)
             file.data += call.more
+        case "pwrite":
+            file = folder.now[name]
+            assert isinstance(file, File)
+            data, offset = call.more
+            before = file.data.ljust(offset, b"\0")
+            file.data = before[:offset] + data + before[offset + len(data) :]
+        case "ftruncate":
+            file = folder.now[name]
+            assert isinstance(file, File)
+            file.data = file.data[: call.more].ljust(call.more, b"\0")
         case "fsync":
             _sync(_node(top, "" if call.path == "." else call.path))
 
@@ -158,7 +176,7 @@ def _sync(node: object) -> None:
     if isinstance(node, Folder):
         node.synced = dict(node.now)
     elif isinstance(node, File):
-        node.synced_bytes = len(node.data)
+        node.synced = node.data
 
 
 def _write(folder: Folder, draws: random.Random, target: Path) -> None:
@@ -173,7 +191,16 @@ def _write(folder: Folder, draws: random.Random, target: Path) -> None:
 
 
 def _surviving(file: File, draws: random.Random) -> bytes:
-    rest = len(file.data) - file.synced_bytes
+    """The synced bytes, sectors of later ones in their place, and a part of what follows."""
+    old, new = file.synced, file.data
+    if len(new) < len(old):  # it was cut since
+        return new if draws.random() < 0.5 else old
+    both = bytearray(old)
+    for start in range(0, len(old), _SECTOR_BYTES):
+        sector = slice(start, min(start + _SECTOR_BYTES, len(old)))
+        if new[sector] != old[sector] and draws.random() < 0.5:
+            both[sector] = new[sector]
+    rest = len(new) - len(old)
     if draws.random() < 0.3:
-        return file.data[: file.synced_bytes] + bytes(rest)
-    return file.data[: file.synced_bytes + draws.randint(0, rest)]
+        return bytes(both) + bytes(rest)
+    return bytes(both) + new[len(old) : len(old) + draws.randint(0, rest)]

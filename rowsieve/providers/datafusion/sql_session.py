@@ -363,11 +363,14 @@ class SessionContext(datafusion.SessionContext):
             own.table.refresh()
             head = own.table.handle.pinned
             other = newest.get(head.table.uuid)
-            if other is None or other.version < head.version:
+            if other is None or (other.version, len(other.parts)) < (head.version, len(head.parts)):
                 newest[head.table.uuid] = head
         for own in (own for own in ours.values() if not own.is_fixed):
             head = newest[own.table.handle.pinned.table.uuid]
-            if (head.table.uuid, head.version) != (own.snapshot.table.uuid, own.snapshot.version):
+            if (head.table.uuid, head.commit_id) != (
+                own.snapshot.table.uuid,
+                own.snapshot.commit_id,
+            ):
                 own.move(head)
                 self._replace(own.name, own.provider())
         self._versions = newest

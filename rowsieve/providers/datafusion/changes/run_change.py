@@ -7,6 +7,7 @@ the result again changes nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -67,8 +68,20 @@ def changed_rows(
 ) -> int | None:
     """Run a statement that changes a table; return the number of rows.
 
-    None if it is not one of our tables.
+    None if it is not one of our tables. An open writer has committed its earlier calls before.
     """
+    target = session.changed_table(change.name)
+    with nullcontext() if target is None else target.table.handle.turn():
+        return _changed_rows(session, change, options, values, given)
+
+
+def _changed_rows(
+    session: SessionContext,
+    change: Change,
+    options: Any,
+    values: Mapping[str, Any] | None,
+    given: Mapping[str, Any],
+) -> int | None:
     text, full = change.text, session.full_name(change.name)
     is_catalog = session.catalog_named(full[0]) is not None
     named = session.refreshed(" ".join([text, *(str(v) for v in given.values())]))
