@@ -136,19 +136,28 @@ class Catalog(Dropping):
         return created
 
     def open_table(
-        self, name: str, *, version: Version | None = None, as_of: Moment | None = None
+        self,
+        name: str,
+        *,
+        version: Version | None = None,
+        as_of: Moment | None = None,
+        ref: str | None = None,
     ) -> Table:
         """Open the table `namespace.name`, or one version of it; TableNotFound if there is none.
 
-        `namespace.name@v12` is the table at version 12.
+        `namespace.name@v12` is the table at version 12, `namespace.name@audit` its branch or tag of
+        this name, which `ref` names too.
         """
         wanted = table_name(name, versioned=True)
+        if wanted.ref is not None and ref is not None:
+            raise InvalidInput(f"{name!r} names a branch or tag; give no ref=")
+        ref = wanted.ref or ref
         if wanted.version is not None:
             if version is not None or as_of is not None:
                 raise InvalidInput(f"{name!r} names a version; give no version= and no as_of=")
             version = wanted.version
         opening = partial(
-            open_table, version=version, as_of=as_of, storage_options=self._storage_options
+            open_table, version=version, as_of=as_of, ref=ref, storage_options=self._storage_options
         )
         guess = self._place(self._log.known, wanted)
         guessed = None

@@ -1,4 +1,7 @@
-"""Names of tables in a catalog: `namespace.name`, or `namespace.name@v12` for one version."""
+"""Names of tables in a catalog: `namespace.name`.
+
+`namespace.name@v12` is one version of a table, `namespace.name@audit` a branch or tag of it.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,16 @@ from rowsieve.errors import InvalidInput
 
 _IDENTIFIER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 _VERSION: Final = re.compile(r"(.+)@v(\d{1,18})")
+_REF: Final = re.compile(r"([^@]+)@([^@]+)")
 
 
 class TableName(NamedTuple):
-    """The name of a table, and the version that it asks for, if any."""
+    """The name of a table, and the version or the branch or tag that it asks for, if any."""
 
     namespace: str
     table: str
     version: int | None = None
+    ref: str | None = None
 
     @property
     def plain(self) -> str:
@@ -31,16 +36,18 @@ class TableName(NamedTuple):
 
 def table_name(text: str, *, versioned: bool = False) -> TableName:
     """Read a name; InvalidInput says what is wrong with it."""
-    plain, version = text, None
+    plain, version, ref = text, None, None
     if versioned and (match := _VERSION.fullmatch(text)):
         plain, version = match[1], int(match[2])
+    elif versioned and (match := _REF.fullmatch(text)):
+        plain, ref = match[1], match[2]
     namespace, dot, table = plain.partition(".")
     if not dot:
         raise InvalidInput(
             f"the table name {text!r} has no namespace; give it as namespace.name, such as "
             "'db.events'"
         )
-    return TableName(identifier(namespace), identifier(table), version)
+    return TableName(identifier(namespace), identifier(table), version, ref)
 
 
 def identifier(name: str) -> str:

@@ -499,7 +499,7 @@ class Handle:
         """Let a change take its turn among the calls of an open writer (invariants, rule 19)."""
         return nullcontext() if self.writer is None else self.writer.direct()
 
-    def readable(self, version: int | None = None, as_of: Moment | None = None) -> Snapshot:
+    def readable(self, version: int | str | None = None, as_of: Moment | None = None) -> Snapshot:
         """Return what a read sees: without arguments, also what an open writer acknowledged.
 
         This is one atomic view (invariant 20); other processes see its version only.

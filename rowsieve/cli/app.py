@@ -40,7 +40,7 @@ from rowsieve.cli.interrupts import (
     raise_on_interrupt,
     was_interrupted,
 )
-from rowsieve.cli.named import use_catalog
+from rowsieve.cli.named import use_catalog, use_ref
 from rowsieve.cli.progress import begin, what_the_command_did, what_was_committed
 from rowsieve.errors import CommitConflict, CorruptData, RowsieveError, StoreError
 from rowsieve.shown import printable
@@ -130,6 +130,12 @@ def _global_options(
             help="The folder or URI of a catalog; tables are then given by name, as db.flights.",
         ),
     ] = None,
+    ref: Annotated[
+        str | None,
+        typer.Option(
+            "--ref", metavar="NAME", help="The branch or tag of the table that the command means."
+        ),
+    ] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
     """Change Parquet tables by upsert and delete, and query them.
@@ -138,6 +144,7 @@ def _global_options(
     """
     del version, debug  # the callback reads the first, the group of commands the second
     use_catalog(catalog)
+    use_ref(ref)
 
 
 app = typer.Typer(
@@ -168,6 +175,9 @@ for _command in (
     cleaning.expire,
     cleaning.vacuum,
     maintain_table.clone,
+    naming.refs,
+    naming.tag,
+    naming.branch,
     naming.tables,
     naming.drop,
     naming.rename,
@@ -179,6 +189,8 @@ for _command in (
 ):
     app.command()(_command)
 app.command()(naming.namespaces)
+app.command("fast-forward")(naming.fast_forward)
+app.command("drop-ref")(naming.drop_ref)
 app.command("create-namespace")(naming.create_namespace)
 app.command("drop-namespace")(naming.drop_namespace)
 app.command("set")(changing.set_properties)

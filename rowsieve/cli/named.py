@@ -1,4 +1,4 @@
-"""The catalog of `--catalog`, in which commands find tables by name."""
+"""The catalog of `--catalog`, in which commands find tables by name, and the branch of `--ref`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,20 @@ import typer
 
 from rowsieve.arguments.annotations import StorageOptions
 from rowsieve.catalog import Catalog
+from rowsieve.opening import open_table
 
 _URI: Final[ContextVar[str | None]] = ContextVar("rowsieve-catalog", default=None)
+_REF: Final[ContextVar[str | None]] = ContextVar("rowsieve-ref", default=None)
 
 
 def use_catalog(uri: str | None) -> None:
     """Let the arguments of this command name tables of a catalog; None: folders and URIs."""
     _URI.set(uri)
+
+
+def use_ref(name: str | None) -> None:
+    """Let the arguments of this command mean a branch or tag of the table; None: the table."""
+    _REF.set(name)
 
 
 def catalog_of(options: StorageOptions | None) -> Catalog | None:
@@ -33,6 +40,7 @@ def required_catalog(options: StorageOptions | None) -> Catalog:
 
 
 def located(table: str, options: StorageOptions | None) -> str:
-    """The URI of a table that a command names."""
-    catalog = catalog_of(options)
-    return table if catalog is None else catalog.uri_of(table)
+    """The URI of a table that a command names, or of its branch or tag."""
+    catalog, ref = catalog_of(options), _REF.get()
+    uri = table if catalog is None else catalog.uri_of(table)
+    return uri if ref is None else open_table(uri, ref=ref, storage_options=options).uri

@@ -1,4 +1,4 @@
-"""The commands on the names of a catalog: its tables and its namespaces."""
+"""The commands on names: tables and namespaces of a catalog, branches and tags of a table."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from typing import Annotated
 import typer
 
 from rowsieve.catalog import Catalog
+from rowsieve.cli.bundles import CommitOptions, expanded
 from rowsieve.cli.named import required_catalog
-from rowsieve.cli.options import AsJson, StorageOptions, read_pairs
-from rowsieve.cli.output import messages, print_json
+from rowsieve.cli.options import AsJson, StorageOptions, Uri, open_at, read_pairs
+from rowsieve.cli.output import messages, print_json, print_table
 from rowsieve.cli.progress import CatalogChange, begin
 from rowsieve.errors import NamespaceNotFound, TableNotFound
+from rowsieve.table import Table
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The namespace.", show_default=False)]
 TableName = Annotated[
@@ -130,6 +132,61 @@ def drop_namespace(
     """Drop a namespace; without --cascade and --purge only one without tables."""
     work = partial(_changed(storage_option).drop_namespace, name, cascade=cascade, purge=purge)
     _drop("namespace", name, work, if_exists, as_json)
+
+
+RefName = Annotated[
+    str, typer.Argument(metavar="NAME", help="The branch or tag.", show_default=False)
+]
+OfVersion = Annotated[
+    str | None,
+    typer.Option("--version", metavar="VERSION", help="A number, or a tag; else the newest."),
+]
+
+
+def refs(uri: Uri, *, storage_option: StorageOptions = None, as_json: AsJson = False) -> None:
+    """List the branches and tags of a table."""
+    rows = open_at(uri, storage_option).refs()
+    if as_json:
+        print_json([{**row, "timestamp": row["timestamp"].isoformat()} for row in rows.to_pylist()])
+        return
+    print_table(rows.column_names, [list(row.values()) for row in rows.to_pylist()])
+
+
+@expanded
+def tag(uri: Uri, name: RefName, *, version: OfVersion = None, commit: CommitOptions) -> None:
+    """Give a version a name under which it can be read for ever."""
+    ref = commit.table(uri).tag(name, version=_version(version), metadata=commit.notes)
+    _created(ref, name, as_json=commit.as_json)
+
+
+@expanded
+def branch(uri: Uri, name: RefName, *, version: OfVersion = None, commit: CommitOptions) -> None:
+    """Begin a branch with a version; --ref NAME then means it in other commands."""
+    ref = commit.table(uri).branch(name, version=_version(version), metadata=commit.notes)
+    _created(ref, name, as_json=commit.as_json)
+
+
+@expanded
+def fast_forward(uri: Uri, name: RefName, *, commit: CommitOptions) -> None:
+    """Make the newest version of a branch that of the table, in one commit."""
+    commit.show(commit.table(uri).fast_forward(name, metadata=commit.notes))
+
+
+@expanded
+def drop_ref(uri: Uri, name: RefName, *, commit: CommitOptions) -> None:
+    """Remove a branch or tag, with the files that nothing else needs."""
+    commit.show(commit.table(uri).drop_ref(name, metadata=commit.notes))
+
+
+def _version(text: str | None) -> int | str | None:
+    return int(text) if text is not None and text.isascii() and text.isdigit() else text
+
+
+def _created(ref: Table, name: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"name": name, "version": ref.version, "uri": ref.uri})
+        return
+    typer.echo(f"created {name} at version {ref.version}")
 
 
 def _drop(kind: str, name: str, work: Callable[[], None], if_exists: bool, as_json: bool) -> None:

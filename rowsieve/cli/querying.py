@@ -31,7 +31,7 @@ from rowsieve.cli.output import print_facts, print_json, print_table
 from rowsieve.cli.progress import CatalogChange, begin
 from rowsieve.cli.writing import Limit, Output, show_rows
 from rowsieve.errors import InvalidInput, RowsieveError, UnsupportedOperation
-from rowsieve.objects import Location
+from rowsieve.objects import Location, table_uri_of
 from rowsieve.statements.calls import CallStatement
 from rowsieve.statements.parse_statement import parse
 from rowsieve.statements.query_words import VERSION
@@ -185,7 +185,7 @@ def _by_name(uris: Sequence[str], renamed: Mapping[str, str]) -> dict[str, str]:
 
 
 def _folder_name(uri: str) -> str:
-    return Location.parse(uri).name
+    return Location.parse(table_uri_of(uri)).name
 
 
 def _run(sql: str, tables: dict[str, Table]) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:

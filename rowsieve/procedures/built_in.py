@@ -9,6 +9,7 @@ from rowsieve.procedures.built_ins.analyze import Analyze
 from rowsieve.procedures.built_ins.build_vectors import BuildDeletionVectors
 from rowsieve.procedures.built_ins.merge_vectors import RewritePositionDeleteFiles
 from rowsieve.procedures.built_ins.migrate import Migrate
+from rowsieve.procedures.built_ins.ref_procedures import REF_PROCEDURES
 from rowsieve.procedures.built_ins.register_table import RegisterTable
 from rowsieve.procedures.built_ins.retention_procedures import RETENTION_PROCEDURES
 from rowsieve.procedures.built_ins.rewrite_data_files import RewriteDataFiles
@@ -32,6 +33,7 @@ def built_in() -> ProcedureRegistry:
             RegisterTable(),
             *TABLE_PROCEDURES,
             *RETENTION_PROCEDURES,
+            *REF_PROCEDURES,
         ],
         group=GROUP,
     )

@@ -80,6 +80,11 @@ def _branch_named(name: str, head: Snapshot, handle: Handle) -> Ref:
         raise InvalidInput(
             f"{OPERATION}: {name!r} is a tag; restore the table to it, or publish a branch"
         )
+    if ref.of:
+        raise UnsupportedOperation(
+            f"{OPERATION}: {name!r} began with a version of another branch, and not of the table; "
+            "publish that branch"
+        )
     return ref
 
 

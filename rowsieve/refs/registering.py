@@ -83,7 +83,7 @@ def create_ref(
             _check_free(name, head, log.store.uri)
             ref = _planted(log, head, held, kind, name)
             try:
-                commit = _registered(handle, log, head, operation, name, ref, metadata)
+                commit = _registered(handle, log, head, operation, name, ref, held, metadata)
             except _GivenUp:
                 continue
             return commit, handle_at(handle, name)
@@ -96,13 +96,29 @@ class _GivenUp(CommitConflict):
 
 def _planted(log: CommitLog, head: Snapshot, held: Handle, kind: RefKind, name: str) -> Ref:
     """Begin the log of a ref with the version of a handle."""
-    version = held.pinned
-    of = held.store.folder if isinstance(held.store, RefStore) else ""
-    folder = new_folder(name, head.version)
-    ref = Ref(kind, folder, version.version, version.commit_id, version.timestamp_us, of)
+    version, folder = held.pinned, new_folder(name, head.version)
+    source = _source(held, head)
+    commit_id, of = version.commit_id, ""
+    if source is not None:
+        of = source.of if source.is_tag else source.folder
+        commit_id = source.commit_id if source.is_tag else commit_id
+    ref = Ref(kind, folder, version.version, commit_id, version.timestamp_us, of)
     notes = {"ref": name, "of": held.store.uri}
     CommitLog(store_of(log.store, folder)).plant(version, notes, OwnRef(kind, name))
     return ref
+
+
+def _source(held: Handle, head: Snapshot) -> Ref | None:
+    """The branch or tag whose version a handle has; None for the table itself.
+
+    A tag has a version of another log, in whose numbers it counts.
+    """
+    if not isinstance(held.store, RefStore):
+        return None
+    for ref in refs_of(head.table.properties).values():
+        if ref.folder == held.store.folder:
+            return ref
+    raise CommitConflict(f"the branch or tag at {held.store.uri} was dropped meanwhile")
 
 
 def _registered(
@@ -112,6 +128,7 @@ def _registered(
     operation: str,
     name: str,
     ref: Ref,
+    held: Handle,
     metadata: Metadata | None,
 ) -> Commit:
     def info_for(newest: Snapshot) -> tuple[dict[str, Ref], tuple[str, ...]]:
@@ -121,8 +138,7 @@ def _registered(
         if base is None or base < floors_of(properties).oldest_base:
             raise _GivenUp(f"{operation}: the folder of {name!r} was given up meanwhile")
         refs, dropped = refs_of(properties), dropped_of(properties)
-        if ref.of and ref.of not in {each.folder for each in refs.values()}:
-            raise CommitConflict(f"{operation}: the branch or tag was dropped meanwhile")
+        _source(held, newest)
         return {**refs, name: ref}, dropped
 
     notes = {**(metadata or {}), "ref": name, "version": str(ref.version)}

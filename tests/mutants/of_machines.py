@@ -29,7 +29,7 @@ MUTANTS = (
     Mutant(  # seed 26
         "changes/operations.py",
         "a restore keeps later vectors",
-        "kept = {identity[0] for identity in _identities(head.parts) if identity in wanted}",
+        "kept = {identity[0] for identity in identities(head.parts) if identity in wanted}",
         "kept = set(head.parts.part_ids) & set(target.parts.part_ids)",
         SEEDS,
     ),

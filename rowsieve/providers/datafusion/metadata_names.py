@@ -1,7 +1,8 @@
-"""Names of metadata tables in a statement over tables that are registered in a session.
+"""Names of metadata tables, branches and tags in a statement over tables of a session.
 
-A session lists only what is registered in it, so these tables are registered while a statement that
-may name them is planned. Those of a catalog are served by the catalog (`catalog_tables.py`).
+A session lists only what is registered in it, so `"flights$files"` and `flights@audit` are
+registered while a statement that may name them is planned. Those of a catalog are served by the
+catalog (`catalog_tables.py`).
 """
 
 from __future__ import annotations
@@ -9,29 +10,61 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.metadata_tables.table_kinds import METADATA_TABLES
 from rowsieve.providers.datafusion.own_table import OwnTable
+from rowsieve.providers.datafusion.rows_in_memory import rows_table
 from rowsieve.statements.parse_statement import Statement
 from rowsieve.statements.queries import Kept, read_kept
 from rowsieve.statements.query_words import may_name, searchable
 from rowsieve.statements.read_change import Change
 from rowsieve.statements.tokens import quoted_path
+from rowsieve.table import Table
 
 
-def metadata_tables_in(
+def other_tables_in(
     text: str, own_tables: Iterable[OwnTable]
+) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Yield the full, quoted name of each such table that a text may name, and its provider."""
+    plain = searchable(text)
+    tables = list(own_tables) if "$" in plain or "@" in plain else []
+    if "@" in plain:
+        yield from _refs_in(plain, tables)
+    if "$" in plain:
+        for name, rows in _metadata_tables_in(plain, tables):
+            yield name, partial(_provider, rows)
+
+
+def _provider(rows: Callable[[], pa.Table]) -> Any:
+    return rows_table(rows())
+
+
+def _refs_in(plain: str, own_tables: Iterable[OwnTable]) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Yield the branches and tags that a text may name, each at its newest version."""
+    for own in own_tables:
+        if f"{own.last_name}@".casefold() not in plain:
+            continue
+        for ref in own.table.refs().column("name").to_pylist():
+            if may_name(plain, name := f"{own.last_name}@{ref}"):
+                table = partial(own.table.at_ref, ref)
+                yield quoted_path((*own.parts[:-1], name)), partial(_newest, table)
+
+
+def _newest(table: Callable[[], Table]) -> Any:
+    return table().to_datafusion()
+
+
+def _metadata_tables_in(
+    plain: str, own_tables: Iterable[OwnTable]
 ) -> Iterator[tuple[str, Callable[[], pa.Table]]]:
-    """Yield the full, quoted name of each metadata table that a text may name, and its rows.
+    """Yield the metadata tables that a text may name, and their rows.
 
     The rows are those of the version that the statement reads.
     """
-    plain = searchable(text)
-    if "$" not in plain:
-        return
     for own in own_tables:
         for kind, rows in METADATA_TABLES.items():
             name = f"{own.last_name}${kind}"

@@ -31,7 +31,7 @@ from rowsieve.providers.datafusion.changes.statement_queries import Changed
 from rowsieve.providers.datafusion.changes_function import NAME as CHANGES
 from rowsieve.providers.datafusion.changes_function import ChangesFunction
 from rowsieve.providers.datafusion.kept_queries import KeptQueries, KeptQuery
-from rowsieve.providers.datafusion.metadata_names import created_name, metadata_tables_in
+from rowsieve.providers.datafusion.metadata_names import created_name, other_tables_in
 from rowsieve.providers.datafusion.open_reads import OPEN_READS, while_alive
 from rowsieve.providers.datafusion.own_table import OwnTable, name_parts
 from rowsieve.providers.datafusion.part_choice.known_subqueries import known_query
@@ -39,7 +39,6 @@ from rowsieve.providers.datafusion.procedure_calls import DIALECT, run_procedure
 from rowsieve.providers.datafusion.query_plan import QueryPlan
 from rowsieve.providers.datafusion.reads_by_table import open_reads
 from rowsieve.providers.datafusion.refused_statements import refuse
-from rowsieve.providers.datafusion.rows_in_memory import rows_table
 from rowsieve.providers.datafusion.sealed_frames import sealed, sealed_views
 from rowsieve.providers.datafusion.session_settings import (
     IDENTIFIERS,
@@ -218,8 +217,7 @@ class SessionContext(datafusion.SessionContext):
         named_params: dict[str, Any],
     ) -> datafusion.DataFrame:
         """Run a statement that calls a procedure or changes a table; plan any other statement."""
-        if self._catalogs:
-            query = with_named_versions(query)
+        query = with_named_versions(query, numbers=bool(self._catalogs))
         statement = parse(query, DIALECT, folds=self.setting(IDENTIFIERS) != "false")
         refuse(self, statement)
         if isinstance(statement, CallStatement):
@@ -409,9 +407,9 @@ class SessionContext(datafusion.SessionContext):
         taken = None if created is None else quoted_path(self.full_name(created))
         added: list[str] = []
         try:
-            for name, rows in metadata_tables_in(text, named.values()):
+            for name, provider in other_tables_in(text, named.values()):
                 if name != taken and not self._exists(name):
-                    super().register_table(name, rows_table(rows()))
+                    super().register_table(name, provider())
                     added.append(name)
             yield
         finally:
