@@ -43,6 +43,7 @@ from benchmarks.bars import (
     upsert,
     variants,
     wide,
+    writer,
 )
 from benchmarks.bars.sizes import BY_NAME, Sizes
 from benchmarks.isolate import in_own_process, write_result
@@ -54,6 +55,7 @@ BARS: dict[str, Callable[[Sizes, Path], Bar | list[Bar]]] = {
     "partial_upsert": partial_upsert.measure,
     "event_order": event_order.measure,
     "change_events": change_events.measure,
+    "writer": writer.measure,
     "processes": processes.measure,
     "opening": opening.measure,
     "full_scan": full_scan.beside_plain_file,

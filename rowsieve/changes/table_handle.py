@@ -524,12 +524,18 @@ class Handle:
             return self.newest
 
     def pin(self, snapshot: Snapshot, *, engines: bool = True) -> None:
-        """Move both versions forward to this one; without `engines`, only that of changes."""
+        """Move both versions forward to this one; without `engines`, only that of changes.
+
+        Engines also see what an open writer has acknowledged, as before.
+        """
+        seen = snapshot
+        if engines and (writer := self.writer) is not None:
+            seen = writer.over(snapshot) or snapshot
         with self._lock:
             if snapshot.version >= self.newest.version:
                 self.newest = snapshot
             if engines and snapshot.version >= self.pinned.version:
-                self.pinned = snapshot
+                self.pinned = seen
 
     def pin_readable(self) -> None:
         """Let engines read what a read sees now."""

@@ -21,8 +21,10 @@ from rowsieve.writer.queued_calls import Call, Preparation, prepared
 class CommittedPath:
     """The thread of a writer with `durability="commit"`."""
 
-    def __init__(self, handle: Handle, head: Snapshot, intake: Intake) -> None:
-        self._handle, self._intake = handle, intake
+    def __init__(
+        self, handle: Handle, head: Snapshot, intake: Intake, note_commit: Callable[[], None]
+    ) -> None:
+        self._handle, self._intake, self._note_commit = handle, intake, note_commit
         self.preparation = Preparation(head, is_logged=False)
 
     @property
@@ -59,6 +61,7 @@ class CommittedPath:
                 self._refuse(call, error)
         else:
             self._acknowledge(members, commit)
+            self._note_commit()
 
     def _acknowledge(self, calls: list[Call], commit: Commit) -> None:
         self._intake.release(sum(call.rows for call in calls))

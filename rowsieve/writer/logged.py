@@ -38,11 +38,17 @@ class LoggedPath:
     """The log, the memtables and the threads of a writer with `durability="wal"`."""
 
     def __init__(
-        self, handle: Handle, head: Snapshot, settings: WriterSettings, intake: Intake
+        self,
+        handle: Handle,
+        head: Snapshot,
+        settings: WriterSettings,
+        intake: Intake,
+        note_commit: Callable[[], None],
     ) -> None:
         """Take the log over; what it has that no commit has becomes the first memtable."""
         assert settings.wal_dir is not None
         self._handle, self._settings, self._intake = handle, settings, intake
+        self._note_commit = note_commit
         self.preparation = Preparation(head, is_logged=True)
         form = self.preparation.form
         self._wal = Wal(
@@ -251,6 +257,7 @@ class LoggedPath:
         if through_sequence(handle.newest, wal.wal_id) >= through:
             wal.forget(through)
         self.refresh(handle.newest)
+        self._note_commit()
 
     # For the writer
 

@@ -21,6 +21,7 @@ from rowsieve.errors import UnsupportedOperation
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.writer.acknowledgements import Acknowledgement
 from rowsieve.writer.committed import CommittedPath
+from rowsieve.writer.compacting import Compacting
 from rowsieve.writer.intake import Intake
 from rowsieve.writer.logged import LoggedPath
 from rowsieve.writer.queued_calls import Action, Call
@@ -43,14 +44,19 @@ class Writer:
         self._intake = Intake(settings.max_buffered)
         head = handle.latest()
         self._path: LoggedPath | CommittedPath
+        self._compacting = Compacting(handle)
+        note_commit = self._compacting.note_commit
         if settings.durability == "wal":
-            self._path = LoggedPath(handle, head, settings, self._intake)
+            self._path = LoggedPath(handle, head, settings, self._intake, note_commit)
         else:
-            self._path = CommittedPath(handle, head, self._intake)
+            self._path = CommittedPath(handle, head, self._intake, note_commit)
         self._turn = threading.local()
         self._threads = [
             threading.Thread(target=work, name=f"rowsieve-writer-{name}", daemon=True)
-            for name, work in self._path.works
+            for name, work in (
+                *self._path.works,
+                *([("compact", self._compacting.run)] if settings.compacts else ()),
+            )
         ]
         handle.writer = self
         for thread in self._threads:
@@ -130,6 +136,7 @@ class Writer:
             self._handle.writer = None
             self._handle.pin(self._handle.newest)
             self._path.stop()
+            self._compacting.stop()
             for thread in self._threads[1:]:
                 thread.join()
 

@@ -30,9 +30,22 @@ class WriterMethods(TableMethods):
         flush_bytes: int = 64 << 20,
         flush_interval_s: float = 1.0,
         max_buffered: int = 400_000,
-        maintain: bool = False,
+        compact: bool = False,
     ) -> Writer:
-        """Open a writer, which acknowledges changes of many threads together."""
+        """Open a writer, which makes the changes of many threads durable together.
+
+        With `durability="wal"`, a change is acknowledged once it is in the log in `wal_dir`, and a
+        thread commits what is there after `flush_rows` rows, `flush_bytes` bytes or
+        `flush_interval_s` seconds. A writer that is opened on a log first takes what no commit has.
+        With `durability="commit"`, a change is acknowledged after the commit of all changes that
+        waited for it. Callers wait while more than `max_buffered` rows are not committed.
+
+        `sync="always"` syncs the log before each acknowledgement; "interval" does every
+        `sync_interval_s` seconds, and "off" before a commit only: a power cut then loses what was
+        acknowledged since. An incomplete last record, as a crash leaves it, is cut off; with
+        `recovery="strict"` it is CorruptData. With `compact`, a thread compacts what is due after
+        commits.
+        """
         return Writer(
             self.handle,
             WriterSettings(
@@ -45,6 +58,6 @@ class WriterMethods(TableMethods):
                 flush_bytes,
                 flush_interval_s,
                 max_buffered,
-                maintain,
+                compact,
             ),
         )

@@ -26,7 +26,7 @@ class WriterSettings:
     flush_bytes: int = 64 << 20
     flush_interval_s: float = 1.0
     max_buffered: int = 400_000
-    maintain: bool = False
+    compacts: bool = False
 
     def __post_init__(self) -> None:
         """Raise InvalidInput for settings that contradict each other."""

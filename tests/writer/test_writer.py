@@ -493,6 +493,22 @@ def test_a_table_at_a_version_has_no_writer(table: rs.Table, wal_dir: Path) -> N
     assert not wal_dir.exists()
 
 
+def test_a_writer_compacts_what_is_due(table: rs.Table, wal_dir: Path) -> None:
+    with table.writer(wal_dir=wal_dir, flush_interval_s=NEVER, compact=True) as writer:
+        for number in range(40):
+            writer.upsert(
+                [{"id": number, "name": "a"}, {"id": 0, "name": str(number)}][number == 0 :]
+            )
+            writer.flush()
+        while not any(commit.operation == "compact" for commit in table.history()):
+            threading.Event().wait(0.01)
+        writer.upsert({"id": 99, "name": "unflushed"}).result()
+        table.refresh()
+        assert table.to_dataset().count_rows() == 41
+    rows = rows_of(table)
+    assert (rows[0], len(rows)) == ("39", 41)
+
+
 # Group commit
 
 
