@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rowsieve.bridges.translation import Exactness, Translation
     from rowsieve.catalog import Catalog
     from rowsieve.config import Config, configure
+    from rowsieve.database.database import Database
     from rowsieve.envelopes.applying import AppliedEvents
     from rowsieve.envelopes.routing import AppliedTables
     from rowsieve.foreign.from_delta import from_delta, import_delta
@@ -44,6 +45,7 @@ __all__ = [
     "Catalog",
     "Commit",
     "Config",
+    "Database",
     "Exactness",
     "RowSet",
     "Scan",
@@ -74,6 +76,7 @@ _HOMES: Final = {
     "Catalog": "rowsieve.catalog",
     "Commit": "rowsieve.storage.log.log_entry",
     "Config": "rowsieve.config",
+    "Database": "rowsieve.database.database",
     "Exactness": "rowsieve.bridges.translation",
     "RowSet": "rowsieve.predicate.rowset",
     "Scan": "rowsieve.scan",

@@ -45,6 +45,7 @@ FLOORS = (
     ("foreign",),
     ("procedures",),
     ("catalog", "providers"),
+    ("database",),
     ("demo",),
     ("cli",),
     ("__main__",),

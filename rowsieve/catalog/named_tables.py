@@ -10,15 +10,12 @@ by the log; of two that want one name, one succeeds.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, assert_never
+from typing import Any, Literal
 
-import pyarrow as pa
-
-from rowsieve import engines
 from rowsieve.arguments import checked, checked_methods
 from rowsieve.arguments.annotations import (
     ColumnNames,
@@ -29,64 +26,34 @@ from rowsieve.arguments.annotations import (
     SequenceNames,
     StorageOptions,
     TableUri,
-    Token,
     Version,
 )
-from rowsieve.bridges.session import Session
 from rowsieve.catalog.catalog_log import CatalogState
+from rowsieve.catalog.catalog_statements import CatalogStatements
 from rowsieve.catalog.drops import Dropping
 from rowsieve.catalog.names import TableName, identifier, table_name
-from rowsieve.changes.column_methods import SchemaMode
-from rowsieve.changes.event_order.too_late import OnTooLate
-from rowsieve.envelopes.applying import (
-    Decimals,
-    EventOptions,
-    OnBad,
-    Times,
-    check_dead_letters,
-)
-from rowsieve.envelopes.event_formats import EventFormat
-from rowsieve.envelopes.routing import AppliedTables, TableOfSource, apply_to_tables
 from rowsieve.errors import (
     InvalidInput,
     NamespaceExists,
     RowsieveError,
     TableExists,
     TableNotFound,
-    UnsupportedOperation,
-    repr_of,
 )
 from rowsieve.objects import in_thread, open_store
 from rowsieve.opening import create_table, open_table
-from rowsieve.procedures.built_in import built_in
-from rowsieve.procedures.coordinator import Coordinator
-from rowsieve.procedures.procedure_registry import ProcedureRegistry
 from rowsieve.properties import check_properties
 from rowsieve.retention.dropping import close, delete_files, is_dropped
-from rowsieve.statements.calls import Call, CallStatement, ExplainCall
-from rowsieve.statements.catalog_names import (
-    CreateNamespace,
-    DropNamespace,
-    NameStatement,
-    RenameTable,
-    ShowNamespaces,
-    ShowTables,
-)
-from rowsieve.statements.parse_statement import parse
-from rowsieve.statements.queries import Kept
-from rowsieve.statements.read_change import Change, DropTable
-from rowsieve.statements.refused import Refused
 from rowsieve.table import Table
 
 
 @checked_methods
-class Catalog(Dropping):
+class Catalog(Dropping, CatalogStatements):
     """The tables under one URI; `procedures` are those that `call` knows."""
 
     @checked
     def __init__(self, uri: TableUri, *, storage_options: StorageOptions | None = None) -> None:
         super().__init__(uri, storage_options)
-        self.procedures: ProcedureRegistry = built_in()
+        CatalogStatements.__init__(self)
 
     def __repr__(self) -> str:
         return f"<rowsieve.Catalog at {self.uri}>"
@@ -210,37 +177,6 @@ class Catalog(Dropping):
         self._log.change("register_table", placed)
         return table
 
-    def apply_events(
-        self,
-        data: Any,
-        *,
-        format: EventFormat,  # noqa: A002 - the word of the field, as in --format
-        table: TableOfSource,
-        times: Times | None = None,
-        decimals: Decimals | None = None,
-        on_bad: OnBad = "error",
-        bad: Any = None,
-        schema_mode: SchemaMode = "strict",
-        on_too_late: OnTooLate | None = None,
-        metadata: Metadata | None = None,
-        token: Token | None = None,
-    ) -> AppliedTables:
-        """Apply events of many tables, one commit for each table; all are read before the first.
-
-        `table` gets the name of the source's table, such as `shop.public.orders`, and returns that
-        of a table here, or None to skip its events. The other arguments are those of
-        `Table.apply_events`.
-        """
-        options = EventOptions(
-            format,
-            times=times,
-            decimals=decimals,
-            on_too_late=on_too_late,
-            schema_mode=schema_mode,
-        )
-        check_dead_letters(bad, on_bad)
-        return apply_to_tables(data, options, table, self.open_table, on_bad, bad, metadata, token)
-
     # Namespaces
 
     def create_namespace(
@@ -296,112 +232,6 @@ class Catalog(Dropping):
 
         self._log.change("unset_properties", without)
 
-    # Statements
-
-    def call(
-        self,
-        statement: str,
-        *,
-        engine: Any = None,
-        dialect: str = "postgres",
-        session: Session | None = None,
-    ) -> pa.Table:
-        """Run CALL, ALTER TABLE … EXECUTE, EXPLAIN of them, SHOW PROCEDURES, DESCRIBE PROCEDURE.
-
-        `engine` runs the tasks of a distributed procedure: a `LocalEngine` (the default) or a
-        `rowsieve.providers.spark.procedure_engine.SparkEngine`. The text of a filter is SQL of
-        `dialect`, read with the settings of `session`; without it, Spark SQL on a SparkEngine has
-        those of its session. InvalidInput names an argument that is
-        missing, unknown or of another type; NotFound an unknown procedure; TableNotFound a table.
-        CommitConflict if a concurrent commit replaced the parts that were rewritten.
-        """
-        call = parse(statement, dialect)
-        if not isinstance(call, CallStatement):
-            raise InvalidInput(
-                f"call: {statement[:60]!r} is not a statement on procedures; it begins with CALL, "
-                "ALTER TABLE … EXECUTE, SHOW PROCEDURES or DESCRIBE PROCEDURE"
-            )
-        return self._coordinator(engine, dialect, session).run(call)
-
-    def explain(
-        self, statement: str, *, dialect: str = "postgres", session: Session | None = None
-    ) -> str:
-        """The plan of a call, a node a line; nothing runs."""
-        call = parse(statement, dialect)
-        if isinstance(call, ExplainCall):
-            call = call.call
-        if not isinstance(call, Call):
-            raise InvalidInput(
-                f"explain: {statement[:60]!r} is not a call of a procedure; give CALL … or "
-                "ALTER TABLE … EXECUTE …"
-            )
-        return self._coordinator(None, dialect, session).explain(call)
-
-    def sql(self, statement: str, *, engine: Any = None) -> pa.Table:
-        """Run a query over the catalog's tables in DataFusion, or a statement for `call`.
-
-        `CREATE SCHEMA`, `DROP SCHEMA`, `SHOW SCHEMAS`, `DROP TABLE [PURGE]`, `SHOW TABLES` and
-        `ALTER TABLE … RENAME TO` concern its names. Tables are `namespace.name`;
-        `namespace.name FOR VERSION AS OF 12` and `namespace."name@v12"` are version 12. All parts
-        of a query read one version of a table.
-        """
-        parsed = parse(statement, "datafusion", names=True)
-        if isinstance(parsed, CallStatement):
-            return self.call(statement, engine=engine, dialect="datafusion")
-        if isinstance(parsed, NameStatement):
-            return self._on_names(parsed)
-        if isinstance(parsed, Refused):
-            raise parsed.error
-        verb = parsed.verb if isinstance(parsed, Change | Kept) else ""
-        if verb:
-            raise UnsupportedOperation(
-                f"sql: Catalog.sql does not run {verb}; change the table by its methods, or "
-                "by SQL in rowsieve.providers.datafusion.SessionContext, in which to_datafusion() "
-                "registers the catalog"
-            )
-        return engines.datafusion_catalog().query(self, statement)
-
-    def to_datafusion(self) -> Any:
-        """Return an object for DataFusion's `register_catalog_provider`: all tables at once.
-
-        A table keeps the version of its first use, until `refresh` of this object.
-        """
-        return engines.datafusion_catalog().catalog_provider(self)
-
-    def _on_names(self, statement: NameStatement) -> pa.Table:
-        """Run a statement; return the name that it changed, or all."""
-        match statement:
-            case CreateNamespace(name=name, ignores_existing=ignores):
-                self.create_namespace(name, if_exists="ignore" if ignores else "error")
-            case DropNamespace(name=name, ignores_absent=ignores, cascade=cascade):
-                self.drop_namespace(name, cascade=cascade, if_absent=_if_absent(ignores=ignores))
-            case ShowNamespaces():
-                return _names("namespace", self.namespaces())
-            case DropTable(target=target, if_exists=ignores, purge=purge):
-                name = _dotted(target.parts)
-                self.drop_table(name, purge=purge, if_absent=_if_absent(ignores=ignores))
-                return _names("table", [name])
-            case RenameTable(name=old, new_name=new):
-                name = _dotted(new)
-                self.rename_table(_dotted(old), name)
-                return _names("table", [name])
-            case ShowTables(namespace=namespace):
-                return _names("table", self.tables(namespace))
-            case _:
-                assert_never(statement)
-        return _names("namespace", [name])
-
-    def _coordinator(self, engine: Any, dialect: str, session: Session | None) -> Coordinator:
-        if engine is not None and not (hasattr(engine, "run") and hasattr(engine, "cancel")):
-            raise InvalidInput(
-                f"engine must have run and cancel, and {repr_of(engine)} has not; give a "
-                "LocalEngine or a SparkEngine"
-            )
-        return Coordinator(self.procedures, self._find, engine, dialect, session, catalog=self)
-
-    def _find(self, namespace: str, name: str) -> Table:
-        return self.open_table(f"{namespace}.{name}")
-
     def _check_open(self, operation: str, location: str) -> None:
         """Raise TableNotFound if the table at a place was closed by a drop with its files."""
         store = open_store(self._uri(location), self._storage_options)
@@ -430,16 +260,3 @@ class Catalog(Dropping):
         ):
             return now
         return now.placed({name.plain: location})
-
-
-def _if_absent(*, ignores: bool) -> Literal["error", "ignore"]:
-    return "ignore" if ignores else "error"
-
-
-def _dotted(parts: Iterable[str]) -> str:
-    """The name of these parts; InvalidInput if one has a dot, or other characters, inside."""
-    return ".".join(map(identifier, parts))
-
-
-def _names(kind: str, names: Sequence[str]) -> pa.Table:
-    return pa.table({kind: pa.array(names, pa.string())})

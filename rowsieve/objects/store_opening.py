@@ -24,6 +24,7 @@ from rowsieve.objects.local import LocalStore
 from rowsieve.objects.location import REMOTE, Location
 from rowsieve.objects.ref_store import RefStore, ref_place
 from rowsieve.objects.remote import RemoteStore
+from rowsieve.objects.shared.shared_tables import member_of, shared_tables
 from rowsieve.objects.storage_options import secrets_of, split_options
 from rowsieve.objects.store import ObjectStore
 
@@ -47,10 +48,21 @@ _memory: list[Any] = []  # the single store of this process, once created
 def open_store(
     uri: str | os.PathLike[str], storage_options: Mapping[str, Any] | None = None
 ) -> ObjectStore:
-    """Open the store at `uri` without any I/O; InvalidInput for a bad URI or bad options."""
+    """Open the store at `uri` without any I/O; InvalidInput for a bad URI or bad options.
+
+    The place of a branch, or of a table in a database, opens with the log that is there.
+    """
     location = Location.parse(uri)
     if (place := ref_place(location.uri)) is not None:
         return RefStore(open_store(place.table_uri, storage_options), place.folder)
+    store = _open(location, storage_options)
+    if (member := member_of(store.uri)) is None:
+        return store
+    database = _open(Location.parse(member[0]), storage_options)
+    return shared_tables(database, storage_options).member(store, member[1])
+
+
+def _open(location: Location, storage_options: Mapping[str, Any] | None) -> ObjectStore:
     if location.scheme in REMOTE:
         return _open_remote(location, storage_options or {})
     if storage_options:

@@ -45,7 +45,9 @@ def same(value: Any) -> Any:
     return value
 
 
-CHECKED_CLASSES = (rs.Table, rs.Scan, rs.ScanPlan, rs.Catalog, Alteration, ProcedureRegistry)
+CHECKED_CLASSES = (
+    *(rs.Table, rs.Scan, rs.ScanPlan, rs.Catalog, rs.Database, Alteration, ProcedureRegistry),
+)
 
 MOMENTS = (
     datetime(2024, 1, 1, tzinfo=UTC),
@@ -164,6 +166,7 @@ GOOD: Mapping[str, Callable[[], dict[str, Any]]] = {
     "ScanPlan.project": lambda: {"columns": ["id"]},
     "ScanPlan.from_bytes": lambda: {"data": SPLIT},
 }  # fmt: skip
+GOOD = {**GOOD, **{f"Database.{name[8:]}": GOOD[name] for name in GOOD if name[:8] == "Catalog."}}
 SURFACE = dict(functions())
 UNCHANGED: list[str] = []  # the table that the calls before, most of them refused, left as it was
 
@@ -179,6 +182,10 @@ def owner(name: str, spark_table: rs.Table) -> Any:
             return spark_table.scan().plan()
         case ("Catalog", ".", _):
             return _fresh_catalog()
+        case ("Database", ".", _):
+            database = rs.Database(f"memory:///{uuid.uuid4().hex}")
+            database.create_table("db.t", ROWS, ["id"])
+            return database
         case ("ProcedureRegistry", ".", _):
             return _fresh_catalog().procedures
         case ("Alteration", ".", _):

@@ -1,0 +1,252 @@
+"""What runs on the tables of a catalog or a database by their names: SQL, CALL, events of many.
+
+A subclass knows the names: which tables there are, and where.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, assert_never
+
+import pyarrow as pa
+
+from rowsieve import engines
+from rowsieve.arguments import checked_methods
+from rowsieve.arguments.annotations import Metadata, Moment, Token
+from rowsieve.bridges.session import Session
+from rowsieve.catalog.names import identifier
+from rowsieve.changes.column_methods import SchemaMode
+from rowsieve.changes.event_order.too_late import OnTooLate
+from rowsieve.envelopes.applying import (
+    Decimals,
+    EventOptions,
+    OnBad,
+    Times,
+    check_dead_letters,
+)
+from rowsieve.envelopes.event_formats import EventFormat
+from rowsieve.envelopes.routing import AppliedTables, TableOfSource, apply_to_tables
+from rowsieve.errors import InvalidInput, UnsupportedOperation, repr_of
+from rowsieve.procedures.built_in import built_in
+from rowsieve.procedures.coordinator import Coordinator
+from rowsieve.procedures.procedure_registry import ProcedureRegistry
+from rowsieve.statements.calls import Call, CallStatement, ExplainCall
+from rowsieve.statements.catalog_names import (
+    CreateNamespace,
+    DropNamespace,
+    NameStatement,
+    RenameTable,
+    ShowNamespaces,
+    ShowTables,
+)
+from rowsieve.statements.parse_statement import parse
+from rowsieve.statements.queries import Kept
+from rowsieve.statements.read_change import Change, DropTable
+from rowsieve.statements.refused import Refused
+from rowsieve.table import Table
+
+
+@checked_methods
+class CatalogStatements(ABC):
+    """Base class of what has tables by name; `procedures` are those that `call` knows."""
+
+    def __init__(self) -> None:
+        self.procedures: ProcedureRegistry = built_in()
+
+    @abstractmethod
+    def open_table(
+        self, name: str, *, version: int | None = None, as_of: Moment | None = None
+    ) -> Table:
+        """Open the table of a name."""
+
+    @abstractmethod
+    def tables(self, namespace: str | None = None) -> list[str]:
+        """The names of the tables, sorted; of one namespace, or of all."""
+
+    @abstractmethod
+    def namespaces(self) -> list[str]:
+        """The namespaces, sorted."""
+
+    @abstractmethod
+    def create_namespace(
+        self, name: str, *, if_exists: Literal["error", "ignore"] = "error"
+    ) -> None:
+        """Create an empty namespace."""
+
+    @abstractmethod
+    def drop_namespace(
+        self,
+        name: str,
+        *,
+        cascade: bool = False,
+        purge: bool = False,
+        if_absent: Literal["error", "ignore"] = "error",
+    ) -> None:
+        """Remove a namespace."""
+
+    @abstractmethod
+    def drop_table(
+        self,
+        name: str,
+        *,
+        purge: bool = False,
+        if_absent: Literal["error", "ignore"] = "error",
+    ) -> None:
+        """Remove the name of a table."""
+
+    @abstractmethod
+    def register_table(self, name: str, uri: str) -> Table:
+        """Give a table that exists elsewhere a name."""
+
+    @abstractmethod
+    def rename_table(self, name: str, new_name: str) -> None:
+        """Give a table another name."""
+
+    def apply_events(
+        self,
+        data: Any,
+        *,
+        format: EventFormat,  # noqa: A002 - the word of the field, as in --format
+        table: TableOfSource,
+        times: Times | None = None,
+        decimals: Decimals | None = None,
+        on_bad: OnBad = "error",
+        bad: Any = None,
+        schema_mode: SchemaMode = "strict",
+        on_too_late: OnTooLate | None = None,
+        metadata: Metadata | None = None,
+        token: Token | None = None,
+    ) -> AppliedTables:
+        """Apply events of many tables, one commit for each table; all are read before the first.
+
+        `table` gets the name of the source's table, such as `shop.public.orders`, and returns that
+        of a table here, or None to skip its events. The other arguments are those of
+        `Table.apply_events`.
+        """
+        options = EventOptions(
+            format,
+            times=times,
+            decimals=decimals,
+            on_too_late=on_too_late,
+            schema_mode=schema_mode,
+        )
+        check_dead_letters(bad, on_bad)
+        return apply_to_tables(data, options, table, self.open_table, on_bad, bad, metadata, token)
+
+    def call(
+        self,
+        statement: str,
+        *,
+        engine: Any = None,
+        dialect: str = "postgres",
+        session: Session | None = None,
+    ) -> pa.Table:
+        """Run CALL, ALTER TABLE … EXECUTE, EXPLAIN of them, SHOW PROCEDURES, DESCRIBE PROCEDURE.
+
+        `engine` runs the tasks of a distributed procedure: a `LocalEngine` (the default) or a
+        `rowsieve.providers.spark.procedure_engine.SparkEngine`. The text of a filter is SQL of
+        `dialect`, read with the settings of `session`; without it, Spark SQL on a SparkEngine has
+        those of its session. InvalidInput names an argument that is
+        missing, unknown or of another type; NotFound an unknown procedure; TableNotFound a table.
+        CommitConflict if a concurrent commit replaced the parts that were rewritten.
+        """
+        call = parse(statement, dialect)
+        if not isinstance(call, CallStatement):
+            raise InvalidInput(
+                f"call: {statement[:60]!r} is not a statement on procedures; it begins with CALL, "
+                "ALTER TABLE … EXECUTE, SHOW PROCEDURES or DESCRIBE PROCEDURE"
+            )
+        return self._coordinator(engine, dialect, session).run(call)
+
+    def explain(
+        self, statement: str, *, dialect: str = "postgres", session: Session | None = None
+    ) -> str:
+        """The plan of a call, a node a line; nothing runs."""
+        call = parse(statement, dialect)
+        if isinstance(call, ExplainCall):
+            call = call.call
+        if not isinstance(call, Call):
+            raise InvalidInput(
+                f"explain: {statement[:60]!r} is not a call of a procedure; give CALL … or "
+                "ALTER TABLE … EXECUTE …"
+            )
+        return self._coordinator(None, dialect, session).explain(call)
+
+    def sql(self, statement: str, *, engine: Any = None) -> pa.Table:
+        """Run a query over the catalog's tables in DataFusion, or a statement for `call`.
+
+        `CREATE SCHEMA`, `DROP SCHEMA`, `SHOW SCHEMAS`, `DROP TABLE [PURGE]`, `SHOW TABLES` and
+        `ALTER TABLE … RENAME TO` concern its names. Tables are `namespace.name`;
+        `namespace.name FOR VERSION AS OF 12` and `namespace."name@v12"` are version 12. All parts
+        of a query read one version of a table.
+        """
+        parsed = parse(statement, "datafusion", names=True)
+        if isinstance(parsed, CallStatement):
+            return self.call(statement, engine=engine, dialect="datafusion")
+        if isinstance(parsed, NameStatement):
+            return self._on_names(parsed)
+        if isinstance(parsed, Refused):
+            raise parsed.error
+        verb = parsed.verb if isinstance(parsed, Change | Kept) else ""
+        if verb:
+            raise UnsupportedOperation(
+                f"sql: Catalog.sql does not run {verb}; change the table by its methods, or "
+                "by SQL in rowsieve.providers.datafusion.SessionContext, in which to_datafusion() "
+                "registers the catalog"
+            )
+        return engines.datafusion_catalog().query(self, statement)
+
+    def to_datafusion(self) -> Any:
+        """Return an object for DataFusion's `register_catalog_provider`: all tables at once.
+
+        A table keeps the version of its first use, until `refresh` of this object.
+        """
+        return engines.datafusion_catalog().catalog_provider(self)
+
+    def _on_names(self, statement: NameStatement) -> pa.Table:
+        """Run a statement; return the name that it changed, or all."""
+        match statement:
+            case CreateNamespace(name=name, ignores_existing=ignores):
+                self.create_namespace(name, if_exists="ignore" if ignores else "error")
+            case DropNamespace(name=name, ignores_absent=ignores, cascade=cascade):
+                self.drop_namespace(name, cascade=cascade, if_absent=_if_absent(ignores=ignores))
+            case ShowNamespaces():
+                return _names("namespace", self.namespaces())
+            case DropTable(target=target, if_exists=ignores, purge=purge):
+                name = _dotted(target.parts)
+                self.drop_table(name, purge=purge, if_absent=_if_absent(ignores=ignores))
+                return _names("table", [name])
+            case RenameTable(name=old, new_name=new):
+                name = _dotted(new)
+                self.rename_table(_dotted(old), name)
+                return _names("table", [name])
+            case ShowTables(namespace=namespace):
+                return _names("table", self.tables(namespace))
+            case _:
+                assert_never(statement)
+        return _names("namespace", [name])
+
+    def _coordinator(self, engine: Any, dialect: str, session: Session | None) -> Coordinator:
+        if engine is not None and not (hasattr(engine, "run") and hasattr(engine, "cancel")):
+            raise InvalidInput(
+                f"engine must have run and cancel, and {repr_of(engine)} has not; give a "
+                "LocalEngine or a SparkEngine"
+            )
+        return Coordinator(self.procedures, self._find, engine, dialect, session, catalog=self)
+
+    def _find(self, namespace: str, name: str) -> Table:
+        return self.open_table(f"{namespace}.{name}")
+
+
+def _if_absent(*, ignores: bool) -> Literal["error", "ignore"]:
+    return "ignore" if ignores else "error"
+
+
+def _dotted(parts: Iterable[str]) -> str:
+    """The name of these parts; InvalidInput if one has a dot, or other characters, inside."""
+    return ".".join(map(identifier, parts))
+
+
+def _names(kind: str, names: Sequence[str]) -> pa.Table:
+    return pa.table({kind: pa.array(names, pa.string())})

@@ -1,0 +1,1 @@
+"""A database: many tables that share one log, so that a commit can change several of them."""

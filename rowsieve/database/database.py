@@ -1,0 +1,297 @@
+"""`rs.Database`: tables by name in one log.
+
+A version is a version of the whole database: one commit may change several tables, and a reader of
+several tables pins one version of all. What a call costs follows the tables that it touches, never
+their number.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final, Literal
+
+from rowsieve.arguments import checked, checked_methods
+from rowsieve.arguments.annotations import (
+    ColumnNames,
+    Metadata,
+    Moment,
+    Properties,
+    SequenceNames,
+    StorageOptions,
+    TableUri,
+)
+from rowsieve.catalog.catalog_statements import CatalogStatements
+from rowsieve.catalog.names import identifier
+from rowsieve.database.vacuuming import Vacuumed, vacuum
+from rowsieve.errors import (
+    InvalidInput,
+    NamespaceNotFound,
+    TableExists,
+    TableNotFound,
+    UnsupportedOperation,
+    VersionNotFound,
+    did_you_mean,
+)
+from rowsieve.objects import ObjectNotFound, open_store
+from rowsieve.objects.shared.shared_entry import Section
+from rowsieve.objects.shared.shared_state import State
+from rowsieve.objects.shared.shared_tables import TABLES, shared_tables
+from rowsieve.objects.shared.table_pages import new_table_id
+from rowsieve.opening import create_table, open_table
+from rowsieve.retention.retaining import Seconds
+from rowsieve.table import Table
+
+_DEFAULT: Final = "default"
+_VERSIONED: Final = re.compile(r"(.+)@v(\d{1,18})")
+_WEEK_S: Final = 7 * 86_400.0
+
+
+@checked_methods
+class Database(CatalogStatements):
+    """The tables that share the log at one URI; the first `create_table` creates the database.
+
+    A table is `name` or `namespace.name`; in SQL, those without a namespace are in `default`.
+    """
+
+    @checked
+    def __init__(self, uri: TableUri, *, storage_options: StorageOptions | None = None) -> None:
+        super().__init__()
+        store = open_store(uri, storage_options)
+        self._storage_options = dict(storage_options or {})
+        self._shared = shared_tables(store, storage_options)
+        self._uri: str = store.uri
+
+    def __repr__(self) -> str:
+        return f"<rowsieve.Database at {self.uri}>"
+
+    @property
+    def uri(self) -> str:
+        """The database's location, without credentials."""
+        return self._uri
+
+    @property
+    def storage_options(self) -> StorageOptions:
+        """The options with which another process opens the store; may hold secrets."""
+        return self._storage_options
+
+    @property
+    def version(self) -> int:
+        """The newest version of the database; TableNotFound if there is none."""
+        return self._shared.log.latest().version
+
+    # Tables
+
+    def create_table(
+        self,
+        name: str,
+        schema_or_data: Any,
+        key: ColumnNames | None = None,
+        *,
+        if_exists: Literal["error", "ignore"] = "error",
+        properties: Properties | None = None,
+        metadata: Metadata | None = None,
+        sequence: SequenceNames | None = None,
+    ) -> Table:
+        """Create a table, as `rs.create_table` does; TableExists if the name is taken.
+
+        `if_exists="ignore"` opens that table and writes nothing.
+        """
+        wanted = _plain(name)
+        if self._shared.log.id_of(wanted, self._created()) is not None:
+            if if_exists == "ignore":
+                return self.open_table(name)
+            raise TableExists(f"{self.uri} has a table {wanted!r} already; open it")
+        table_id = new_table_id(wanted)
+        self._shared.reserved[table_id] = wanted
+        try:
+            return create_table(
+                self._uri_of(table_id),
+                schema_or_data,
+                key,
+                properties=properties,
+                storage_options=self._storage_options,
+                metadata=metadata,
+                sequence=sequence,
+            )
+        except TableExists:
+            if if_exists == "error":
+                raise
+            return self.open_table(name)
+        finally:
+            del self._shared.reserved[table_id]
+
+    def open_table(
+        self,
+        name: str,
+        *,
+        version: int | None = None,
+        as_of: Moment | None = None,
+        ref: str | None = None,
+    ) -> Table:
+        """Open a table, or for reading as it is in a version of the database.
+
+        `name@v12` is the table in version 12. `as_of`: the table's own commits up to a moment.
+        `ref`: a branch or tag of the table. TableNotFound if there is no such table,
+        VersionNotFound if there is no such version.
+        """
+        if (match := _VERSIONED.fullmatch(name)) is not None:
+            if (version, as_of, ref) != (None, None, None):
+                raise InvalidInput(f"{name!r} names a version; give no version=, as_of= or ref=")
+            name, version = match[1], int(match[2])
+        if version is not None and ref is not None:
+            raise InvalidInput(
+                "open_table: a version of the database has no branches; give version= or ref="
+            )
+        state = self._shared.log.latest() if version is None else self._at(version)
+        table_id = self._id_of(name, state)
+        number = None
+        if version is not None:
+            log = self._shared.log.table(table_id, state)
+            assert log is not None
+            number = log.next_number - 1
+        return open_table(
+            self._uri_of(table_id),
+            version=number,
+            as_of=as_of,
+            ref=ref,
+            storage_options=self._storage_options,
+        )
+
+    def tables(self, namespace: str | None = None, *, version: int | None = None) -> list[str]:
+        """List the names of all tables, or of those in a namespace as `namespace.name`."""
+        state = self._shared.log.latest() if version is None else self._at(version)
+        names = list(self._shared.log.names(state))
+        if namespace is None:
+            return names
+        space = identifier(namespace)
+        full = (name if "." in name else f"{_DEFAULT}.{name}" for name in names)
+        return [name for name in full if name.startswith(f"{space}.")]
+
+    def namespaces(self) -> list[str]:
+        """List the namespaces: those with a table, and `default`."""
+        names = self._shared.log.names(self._shared.log.latest())
+        return sorted({_DEFAULT, *(name.partition(".")[0] for name in names if "." in name)})
+
+    def rename_table(self, name: str, new_name: str) -> None:
+        """Give a table another name; TableExists if that is taken."""
+        old, new = _plain(name), _plain(new_name)
+        if old == new:
+            raise InvalidInput(f"rename_table: {name!r} has this name already; give another one")
+        table_id = self._id_of(name, self._shared.log.latest())
+        self._shared.group.commit([Section(table_id, name=new, former=old)])
+
+    def drop_table(
+        self,
+        name: str,
+        *,
+        purge: bool = False,
+        if_absent: Literal["error", "ignore"] = "error",
+    ) -> None:
+        """Remove a table from the database; `vacuum` deletes its files, with `purge` at once.
+
+        TableNotFound if it is absent. A table of the same name may be created again.
+        """
+        try:
+            table_id = self._id_of(name, self._shared.log.latest())
+        except TableNotFound:
+            if if_absent == "error":
+                raise
+            return
+        dropped = Section(table_id, former=_plain(name), is_dropped=True)
+        self._shared.group.commit([dropped])
+        if purge:
+            vacuum(self._shared, self._storage_options, 0.0, only=table_id)
+
+    # Namespaces: those that a table's name has
+
+    def create_namespace(
+        self, name: str, *, if_exists: Literal["error", "ignore"] = "error"
+    ) -> None:
+        """UnsupportedOperation: in a database, the first table of a namespace creates it.
+
+        `if_exists="ignore"` does nothing.
+        """
+        if if_exists == "ignore":
+            return
+        raise UnsupportedOperation(
+            f"create_namespace: {identifier(name)!r} comes into being with its first table; "
+            f"create {name}.<table>"
+        )
+
+    def drop_namespace(
+        self,
+        name: str,
+        *,
+        cascade: bool = False,
+        purge: bool = False,
+        if_absent: Literal["error", "ignore"] = "error",
+    ) -> None:
+        """Drop all tables of a namespace, with `cascade`; NamespaceNotFound if it has none."""
+        names = self.tables(identifier(name))
+        if not names and if_absent == "error":
+            raise NamespaceNotFound(f"the database {self.uri} has no namespace {name}")
+        if names and not cascade:
+            raise UnsupportedOperation(
+                f"drop_namespace: {name} has tables ({len(names)}, the first is {names[0]}); drop "
+                "them first, or drop them with it by cascade=True"
+            )
+        for each in names:
+            self.drop_table(each, purge=purge, if_absent="ignore")
+
+    def register_table(self, name: str, uri: str) -> Table:
+        """UnsupportedOperation: the tables of a database are in its log."""
+        raise UnsupportedOperation(
+            f"register_table: {uri} has a log of its own, and {name} would have to be in that of "
+            "the database; create a table here and append its rows"
+        )
+
+    def vacuum(self, *, retain_s: Seconds = _WEEK_S) -> Vacuumed:
+        """Delete what no version of the last `retain_s` seconds needs, and files of dropped tables.
+
+        The tables' own versions expire by `maintain` and `vacuum` of each table.
+        """
+        return vacuum(self._shared, self._storage_options, retain_s)
+
+    def _created(self) -> State:
+        """The newest version; creates the database if there is none."""
+        log = self._shared.log
+        if not log.exists:
+            try:
+                return log.create()
+            except TableExists:
+                pass
+        return log.latest()
+
+    def _at(self, version: int) -> State:
+        log = self._shared.log
+        if not 0 <= version <= log.latest().version:
+            raise VersionNotFound(
+                f"{self.uri} has no version {version}: the newest is {log.known().version}"
+            )
+        try:
+            return log.at(version)
+        except ObjectNotFound as error:
+            raise VersionNotFound(
+                f"version {version} of {self.uri} can no longer be read; read a newer one"
+            ) from error
+
+    def _id_of(self, name: str, state: State) -> str:
+        wanted = _plain(name)
+        table_id = self._shared.log.id_of(wanted, state)
+        if table_id is None:
+            near = did_you_mean(wanted, self._shared.log.names(state))
+            raise TableNotFound(f"{self.uri} has no table {wanted!r}{near}")
+        return table_id
+
+    def _uri_of(self, table_id: str) -> str:
+        return f"{self.uri}/{TABLES}/{table_id}"
+
+
+def _plain(name: str) -> str:
+    """The name as the log has it: without the namespace `default`; InvalidInput if it is none."""
+    steps = name.split(".")
+    if len(steps) > 2:
+        raise InvalidInput(f"{name!r} has {len(steps)} steps; a table is name or namespace.name")
+    for step in steps:
+        identifier(step)
+    return steps[1] if len(steps) == 2 and steps[0] == _DEFAULT else name

@@ -1,0 +1,203 @@
+"""The store of one table of a database: its log entries are sections of the shared log.
+
+Soundness: only the numbered entries of the log are sections. Everything else is an object below the
+table's folder, as without a database, and is passed on. An entry that is newer than the version
+that this process has read is looked for in the store.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from rowsieve.errors import InvalidInput
+from rowsieve.objects.shared.group_commit import Overtaken
+from rowsieve.objects.shared.shared_entry import Section, entry_path
+from rowsieve.objects.shared.shared_log import SharedLog
+from rowsieve.objects.shared.table_log import TableLog
+from rowsieve.objects.store import (
+    Details,
+    NativeFile,
+    ObjectDetail,
+    ObjectExists,
+    ObjectNotFound,
+    ObjectStore,
+    Paths,
+    Place,
+    checked_range,
+    within,
+)
+
+_FOLDER: Final = "_rowsieve/log"
+_ENTRY: Final = re.compile(rf"{_FOLDER}/(\d{{20}})\.json")
+_PROBE: Final = "_rowsieve/create-only"  # the store of the database is probed, not each table
+
+Committer = Callable[[Section], None]
+"""Commits a section; `Overtaken` if its number is taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """A table's place in a database: its id, the shared log, and how sections are committed.
+
+    `reserved`: by id, the names that new tables get with their first entries.
+    """
+
+    table: str
+    log: SharedLog
+    commit: Committer
+    reserved: Mapping[str, str]
+
+
+class SectionStore:
+    """A table's store in a database; `inner` is the store of the table's folder. Thread-safe."""
+
+    def __init__(self, inner: ObjectStore, member: Membership) -> None:
+        self._inner = inner
+        self._member = member
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    @property
+    def uri(self) -> str:
+        """The URI of the table's folder."""
+        return self._inner.uri
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether a request costs a network round trip."""
+        return self._inner.overlaps
+
+    @property
+    def member(self) -> Membership:
+        """The table's place in the database."""
+        return self._member
+
+    def expect(self, places: Iterable[Place], *, keep: bool = False) -> None:
+        """Announce spans that will be read soon."""
+        self._inner.expect(places, keep=keep)
+
+    def get(self, path: str) -> bytes:
+        """Return all bytes of an object."""
+        if (number := _number_of(path)) is None:
+            return self._inner.get(path)
+        return self._entry(number, path)
+
+    def get_range(self, path: str, start: int, stop: int) -> bytes:
+        """Return bytes `[start, stop)` of an object."""
+        if (number := _number_of(path)) is None:
+            return self._inner.get_range(path, start, stop)
+        checked_range(path, start, stop)
+        return self._entry(number, path)[start:stop]
+
+    def size(self, path: str) -> int:
+        """Return the size of the object in bytes."""
+        number = _number_of(path)
+        return self._inner.size(path) if number is None else len(self._entry(number, path))
+
+    def exists(self, path: str) -> bool:
+        """Return whether an object exists at `path`."""
+        if (number := _number_of(path)) is None:
+            return self._inner.exists(path)
+        return self._log_with(number).place(number) is not None
+
+    def put_new(self, path: str, data: bytes | memoryview) -> None:
+        """Create an object durably; a numbered entry of the log is committed to the database."""
+        if path == _PROBE:
+            self._member.log.store.put_new(path, data)
+            return
+        if (number := _number_of(path)) is None:
+            self._inner.put_new(path, data)
+            return
+        name = self._member.reserved.get(self._member.table) if number == 0 else None
+        if number == 0 and name is None:
+            raise InvalidInput(
+                f"{self.uri} is the place of a table in a database: create tables by the "
+                "database's create_table, which gives them a name"
+            )
+        try:
+            self._member.commit(Section(self._member.table, number, bytes(data), name))
+        except Overtaken as error:
+            raise ObjectExists(f"{path} of {self.uri} exists", path=path) from error
+
+    def make_durable(self, path: str) -> None:
+        """Make durable an object that exists although its put raised."""
+        if (number := _number_of(path)) is None:
+            self._inner.make_durable(path)
+        elif (place := self._log_with(number).place(number)) is not None:
+            self._member.log.store.make_durable(entry_path(place.version))
+
+    def list(self, prefix: str, after: str | None = None, until: str | None = None) -> Paths:
+        """List the objects under a folder, sorted, with `after` < path < `until`."""
+        listed = self._inner.list(prefix, after, until)
+        if prefix.rstrip("/") != _FOLDER:
+            return listed
+        own = (path for path, _ in self._entries() if within(path, after, until))
+        return sorted((*listed, *own))
+
+    def children(self, prefix: str = "") -> Paths:
+        """List names directly under a folder."""
+        return self._inner.children(prefix)
+
+    def folders(self, prefix: str = "") -> Paths:
+        """List the names of the folders directly under a folder."""
+        return self._inner.folders(prefix)
+
+    def details(self, prefix: str) -> Details:
+        """List the objects under a folder with their sizes and times."""
+        listed = self._inner.details(prefix)
+        if prefix.rstrip("/") != _FOLDER:
+            return listed
+        return dict(sorted({**listed, **dict(self._entries())}.items()))
+
+    def leftovers(self) -> Details:
+        """List temporary files that interrupted puts left behind."""
+        return self._inner.leftovers()
+
+    def delete(self, paths: Sequence[str]) -> None:
+        """Delete objects; of entries, the shared log notes up to which number they are gone."""
+        numbers = [number for path in paths if (number := _number_of(path)) is not None]
+        self._inner.delete([path for path in paths if _number_of(path) is None])
+        if numbers and max(numbers) >= self._log_with(-1).first:
+            self._member.commit(Section(self._member.table, gone_below=max(numbers) + 1))
+
+    def open_input(self, path: str, size_bytes: int | None = None) -> NativeFile:
+        """Open a seekable file for pyarrow's readers."""
+        return self._inner.open_input(path, size_bytes)
+
+    def _entries(self) -> Iterable[tuple[str, ObjectDetail]]:
+        log = self._now()
+        for number, place in enumerate(log.places, log.first):
+            size_bytes = len(place.data or b"")
+            yield f"{_FOLDER}/{number:020d}.json", ObjectDetail(size_bytes, place.timestamp_us)
+
+    def _entry(self, number: int, path: str) -> bytes:
+        shared = self._member.log
+        log = self._log_with(number)
+        try:
+            data = shared.data(log, number, shared.known())
+        except ObjectNotFound:  # the shared entry has gone since; a newer root has what it said
+            log = self._now()
+            data = shared.data(log, number, shared.known())
+        if data is None:
+            raise ObjectNotFound(f"{path} of {self.uri} does not exist", path=path)
+        return data
+
+    def _log_with(self, number: int) -> TableLog:
+        """The table's entries as this process knows them, or as they are now if it needs more."""
+        shared = self._member.log
+        log = shared.table(self._member.table, shared.known())
+        return log if log is not None and number < log.next_number else self._now()
+
+    def _now(self) -> TableLog:
+        shared = self._member.log
+        return shared.table(self._member.table, shared.latest()) or TableLog(self._member.table)
+
+
+def _number_of(path: str) -> int | None:
+    """The number of a log entry's path; None for any other object."""
+    match = _ENTRY.fullmatch(path)
+    return int(match[1]) if match else None

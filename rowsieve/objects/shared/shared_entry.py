@@ -1,0 +1,86 @@
+r"""One entry of a shared log, and the file that holds it.
+
+    rowsieve database entry 1\n, the entry in MessagePack, its checksum in 16 bytes
+
+Soundness: a file that does not match its checksum raises CorruptData; one of a newer format raises
+UnsupportedProtocol before anything else in it is read.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeVar
+
+import msgspec
+import xxhash
+
+from rowsieve.errors import CorruptData, UnsupportedProtocol
+
+LOG: Final = "_database/log"
+LARGEST_BYTES: Final = 64 * 1024 * 1024
+_FORMAT: Final = 1
+_DIGEST_BYTES: Final = 16
+_T = TypeVar("_T")
+
+
+class Section(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What an entry says of one table.
+
+    `number` and `data`: the table's own log entry, as the table wrote it. `name`: its name from now
+    on; `former`: the name that it loses. `is_dropped`: it has no name any more. `gone_below`: its
+    own entries below are gone.
+    """
+
+    table: str
+    number: int | None = None
+    data: bytes = b""
+    name: str | None = None
+    former: str | None = None
+    is_dropped: bool = False
+    gone_below: int | None = None
+
+
+class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One version of a database: a commit of all the tables in its sections."""
+
+    version: int
+    commit_id: str
+    predecessor: str | None
+    database: str
+    timestamp_us: int
+    sections: tuple[Section, ...]
+
+    def section_of(self, table: str) -> Section | None:
+        """Return what the entry says of a table."""
+        return next((each for each in self.sections if each.table == table), None)
+
+
+def entry_path(version: int) -> str:
+    """Return the path of a version's entry."""
+    return f"{LOG}/{version:020d}"
+
+
+def packed(kind: str, value: Any) -> bytes:
+    """Encode a value of a kind of file, with its checksum."""
+    body = b"rowsieve database %b %d\n" % (kind.encode(), _FORMAT) + msgspec.msgpack.encode(value)
+    return body + xxhash.xxh3_128(body).digest()
+
+
+def unpacked(kind: str, data: bytes, type_: type[_T], where: str) -> _T:
+    """Verify and decode a file of a kind; `where` names it in errors."""
+    head, _, rest = data[:64].partition(b"\n")
+    start = b"rowsieve database %b " % kind.encode()
+    number = head.removeprefix(start)
+    if not head.startswith(start) or not number.isdigit() or not rest:
+        raise CorruptData(f"{where} is no {kind} of a database; restore it from a copy")
+    if int(number) > _FORMAT:
+        raise UnsupportedProtocol(
+            f"{where} has format {int(number)}; this version of rowsieve knows up to {_FORMAT}: "
+            "upgrade rowsieve"
+        )
+    body, digest = data[:-_DIGEST_BYTES], data[-_DIGEST_BYTES:]
+    if xxhash.xxh3_128(body).digest() != digest:
+        raise CorruptData(f"{where} does not match its checksum; restore it from a copy")
+    try:
+        return msgspec.msgpack.decode(body[len(head) + 1 :], type=type_)
+    except msgspec.MsgspecError as error:
+        raise CorruptData(f"{where} is damaged: {error}; restore it from a copy") from error

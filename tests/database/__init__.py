@@ -1,0 +1,1 @@
+"""Databases: many tables in one log."""
