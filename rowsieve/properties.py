@@ -95,6 +95,11 @@ AT_CREATION: Mapping[str, tuple[str, str]] = {
 """Properties that only the creation of a table sets: default, and why they cannot change."""
 
 
+def settings_among(properties: Mapping[str, str]) -> dict[str, str]:
+    """The properties that users set, by name, in order; not those that the library keeps."""
+    return {n: v for n, v in sorted(properties.items()) if n not in MANAGED}
+
+
 def check_constant(before: Mapping[str, str], wanted: Mapping[str, str | None]) -> None:
     """Raise InvalidInput if a change sets a property that cannot change to another value."""
     for name, (default, why) in AT_CREATION.items():

@@ -43,7 +43,7 @@ FLOORS = (
     ("table",),
     ("metadata_tables", "opening"),
     ("foreign",),
-    ("procedures",),
+    ("defined_tables", "procedures"),
     ("catalog", "providers"),
     ("database",),
     ("demo",),

@@ -18,6 +18,7 @@ from rowsieve.bridges.session import Session
 from rowsieve.catalog.names import identifier
 from rowsieve.changes.column_methods import SchemaMode
 from rowsieve.changes.event_order.too_late import OnTooLate
+from rowsieve.defined_tables import create_from_statement, may_create
 from rowsieve.envelopes.applying import (
     Decimals,
     EventOptions,
@@ -42,7 +43,7 @@ from rowsieve.statements.catalog_names import (
 )
 from rowsieve.statements.parse_statement import parse
 from rowsieve.statements.queries import Kept
-from rowsieve.statements.read_change import Change, DropTable
+from rowsieve.statements.read_change import Change, CreateTable, DropTable, read_change
 from rowsieve.statements.refused import Refused
 from rowsieve.table import Table
 
@@ -59,6 +60,18 @@ class CatalogStatements(ABC):
         self, name: str, *, version: int | None = None, as_of: Moment | None = None
     ) -> Table:
         """Open the table of a name."""
+
+    @abstractmethod
+    def create_table(
+        self,
+        name: str,
+        schema_or_data: Any,
+        key: Any = None,
+        *,
+        properties: Any = None,
+        sequence: Any = None,
+    ) -> Table:
+        """Create a table under a name."""
 
     @abstractmethod
     def tables(self, namespace: str | None = None) -> list[str]:
@@ -176,8 +189,8 @@ class CatalogStatements(ABC):
     def sql(self, statement: str, *, engine: Any = None) -> pa.Table:
         """Run a query over the catalog's tables in DataFusion, or a statement for `call`.
 
-        `CREATE SCHEMA`, `DROP SCHEMA`, `SHOW SCHEMAS`, `DROP TABLE [PURGE]`, `SHOW TABLES` and
-        `ALTER TABLE … RENAME TO` concern its names. Tables are `namespace.name`;
+        `CREATE SCHEMA`, `DROP SCHEMA`, `SHOW SCHEMAS`, `CREATE TABLE`, `DROP TABLE [PURGE]`, `SHOW
+        TABLES` and `ALTER TABLE … RENAME TO` concern its names. Tables are `namespace.name`;
         `namespace.name FOR VERSION AS OF 12` and `namespace."name@v12"` are version 12. All parts
         of a query read one version of a table.
         """
@@ -188,6 +201,10 @@ class CatalogStatements(ABC):
             return self._on_names(parsed)
         if isinstance(parsed, Refused):
             raise parsed.error
+        if isinstance(parsed, Change):
+            created = read_change(parsed.tokens) if parsed.verb == "CREATE" else None
+            if isinstance(created, CreateTable) and created.query is None:
+                return self._created_from(created)
         verb = parsed.verb if isinstance(parsed, Change | Kept) else ""
         if verb:
             raise UnsupportedOperation(
@@ -196,6 +213,13 @@ class CatalogStatements(ABC):
                 "registers the catalog"
             )
         return engines.datafusion_catalog().query(self, statement)
+
+    def _created_from(self, statement: CreateTable) -> pa.Table:
+        """Create the table of a statement; return its name."""
+        name = _dotted(statement.target.parts)
+        if may_create(self, name, statement):
+            create_from_statement(self, name, statement)
+        return _names("table", [name])
 
     def to_datafusion(self) -> Any:
         """Return an object for DataFusion's `register_catalog_provider`: all tables at once.

@@ -17,7 +17,12 @@ import pyarrow as pa
 from rowsieve.bridges.sql.alterations import TableChange, of_columns
 from rowsieve.bridges.sql.constraint_actions import AddConstraint, DropConstraint
 from rowsieve.changes.change import Change, Question
-from rowsieve.changes.constraint_changes import Proof, change_constraints, check_evolution
+from rowsieve.changes.constraint_changes import (
+    Proof,
+    change_constraints,
+    check_evolution,
+    drops_constraint,
+)
 from rowsieve.changes.event_order.too_late import widened_floor
 from rowsieve.changes.expiry_condition import EXPIRE_ROWS_WHEN, ids_used
 from rowsieve.changes.history.history_columns import named_history
@@ -66,6 +71,12 @@ def alter_columns(
             "and make the change again"
         )
     columns = of_columns(changes)
+    of_constraints = [each for each in changes if isinstance(each, AddConstraint | DropConstraint)]
+    proof = proof or Proof()
+    dropped = [each for each in of_constraints if drops_constraint(head, each)]
+    if dropped:  # first, because a column of one of them may be dropped
+        info = change_constraints(change.store, head, dropped, proof)
+        head = dataclasses.replace(head, table=info)
     if columns:
         request = _altered(change, head, columns)
         assert request.schema is not None
@@ -73,10 +84,10 @@ def alter_columns(
         head = dataclasses.replace(head, schema=request.schema, table=request.info)
     else:
         request = change.request(None)
-    of_constraints = [each for each in changes if isinstance(each, AddConstraint | DropConstraint)]
     if not of_constraints:
         return request
-    info = change_constraints(change.store, head, of_constraints, proof or Proof())
+    others = [each for each in of_constraints if each not in dropped]
+    info = change_constraints(change.store, head, others, proof)
     return dataclasses.replace(request, info=info)
 
 

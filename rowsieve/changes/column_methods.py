@@ -20,8 +20,10 @@ from rowsieve.arguments.annotations import (
 from rowsieve.arguments.kinds import described
 from rowsieve.bridges.sql.alterations import TableChange, alterations_of, of_columns
 from rowsieve.bridges.sql.constraint_actions import AddConstraint, DropConstraint
+from rowsieve.bridges.sql.dialects import dialect_named
 from rowsieve.changes.column_changes import alter_columns
 from rowsieve.changes.constraint_changes import Proof, changes_constraints
+from rowsieve.changes.constraint_texts import text_to_add
 from rowsieve.changes.property_changes import change_properties, checked_settings, is_set
 from rowsieve.changes.table_handle import nothing_done
 from rowsieve.changes.table_methods import TableMethods, changes
@@ -30,6 +32,7 @@ from rowsieve.properties import check_name
 from rowsieve.statements.alter import AlterTable
 from rowsieve.statements.parse_statement import parse
 from rowsieve.statements.refused import Refused
+from rowsieve.statements.setting_actions import SettingsChange, read_settings_change
 from rowsieve.storage.constraints import constraints_of
 from rowsieve.storage.log.log_entry import Commit
 from rowsieve.storage.log.retries import RETRY_TIMEOUT_S
@@ -122,7 +125,11 @@ class Alteration:
 
         Omit the words `ALTER TABLE` and the table's name. InvalidInput for anything else.
         """
-        for change in alterations_of(text, self._schema, dialect, self._changes):
+        return self.extend(alterations_of(text, self._schema, dialect, self._changes))
+
+    def extend(self, changes: Sequence[TableChange]) -> Alteration:
+        """Add changes that are values already."""
+        for change in changes:
             self._append(change)
         return self
 
@@ -263,8 +270,8 @@ class ColumnMethods(TableMethods):
     ) -> Commit:
         """Execute `ALTER TABLE name …`, whose actions are those of `Alteration.sql`, in one commit.
 
-        The name is the last step of the table's URI, or `this`. InvalidInput for any other
-        statement.
+        Also `SET TBLPROPERTIES (…)`, `UNSET TBLPROPERTIES (…)` and `SET PROPERTIES …`. The name is
+        the last step of the table's URI, or `this`. InvalidInput for any other statement.
         """
         self.handle.require_writable("sql")
         base = self.handle.latest()
@@ -284,6 +291,9 @@ class ColumnMethods(TableMethods):
                 f"sql: the statement changes the table {name!r}, and this one is {own!r}; write "
                 f"ALTER TABLE {own} or this"
             )
+        settings = read_settings_change(statement.actions, dialect_named(dialect))
+        if settings is not None:
+            return self._set_and_unset(base, settings, metadata)
         changes = alterations_of(statement.actions, base.schema, dialect)
         return self._alter(base, changes, metadata)
 
@@ -334,10 +344,15 @@ class ColumnMethods(TableMethods):
 
     @property
     def constraints(self) -> dict[str, str]:
-        """The constraints of the pinned version: name and condition, as text for people."""
+        """The constraints of the pinned version: name and condition.
+
+        The condition is text that `add_constraint` reads, in PostgreSQL's dialect if it has the
+        same meaning there, else in the dialect in which it was added.
+        """
         pinned = self.handle.pinned
         return {
-            each.name: each.text(pinned.schema) for each in constraints_of(pinned.table.properties)
+            each.name: text_to_add(each, pinned.schema)
+            for each in constraints_of(pinned.table.properties)
         }
 
     @changes("alter")
@@ -405,6 +420,16 @@ class ColumnMethods(TableMethods):
         return self._set(
             "unset_properties", self.handle.latest(), wanted, metadata, retry_timeout_s
         )
+
+    def _set_and_unset(
+        self, head: Snapshot, change: SettingsChange, metadata: Metadata | None
+    ) -> Commit:
+        for name in change.unset:
+            check_name(name)
+        checked = checked_settings(change.settings, head)
+        wanted = {**checked, **dict.fromkeys(change.unset)}
+        operation = "set_properties" if checked else "unset_properties"
+        return self._set(operation, head, wanted, metadata, RETRY_TIMEOUT_S)
 
     def _set(
         self,

@@ -15,6 +15,7 @@ from typing import Any
 
 from rowsieve.bridges.sql.constraint_actions import AddConstraint, ConstraintChange, DropConstraint
 from rowsieve.bridges.where import locating_errors, semantics_of, to_predicate
+from rowsieve.changes.constraint_texts import unmarked
 from rowsieve.errors import (
     ConstraintViolation,
     EvaluationError,
@@ -44,6 +45,7 @@ from rowsieve.types.logical import Int
 from rowsieve.types.schema import Schema
 
 _LONGEST_NAME = 255
+_LONGEST_SOURCE = 10_000  # characters of a text that is kept
 
 
 @dataclass(slots=True)
@@ -95,15 +97,20 @@ def change_constraints(
 
 def changes_constraints(head: Snapshot, changes: Sequence[object]) -> bool:
     """Return whether one of the changes of a table adds or drops a constraint of the head."""
-    names = [each.name for each in constraints_of(head.table.properties)]
     return any(
         isinstance(each, AddConstraint)
-        or (
-            isinstance(each, DropConstraint)
-            and (_known(each.name, names) is not None or not each.if_exists)
-        )
+        or drops_constraint(head, each)
+        or (isinstance(each, DropConstraint) and not each.if_exists)
         for each in changes
     )
+
+
+def drops_constraint(head: Snapshot, change: object) -> bool:
+    """Return whether a change of a table drops a constraint that the head has."""
+    if not isinstance(change, DropConstraint):
+        return False
+    names = [each.name for each in constraints_of(head.table.properties)]
+    return _known(change.name, names) is not None
 
 
 def _known(name: str, names: Iterable[str]) -> str | None:
@@ -184,11 +191,13 @@ def _constraint(
             f"add_constraint: the table has a constraint {taken!r} already; drop it first, or give "
             "another name"
         )
-    semantics = semantics_of(change.dialect, change.condition, None)
-    with locating_errors(change.condition, change.dialect, head.schema, semantics):
-        condition = to_predicate(change.condition, change.dialect, head.schema, semantics)
+    given, dialect = unmarked(change.condition, change.dialect)
+    semantics = semantics_of(dialect, given, None)
+    with locating_errors(given, dialect, head.schema, semantics):
+        condition = to_predicate(given, dialect, head.schema, semantics)
         _check_condition(name, condition, head.schema, semantics)
-    return constraint_of(name, condition, head.schema, semantics, head.version + 1)
+    source = given if isinstance(given, str) and len(given) <= _LONGEST_SOURCE else ""
+    return constraint_of(name, condition, head.schema, semantics, head.version + 1, source)
 
 
 def _check_condition(

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, TypeAlias, cast
 
 import pyarrow as pa
 import typer
@@ -34,6 +34,7 @@ from rowsieve.envelopes.applying import AppliedEvents
 from rowsieve.envelopes.event_formats import FORMATS, EventFormat
 from rowsieve.errors import TableExists, TableNotFound
 from rowsieve.opening import create_table, open_table
+from rowsieve.statements.name_lists import names_of
 from rowsieve.storage.log.log_entry import Commit
 from rowsieve.table import Table
 
@@ -129,6 +130,16 @@ def _open_if_exists(uri: str, options: Mapping[str, str] | None) -> Table | None
         return None
 
 
+_Unchanged: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="A column that lists the columns which a row keeps."),
+]
+_Combine: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN=RULE", help="Combine a value with the row's, such as hits=sum."),
+]
+
+
 @expanded
 def upsert(
     uri: Uri,
@@ -137,6 +148,12 @@ def upsert(
     on_duplicate: Annotated[
         Literal["error", "last"], typer.Option(help="What to do if a key occurs twice.")
     ] = "error",
+    columns: Annotated[
+        Literal["all", "given"],
+        typer.Option(help="given: columns that the file lacks keep their values."),
+    ] = "all",
+    unchanged: _Unchanged = None,
+    combine: _Combine = None,
     reading: FileOptions,
     commit: OnceOptions,
 ) -> None:
@@ -145,8 +162,16 @@ def upsert(
     rows = _read_whole(reading.input(file), table, appends=not table.key)
     notes, once = commit.notes, commit.once
     with messages().status(f"writing {rows.num_rows:,} rows"):
-        if table.key:
-            made = table.upsert(rows, on_duplicate=on_duplicate, metadata=notes, token=once)
+        if table.key or columns == "given" or unchanged or combine:
+            made = table.upsert(
+                rows,
+                on_duplicate=on_duplicate,
+                columns=columns,
+                unchanged=unchanged,
+                combine=read_pairs(combine, "--combine") or None,
+                metadata=notes,
+                token=once,
+            )
         else:
             made = table.append(rows, metadata=notes, token=once)
     commit.show(made)
@@ -163,6 +188,16 @@ def apply(
     sequence: Annotated[
         list[str] | None,
         typer.Option(help="A column that orders changes of one key; by default the table's."),
+    ] = None,
+    missing: Annotated[
+        Literal["error", "keep"],
+        typer.Option(help="keep: columns that the file lacks keep their values."),
+    ] = "error",
+    unchanged: _Unchanged = None,
+    combine: _Combine = None,
+    history: Annotated[
+        str | None,
+        typer.Option(metavar="FROM,TO", help="Keep all versions, with their times here."),
     ] = None,
     source: Annotated[
         str | None, typer.Option(metavar="NAME", help="The source's table that events must be of.")
@@ -188,7 +223,11 @@ def apply(
     has the events of that tool.
     """
     table = commit.table(uri)
+    of_rows = {"--missing": missing == "keep", "--unchanged": unchanged, "--combine": combine}
+    of_rows["--history"] = history
     if reading.file_format in FORMATS:
+        if given := [name for name, value in of_rows.items() if value]:
+            raise typer.BadParameter(f"{given[0]} is not for events; leave it or --format out")
         events = read_messages(replace(reading, file_format=None).input(file), table.schema)
         with messages().status("applying events"):
             applied = table.apply_events(
@@ -214,10 +253,24 @@ def apply(
             rows,
             op=op,
             sequence=sequence,
+            missing=missing,
+            unchanged=unchanged,
+            combine=read_pairs(combine, "--combine") or None,
+            history=_interval(history),
             metadata=commit.notes,
             token=commit.once,
         )
     commit.show(made)
+
+
+def _interval(columns: str | None) -> tuple[str, str] | None:
+    """The columns in which a version begins and ends."""
+    if columns is None:
+        return None
+    names = names_of(columns, "--history")
+    if len(names) != 2:
+        raise typer.BadParameter("--history takes two columns: --history valid_from,valid_to")
+    return names[0], names[1]
 
 
 def _units(times: list[str]) -> Any:

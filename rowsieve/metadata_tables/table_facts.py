@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.metadata_tables.version_list import NOTES, TIME
+from rowsieve.properties import settings_among
 
 if TYPE_CHECKING:
     from rowsieve.table import Table
@@ -78,8 +79,8 @@ def partitions_of(table: Table) -> pa.Table:
 
 def properties_of(table: Table) -> pa.Table:
     """The properties of a table that are set, by name."""
-    items = sorted(table.handle.pinned.table.properties.items())
-    rows = [{"key": name, "value": value} for name, value in items]
+    settings = settings_among(table.handle.pinned.table.properties)
+    rows = [{"key": name, "value": value} for name, value in settings.items()]
     return pa.Table.from_pylist(rows, pa.schema({"key": pa.string(), "value": pa.string()}))
 
 

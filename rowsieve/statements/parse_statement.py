@@ -143,6 +143,15 @@ def _explained(text: str) -> Statement:
     return ExplainedChange(change) if isinstance(change, Change) else Query(explains=True)
 
 
+def with_inside_explained(text: str) -> str:
+    """Return EXPLAIN of a change that WITH precedes with it inside of the queries of the change."""
+    _, explain = split_verb(text)
+    if (words := _EXPLAIN.match(explain)) is None:
+        return text
+    verb, inner = split_verb(explain[words.end() :])
+    return text if verb != "WITH" else f"{words[0]} {with_inside(inner)}"
+
+
 def _change(text: str) -> Change | Query | Other:
     """Read a statement that may change a table; a query if it begins with WITH."""
     verb, text = split_verb(text)

@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.statements.merge_statement import Merge, read_merge
 from rowsieve.statements.refused_clauses import check_clauses
+from rowsieve.statements.table_options import read_table_options
 from rowsieve.statements.tokens import StatementTokens, Target
 
 _BEFORE_NAME: Final = (
@@ -117,17 +118,18 @@ class Truncate:
 
 @dataclass(frozen=True, slots=True)
 class CreateTable:
-    """`CREATE TABLE`; `query` is None unless it is `[(PRIMARY KEY (…))] [USING …] AS query`.
+    """`CREATE TABLE name [(definition)] [USING format] [WITH (options)] [AS query]`.
 
-    `format` is the name after USING, in lower case; empty without one.
+    `definition` is the text in its brackets; `format` is in lower case.
     """
 
     target: Target
     query: str | None
-    key: tuple[str, ...]
+    definition: str
     if_not_exists: bool
     replaces: bool
     format: str
+    options: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,13 +260,18 @@ def _create(reader: StatementTokens) -> CreateTable | None:
         return None
     if_not_exists = reader.take("IF", "NOT", "EXISTS")
     written, parts = reader.path()
-    key: tuple[str, ...] = ()
-    if reader.take("(", "PRIMARY", "KEY"):
-        key = reader.names()
-        reader.need(")")
+    definition = ""
+    if reader.next() == "(":
+        reader.bracket()
+        definition = reader.piece(reader.opened + 1, reader.at - 1)
     format_ = reader.name()[1].lower() if reader.take("USING") else ""
+    options = read_table_options(reader)
     query = reader.piece(reader.at, reader.count) if reader.take("AS") else None
-    return CreateTable(Target(written, parts), query, key, if_not_exists, replaces, format_)
+    if query is None:
+        reader.end("CREATE TABLE in a Rowsieve catalog")
+    return CreateTable(
+        Target(written, parts), query, definition, if_not_exists, replaces, format_, options
+    )
 
 
 def _drop(reader: StatementTokens) -> DropTable | None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
@@ -49,12 +49,16 @@ _KNOWN: Final[ByteCache[str, tuple[Constraint, ...]]] = ByteCache(4 * 1024 * 102
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """A named condition; its columns are bound columns, of which only the field id counts."""
+    """A named condition; its columns are bound columns, of which only the field id counts.
+
+    `source` is the text it was read from, if it was text; columns may have other names since.
+    """
 
     name: str
     condition: ir.Predicate
     semantics: Semantics
     since: int
+    source: str = field(default="", compare=False)
 
     @property
     def field_ids(self) -> frozenset[int]:
@@ -64,7 +68,7 @@ class Constraint:
 
     def named(self, schema: Schema) -> ir.Predicate:
         """The condition with the names that its columns have in a schema."""
-        names = {field.id: field.name for field in schema}
+        names = {each.id: each.name for each in schema}
         return _with_columns(self.condition, lambda column: _named(column, names))
 
     def text(self, schema: Schema) -> str:
@@ -87,7 +91,12 @@ class Constraint:
 
 
 def constraint_of(
-    name: str, condition: ir.Predicate, schema: Schema, semantics: Semantics, since: int
+    name: str,
+    condition: ir.Predicate,
+    schema: Schema,
+    semantics: Semantics,
+    since: int,
+    source: str = "",
 ) -> Constraint:
     """Make a constraint of a condition on the columns of a schema."""
 
@@ -96,7 +105,7 @@ def constraint_of(
         field = schema.field(column.name)
         return ir.BoundColumn(field.id, field.name, field.type)
 
-    return Constraint(name, _with_columns(condition, by_id), semantics, since)
+    return Constraint(name, _with_columns(condition, by_id), semantics, since, source)
 
 
 def constraints_of(properties: Mapping[str, str]) -> tuple[Constraint, ...]:
@@ -118,6 +127,7 @@ def with_constraints(
             "since": each.since,
             "semantics": semantics_to_json(each.semantics),
             "condition": predicate_to_json(each.condition),
+            **({"source": each.source} if each.source else {}),
         }
         for each in constraints
     ]
@@ -261,10 +271,11 @@ def _read(text: str) -> tuple[Constraint, ...]:
                 predicate_from_json(entry["condition"]),
                 semantics_from_json(entry["semantics"]),
                 int(entry["since"]),
+                str(entry.get("source", "")),
             )
             for entry in entries
         )
-    except (msgspec.MsgspecError, LookupError, TypeError, ValueError) as error:
+    except (msgspec.MsgspecError, LookupError, TypeError, ValueError, AttributeError) as error:
         raise CorruptData(
             f"table property {CONSTRAINTS} is damaged: {error!r}; restore the log from a copy"
         ) from error

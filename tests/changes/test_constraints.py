@@ -289,24 +289,6 @@ def test_sql_adds_and_drops() -> None:
 
 
 @pytest.mark.parametrize(
-    "action",
-    [
-        "ADD CONSTRAINT c CHECK (v > 0) NOT VALID",
-        "ADD CONSTRAINT c CHECK (v > 0) NO INHERIT",
-        "ADD CONSTRAINT c UNIQUE (v)",
-        "ADD CONSTRAINT c PRIMARY KEY (v)",
-        "ADD CHECK (v > 0)",
-        "ADD COLUMN c bigint CHECK (c > 0)",
-        "DROP CONSTRAINT c CASCADE",
-    ],
-)
-def test_other_constraints_of_sql_are_refused(action: str) -> None:
-    table = keyed({"k": [1], "v": [1]})
-    with pytest.raises(InvalidInput, match="cannot read the change"):
-        table.sql(f"ALTER TABLE this {action}")
-
-
-@pytest.mark.parametrize(
     ("condition", "message"),
     [
         ("v > extract(year FROM now())", "depends on the time"),

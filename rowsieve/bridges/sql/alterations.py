@@ -10,21 +10,25 @@ from __future__ import annotations
 import decimal
 import logging
 import math
+import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from rowsieve import clock
+from rowsieve.bridges.sql.action_texts import actions_in, reason_against
 from rowsieve.bridges.sql.constraint_actions import (
     AddConstraint,
     ConstraintChange,
     DropConstraint,
-    added_constraint,
     check_texts,
     dropped_constraints,
+    numbered,
+    table_constraint,
 )
 from rowsieve.bridges.sql.dialects import Dialect, dialect_named
 from rowsieve.errors import InvalidInput, InvalidPredicate, UnsupportedOperation
@@ -51,6 +55,7 @@ from rowsieve.types.schema import Schema
 
 _LONGEST = 100_000  # characters
 _FREE_ID = 2**31  # for columns that are added only to know the types of the next actions
+_UNNAMED_CHECK = re.compile(r"\s*ADD\s+(?=CHECK\b)", re.IGNORECASE)
 _BETWEEN = "\x1f"  # the steps of a path that is one name for the grammar
 
 TableChange: TypeAlias = SchemaChange | ConstraintChange
@@ -83,24 +88,45 @@ def alterations_of(
     the next one. InvalidInput names what is not understood; ADD COLUMN, DROP COLUMN, RENAME COLUMN,
     ALTER COLUMN, ADD CONSTRAINT and DROP CONSTRAINT are.
     """
+    known = dialect_named(dialect)
+    if len(text) > _LONGEST:
+        raise InvalidInput(
+            f"the change has {len(text):,} characters, at most {_LONGEST:,} are read"
+        )
+    changes: list[TableChange] = []
+    try:
+        for action in actions_in(text, known):
+            changes += _read_action(action, schema, [*before, *changes], known)
+    except InvalidInput as error:
+        if (reason := reason_against(text, known)) is not None:
+            raise UnsupportedOperation(f"{reason}; nothing was changed") from error
+        raise
+    return tuple(numbered(changes))
+
+
+def _read_action(
+    text: str, schema: Schema, before: Sequence[TableChange], dialect: Dialect
+) -> list[TableChange]:
+    """Read one action, which may be of several columns: `DROP COLUMN a, b`."""
     import sqlglot  # noqa: PLC0415 - it takes 0.1 s to import
     from sqlglot import exp  # noqa: PLC0415
 
     from rowsieve.bridges.sql.grammars import damage_as_parse_error  # noqa: PLC0415
     from rowsieve.bridges.sql.reading.text_limits import too_deep  # noqa: PLC0415
 
-    known = dialect_named(dialect)
-    if len(text) > _LONGEST:
-        raise InvalidInput(
-            f"the change has {len(text):,} characters, at most {_LONGEST:,} are read"
-        )
+    is_named = (unnamed := _UNNAMED_CHECK.match(text)) is None
+    if unnamed is not None:  # the grammars read it only with a name
+        name = exp.to_identifier("check", quoted=True).sql(dialect.grammar)
+        text = f"ADD CONSTRAINT {name} {text[unnamed.end() :]}"
     try:
         whole = f"ALTER TABLE t {text}"
-        tokens = sqlglot.tokenize(whole, read=known.grammar)
+        tokens = sqlglot.tokenize(whole, read=dialect.grammar)
         if too_deep(tokens) is not None:
             raise InvalidInput("the change is nested too deep")
         with damage_as_parse_error():
-            statements = sqlglot.parse(_one_name(whole, tokens, known.grammar), read=known.grammar)
+            statements = sqlglot.parse(
+                _one_name(whole, tokens, dialect.grammar), read=dialect.grammar
+            )
     except (sqlglot.ParseError, sqlglot.TokenError) as error:
         raise _not_read(text) from error
     (node,) = statements if len(statements) == 1 else (None,)
@@ -114,10 +140,12 @@ def alterations_of(
         return resolve(now, path)[-1].type
 
     for action in node.args["actions"]:
-        changes += [*_changes(action, type_at, checks, known)]
+        changes += [*_changes(action, type_at, checks, dialect)]
     if not changes or next(checks, None) is not None:
         raise _not_read(text)
-    return tuple(changes)
+    if is_named:
+        return changes
+    return [replace(each, is_named=False) for each in changes if isinstance(each, AddConstraint)]
 
 
 def of_columns(changes: Sequence[TableChange]) -> list[SchemaChange]:
@@ -132,7 +160,13 @@ def _changes(
 
     match action:
         case exp.ColumnDef():
-            yield from _added(action, dialect)
+            column = column_definition(action, checks, dialect)
+            if column.is_key:
+                raise _not_read(action.sql())
+            yield column.added
+            if column.is_first:
+                yield ReorderColumns((column.added.path,))
+            yield from column.constraints
         case exp.Drop() if action.args.get("kind") == "COLUMN":
             _only(action, "kind", "tables", "exists")
             for column in action.args["tables"]:
@@ -140,8 +174,8 @@ def _changes(
         case exp.RenameColumn():
             _only(action, "this", "to")
             yield RenameColumn(_path(action.this), _name(action.args["to"]))
-        case exp.AddConstraint():
-            if (added := added_constraint(action, next(checks, None), dialect)) is None:
+        case exp.AddConstraint(expressions=[constraint]):
+            if (added := table_constraint(constraint, checks, dialect)) is None:
                 raise _not_read(action.sql())
             yield added
         case exp.Drop() if (dropped := dropped_constraints(action)) is not None:
@@ -152,7 +186,18 @@ def _changes(
             raise _not_read(action.sql())
 
 
-def _added(action: Any, dialect: Dialect) -> Iterator[SchemaChange]:
+@dataclass(frozen=True, slots=True)
+class ColumnDefinition:
+    """A column with what is written behind its type; `is_first`: it is to be the first column."""
+
+    added: AddColumn
+    constraints: tuple[AddConstraint, ...]
+    is_key: bool
+    is_first: bool
+
+
+def column_definition(action: Any, checks: Iterator[str], dialect: Dialect) -> ColumnDefinition:
+    """Read the definition of a column; `checks` are the texts of the conditions to come."""
     from sqlglot import exp  # noqa: PLC0415
 
     _only(action, "this", "kind", "constraints", "position", "exists")
@@ -164,7 +209,8 @@ def _added(action: Any, dialect: Dialect) -> Iterator[SchemaChange]:
     if action.args.get("kind") is None:
         raise InvalidInput(f"the column {name!r} has no type; write it behind the name")
     type_ = _type(action.args["kind"], name, dialect)
-    nullable, default, comment = True, None, None
+    nullable, default, comment, is_key = True, None, None, False
+    constraints: list[AddConstraint] = []
     for constraint in action.args.get("constraints") or ():
         match constraint.args.get("kind"):
             case exp.NotNullColumnConstraint() as limit:
@@ -173,15 +219,24 @@ def _added(action: Any, dialect: Dialect) -> Iterator[SchemaChange]:
                 default = _constant(value, name, type_, dialect)
             case exp.CommentColumnConstraint(this=exp.Literal(is_string=True, this=text)):
                 comment = str(text)
+            case exp.PrimaryKeyColumnConstraint() if constraint.this is None:
+                is_key = True
+            case exp.CheckColumnConstraint() as check if not check.args.get("enforced"):
+                given = constraint.this
+                shown = f"{name}_check" if given is None else str(given.this)
+                is_named = given is not None
+                constraints.append(AddConstraint(shown, next(checks), dialect.name, is_named))
             case _:
                 raise _not_read(constraint.sql())
-    field, if_missing = (
+    added = AddColumn(
+        path,
         arrow_field(Field(0, name, type_, nullable)),
+        default,
+        after,
+        comment,
         bool(action.args.get("exists")),
     )
-    yield AddColumn(path, field, default, after, comment, if_missing)
-    if first:
-        yield ReorderColumns((path,))
+    return ColumnDefinition(added, tuple(constraints), is_key, first)
 
 
 def _altered(action: Any, type_at: _TypeAt, dialect: Dialect) -> SchemaChange:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -11,11 +11,15 @@ from rowsieve.bridges.sql.dialects import Dialect
 
 @dataclass(frozen=True, slots=True)
 class AddConstraint:
-    """Add a constraint; `condition` is SQL text of the dialect, or a condition of an engine."""
+    """Add a constraint; `condition` is SQL text of the dialect, or a condition of an engine.
+
+    `is_named`: the name was written; others get a number if it is taken.
+    """
 
     name: str
     condition: Any
     dialect: str = "postgres"
+    is_named: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,21 +57,38 @@ def _is_sign(token: Any) -> bool:
     return bool(token.end - token.start + 1 == len(token.text))
 
 
-def added_constraint(action: Any, condition: str | None, dialect: Dialect) -> AddConstraint | None:
-    """Read `ADD CONSTRAINT name CHECK (condition)`; None for any other action."""
+def table_constraint(node: Any, checks: Iterator[str], dialect: Dialect) -> AddConstraint | None:
+    """Read `[CONSTRAINT name] CHECK (condition)`; None for any other constraint.
+
+    One without a name is called `check`. The texts of the conditions to come are in `checks`.
+    """
     from sqlglot import exp  # noqa: PLC0415 - it takes 0.1 s to import
 
-    if not isinstance(action, exp.AddConstraint) or len(action.expressions) != 1:
+    name, is_named = "check", isinstance(node, exp.Constraint)
+    if isinstance(node, exp.Constraint):
+        if len(node.expressions) != 1 or not isinstance(node.this, exp.Identifier):
+            return None
+        name, node = str(node.this.this), node.expressions[0]
+    if not isinstance(node, exp.CheckColumnConstraint) or node.args.get("enforced"):
         return None
-    constraint = action.expressions[0]
-    if not isinstance(constraint, exp.Constraint) or len(constraint.expressions) != 1:
-        return None
-    check, name = constraint.expressions[0], constraint.this
-    if not isinstance(check, exp.CheckColumnConstraint) or check.args.get("enforced"):
-        return None
-    if not isinstance(name, exp.Identifier) or condition is None:
-        return None
-    return AddConstraint(str(name.this), condition, dialect.name)
+    condition = next(checks, None)
+    return None if condition is None else AddConstraint(name, condition, dialect.name, is_named)
+
+
+def numbered(changes: Sequence[Any]) -> list[Any]:
+    """The changes; constraints without a name get one that no other of them has."""
+    taken = {each.name for each in changes if isinstance(each, AddConstraint) and each.is_named}
+    named: list[Any] = []
+    for each in changes:
+        if isinstance(each, AddConstraint) and not each.is_named:
+            name, number = each.name, 2
+            while name in taken:
+                name, number = f"{each.name}_{number}", number + 1
+            taken.add(name)
+            named.append(AddConstraint(name, each.condition, each.dialect))
+        else:
+            named.append(each)
+    return named
 
 
 def dropped_constraints(action: Any) -> tuple[DropConstraint, ...] | None:

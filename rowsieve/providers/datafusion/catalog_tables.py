@@ -229,12 +229,16 @@ class CatalogTables:
         """The error of ours that caused an error of DataFusion; else InvalidInput with its text."""
         if isinstance(error, RowsieveError):
             return error
+        if (failure := self.failure()) is not None:
+            return failure
+        return InvalidInput(f"sql: {str(error).removeprefix('DataFusion error: ')}")
+
+    def failure(self) -> RowsieveError | None:
+        """The first error of a read or of opening a table since the last refresh."""
         for table in self._tables.values():
             if isinstance(failure := table.engine_error, RowsieveError):
                 return failure
-        if self._failures:
-            return without_frames(self._failures[0])
-        return InvalidInput(f"sql: {str(error).removeprefix('DataFusion error: ')}")
+        return without_frames(self._failures[0]) if self._failures else None
 
 
 @contextmanager

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from rowsieve.errors import UnsupportedOperation
-from rowsieve.metadata_tables.table_kinds import split_metadata_name
+from rowsieve.errors import InvalidInput, RowsieveError, UnsupportedOperation
+from rowsieve.metadata_tables.table_kinds import METADATA_TABLES, split_metadata_name
 from rowsieve.statements.alter import AlterTable
 from rowsieve.statements.parse_statement import ExplainedChange, Statement
 from rowsieve.statements.queries import Other
@@ -15,6 +15,9 @@ from rowsieve.statements.tokens import quoted_path
 
 if TYPE_CHECKING:
     from rowsieve.providers.datafusion.sql_session import SessionContext
+
+ENGINE_ERRORS: Final = (Exception, ValueError)
+"""The classes of DataFusion's errors; subclasses of them are faults of ours or of Python."""
 
 
 def refuse(session: SessionContext, statement: Statement) -> None:
@@ -43,6 +46,17 @@ def refuse(session: SessionContext, statement: Statement) -> None:
                 f"sql: {verb} of {name[-1]} is not available: it only shows what is known of a "
                 "table; nothing was changed"
             )
+
+
+def planning_error(session: SessionContext, text: str, error: Exception) -> RowsieveError:
+    """DataFusion's error about a statement as one of ours: that of a catalog, or InvalidInput."""
+    for catalog in session.own_catalogs():
+        if (failure := catalog.failure()) is not None:
+            return failure
+    hint = ""
+    if "$" in text:
+        hint = f"; metadata tables of a table t are t${', t$'.join(METADATA_TABLES)}"
+    return InvalidInput(f"sql: {str(error).removeprefix('DataFusion error: ')}{hint}")
 
 
 def _is_in_ours(session: SessionContext, schema: tuple[str, ...]) -> bool:

@@ -38,7 +38,11 @@ from rowsieve.providers.datafusion.part_choice.known_subqueries import known_que
 from rowsieve.providers.datafusion.procedure_calls import DIALECT, run_procedure_statement
 from rowsieve.providers.datafusion.query_plan import QueryPlan
 from rowsieve.providers.datafusion.reads_by_table import open_reads
-from rowsieve.providers.datafusion.refused_statements import refuse
+from rowsieve.providers.datafusion.refused_statements import (
+    ENGINE_ERRORS,
+    planning_error,
+    refuse,
+)
 from rowsieve.providers.datafusion.sealed_frames import sealed, sealed_views
 from rowsieve.providers.datafusion.session_settings import (
     IDENTIFIERS,
@@ -51,7 +55,12 @@ from rowsieve.providers.datafusion.session_settings import (
 )
 from rowsieve.statements import query_words as words
 from rowsieve.statements.calls import CallStatement
-from rowsieve.statements.parse_statement import ExplainedChange, Statement, parse
+from rowsieve.statements.parse_statement import (
+    ExplainedChange,
+    Statement,
+    parse,
+    with_inside_explained,
+)
 from rowsieve.statements.queries import Deallocate, Execute, Kept, Other, Query, Setting
 from rowsieve.statements.read_change import Change
 from rowsieve.statements.tokens import has_several, quoted_path
@@ -207,6 +216,8 @@ class SessionContext(datafusion.SessionContext):
                 raise UnsupportedOperation(_OTHER_VERSION) from error
             if not isinstance(engines, RowsieveError) and has_several(query):
                 raise UnsupportedOperation(_SEVERAL) from error
+            if type(error) in ENGINE_ERRORS and not isinstance(engines, RowsieveError):
+                raise planning_error(self, query, error) from error
             raise
 
     def _run(
@@ -220,6 +231,8 @@ class SessionContext(datafusion.SessionContext):
         query = with_named_versions(query, numbers=bool(self._catalogs))
         statement = parse(query, DIALECT, folds=self.setting(IDENTIFIERS) != "false")
         refuse(self, statement)
+        if isinstance(statement, Query) and statement.explains:
+            query = with_inside_explained(query)
         if isinstance(statement, CallStatement):
             given = (options, param_values, named_params)
             default, zone = self.full_name(("",))[0], self.setting(_TIME_ZONE)

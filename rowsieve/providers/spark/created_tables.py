@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from pyspark.sql.types import StructType
 
+from rowsieve.bridges.sql.constraint_actions import AddConstraint, numbered
 from rowsieve.errors import InvalidInput, TableExists, UnsupportedOperation
 from rowsieve.providers.spark.job_errors import own_error
 from rowsieve.providers.spark.plans import (
@@ -33,6 +34,10 @@ from rowsieve.statements.query_words import may_use_rowsieve
 
 _LOGICAL: Final = "org.apache.spark.sql.catalyst.plans.logical."
 _SOURCE: Final = "rowsieve"
+_KEY: Final = "PrimaryKeyConstraint"
+_CHECK: Final = "CheckConstraint"
+_PROPERTY: Final = "property."
+_OF_TABLE: Final = frozenset({"key", "sequence"})
 _PLAIN_METADATA: Final = frozenset({"comment"})
 
 
@@ -53,6 +58,12 @@ def create_table(session: Any, statement: str) -> bool:
         return False  # a name for a table that exists
     name = ".".join(f"`{part.replace('`', '``')}`" for part in items(plan.name().nameParts()))
     refuse_others(plan, kind, spec)
+    if checks_of(spec):
+        raise UnsupportedOperation(
+            "CREATE TABLE ... USING rowsieve with a path does not take CHECK; nothing was created. "
+            "Add it later: sql(spark, 'ALTER TABLE rowsieve.`/path` ADD CONSTRAINT name CHECK "
+            "(...)'), or create the table in a catalog"
+        )
     options = _options(spec)
     path = options.pop("path")
     if session.catalog.tableExists(name):
@@ -74,7 +85,6 @@ def refuse_others(plan: Any, kind: str, spec: Any) -> None:
         "PARTITIONED BY, CLUSTERED BY; give the option property.cluster_by": bool(
             items(plan.partitioning())
         ),
-        "TBLPROPERTIES; give OPTIONS (property.NAME '...')": not spec.properties().isEmpty(),
         "COMMENT; set it by the table's methods": spec.comment().isDefined(),
     }
     for part, is_given in others.items():
@@ -85,33 +95,57 @@ def refuse_others(plan: Any, kind: str, spec: Any) -> None:
 
 
 def creation_options(spec: Any) -> dict[str, str]:
-    """The options of a statement that creates a table, with its path if it has one."""
+    """The options of a statement that creates a table, with its path if it has one.
+
+    Table properties are options `property.NAME`; `key` and `sequence` may be among them.
+    """
     options = {
         str(pair._1()).lower(): str(pair._2().eval(None)) if hasattr(pair._2(), "eval") else ""
         for pair in items(spec.optionExpression().options())
     }
     if spec.location().isDefined():
         options["path"] = str(spec.location().get())
-    if (key := _primary_key(spec)) is not None:
-        if "key" in options:
+    given = {"PRIMARY KEY": {"key": key} if (key := _primary_key(spec)) is not None else {}}
+    for words, more in {**given, "TBLPROPERTIES": _properties(spec)}.items():
+        if twice := options.keys() & more.keys():
             raise InvalidInput(
-                "CREATE TABLE: give the option key or PRIMARY KEY; nothing was created"
+                f"CREATE TABLE: give the option {min(twice)} or {words}; nothing was created"
             )
-        options["key"] = key
+        options |= more
     return options
+
+
+def _properties(spec: Any) -> dict[str, str]:
+    """What TBLPROPERTIES give, as options."""
+    pairs = {str(pair._1()): str(pair._2()) for pair in items(spec.properties().toSeq())}
+    return {
+        name.lower()
+        if name.lower() in _OF_TABLE
+        else f"property.{name.removeprefix('property.')}": text
+        for name, text in pairs.items()
+    }
 
 
 def _primary_key(spec: Any) -> str | None:
     """The columns of PRIMARY KEY, as the option `key` has them; None without one."""
-    key = None
-    for constraint in items(spec.constraints()):
-        if not class_of(constraint).endswith("PrimaryKeyConstraint"):
+    keys = [each for each in items(spec.constraints()) if class_of(each).endswith(_KEY)]
+    return json.dumps([str(column) for column in items(keys[0].columns())]) if keys else None
+
+
+def checks_of(spec: Any) -> list[AddConstraint]:
+    """The CHECK constraints of a statement; UnsupportedOperation for others but PRIMARY KEY."""
+    checks = []
+    for each in items(spec.constraints()):
+        if class_of(each).endswith(_KEY):
+            continue
+        if not class_of(each).endswith(_CHECK):
             raise UnsupportedOperation(
-                "CREATE TABLE ... USING rowsieve does not take CHECK, UNIQUE and FOREIGN KEY; "
-                "nothing was created"
+                "CREATE TABLE ... USING rowsieve does not take UNIQUE and FOREIGN KEY: a table has "
+                "one key, and a constraint is a condition on one row; nothing was created"
             )
-        key = json.dumps([str(column) for column in items(constraint.columns())])
-    return key
+        name = str(each.userProvidedName() or "")
+        checks.append(AddConstraint(name or "check", str(each.condition()), "spark", bool(name)))
+    return numbered(checks)
 
 
 def _options(spec: Any) -> dict[str, str]:

@@ -69,22 +69,6 @@ def local_path(uri: str, instead: str) -> str:
     return "/" + uri.removeprefix("file:/").lstrip("/")
 
 
-def names_of(columns: str, option: str = "columns") -> tuple[str, ...]:
-    """Parse names separated by commas, or a JSON list, which allows any name."""
-    if columns.startswith("["):
-        try:
-            listed = tuple(msgspec.json.decode(columns, type=list[str]))
-        except msgspec.MsgspecError as error:
-            raise InvalidInput(f"option {option} is not a JSON list of names: {error}") from error
-        if not listed:  # Spark takes batches without columns as batches without rows
-            raise InvalidInput(f"option {option} names no column; name at least one")
-        return listed
-    names = tuple(name.strip() for name in columns.split(","))
-    if not all(names):
-        raise InvalidInput(f"option {option} is names separated by commas, not {columns!r}")
-    return names
-
-
 def predicate_option(predicate: Predicate, semantics: Semantics) -> str:
     """The value of the option `predicate`: the serialised tree and its semantics."""
     return msgspec.json.encode(

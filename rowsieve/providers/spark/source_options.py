@@ -24,11 +24,11 @@ from rowsieve.providers.spark.option_values import (
     STORAGE,
     condition_of,
     count_of,
-    names_of,
     time_with_zone,
     uri_of,
     with_prefix,
 )
+from rowsieve.statements.name_lists import names_of
 
 METADATA: Final = "metadata."
 PROPERTY: Final = "property."
@@ -55,6 +55,7 @@ _WRITE: Final = (
     "path",
     "mode",
     "key",
+    "sequence",
     "if_exists",
     "replaceWhere",
     "time_zone",
@@ -135,6 +136,7 @@ class WriteOptions:
     """The options of `df.write`; the commit's metadata contains `write_id`.
 
     `key` names the key of a table that may be created; it is empty for one without a key.
+    `event_order` names the columns that order its changes.
     `replace_where` is SQL in Spark's dialect; `semantics` are its settings, or None. `predicate` is
     a serialised condition that `write_spark` passes instead. `merge_base` is the version that
     `merge_spark` read, and then `op` is the column that says which rows are keys to delete.
@@ -152,6 +154,7 @@ class WriteOptions:
     sequence: str | None = None
     keeps_missing: bool = False
     key: tuple[str, ...] | None = None
+    event_order: tuple[str, ...] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
     if_exists: str | None = None
     replace_where: str | None = None
@@ -271,6 +274,7 @@ def _one_pass(options: Mapping[str, str]) -> bool:
 
 class _Creation(TypedDict):
     key: tuple[str, ...] | None
+    event_order: tuple[str, ...]
     properties: Mapping[str, str]
     if_exists: str | None
 
@@ -281,13 +285,18 @@ def _creation(options: Mapping[str, str]) -> _Creation:
     properties = with_prefix(options, PROPERTY)
     if if_exists not in (None, "error", "ignore"):
         raise InvalidInput(f"option if_exists is error or ignore, not {if_exists!r}")
-    if key is None and (properties or if_exists):
+    sequence = options.get("sequence", "").strip()
+    if key is None and (properties or if_exists or sequence):
         raise InvalidInput(
-            "options if_exists and property.* are for a table that the write creates; name its key "
-            "with .option('key', 'id'), or .option('key', '') for a table without one"
+            "options sequence, if_exists and property.* are for a table that the write creates; "
+            "name its key with .option('key', 'id'), or .option('key', '') for a table without one"
         )
-    names = None if key is None else names_of(key, "key") if key.strip() else ()
-    return {"key": names, "properties": properties, "if_exists": if_exists}
+    return {
+        "key": None if key is None else names_of(key, "key") if key.strip() else (),
+        "event_order": names_of(sequence, "sequence") if sequence else (),
+        "properties": properties,
+        "if_exists": if_exists,
+    }
 
 
 def _switches(options: Mapping[str, str]) -> ReadSwitches:

@@ -10,7 +10,13 @@ import pyarrow as pa
 import pytest
 
 import rowsieve as rs
-from rowsieve.errors import TableExists, TableNotFound, UnsupportedOperation
+from rowsieve.errors import (
+    ConstraintViolation,
+    RowsieveError,
+    TableExists,
+    TableNotFound,
+    UnsupportedOperation,
+)
 from rowsieve.providers.datafusion import SessionContext
 from tests.providers.datafusion.test_datafusion_changes import run
 
@@ -92,11 +98,82 @@ def test_a_table_is_created_from_a_query(
     assert table.refresh() == 0
 
 
+DEFINED = (
+    "(Id BIGINT PRIMARY KEY, n INT DEFAULT 5 CHECK (n > 0), lsn BIGINT, CONSTRAINT c CHECK (n < 9))"
+    " USING rowsieve WITH (sequence = 'lsn', late_horizon = '30 days', target_part_bytes = 1000000)"
+)
+
+
+@pytest.mark.parametrize("by_catalog", [False, True])
+def test_a_table_is_created_from_its_definition(
+    catalog: rs.Catalog, context: SessionContext, *, by_catalog: bool
+) -> None:
+    if by_catalog:
+        assert catalog.sql(f"CREATE TABLE db.u {DEFINED}").to_pylist() == [{"table": "db.u"}]
+    else:
+        assert run(context, f"CREATE TABLE lake.db.u {DEFINED}") == 0
+    table = catalog.open_table("db.u")
+    assert (table.schema.names, table.key, table.sequence) == (
+        ["id", "n", "lsn"],
+        ("id",),
+        ("lsn",),
+    )
+    assert table.constraints == {"n_check": "n > 0", "c": "n < 9"}
+    assert table.detail()["properties"]["late_horizon"] == "30 days"
+    assert run(context, "INSERT INTO lake.db.u (id, lsn) VALUES (1, 20)") == 1
+    assert context.sql("SELECT * FROM lake.db.u").to_pylist() == [{"id": 1, "n": 5, "lsn": 20}]
+    assert table.upsert(pa.table({"id": [1], "n": [7], "lsn": [10]})).rows_late == 1
+    with pytest.raises(ConstraintViolation, match="n_check"):
+        context.sql("INSERT INTO lake.db.u VALUES (2, 0, 1)")
+    again = "CREATE TABLE IF NOT EXISTS {} (x INT)"
+    assert run(context, again.format("lake.db.u")) == 0
+    assert catalog.sql(again.format("db.u")).to_pylist() == [{"table": "db.u"}]
+    with pytest.raises(TableExists):
+        catalog.sql("CREATE TABLE db.u (x INT)")
+
+
+def test_a_query_with_a_definition(catalog: rs.Catalog, context: SessionContext) -> None:
+    text = "(PRIMARY KEY (a), CHECK (a > 0)) WITH (sequence = ARRAY['b']) AS SELECT {} AS a, 2 AS b"
+    assert run(context, "CREATE TABLE lake.db.u " + text.format(1)) == 1
+    table = catalog.open_table("db.u")
+    assert (table.key, table.sequence, table.constraints) == (("a",), ("b",), {"check": "a > 0"})
+    before = catalog.tables()
+    with pytest.raises(ConstraintViolation):
+        context.sql("CREATE TABLE lake.db.w " + text.format(-1))
+    assert catalog.tables() == before
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("(id INT) WITH (nothing = 1)", "unknown table property 'nothing'"),
+        ("(id INT) WITH (sequence = 'x')", "no column 'x'"),
+        ("(id INT PRIMARY KEY) WITH (key = 'id')", "not both"),
+        ("(id INT) WITH (key)", "the value of key is ''"),
+        ("(id INT) WITH (sequence = f(1))", "give a text, a number"),
+        ("(id INT) WITH (key = 'id', key = 'id')", "twice"),
+        ("(id INT, CHECK (nothing > 1))", "nothing"),
+        ("", "needs columns"),
+        ("()", "needs columns"),
+    ],
+)
+def test_a_definition_that_cannot_be_kept_creates_nothing(
+    text: str, words: str, catalog: rs.Catalog, context: SessionContext
+) -> None:
+    before = catalog.tables()
+    with pytest.raises(RowsieveError, match=words):
+        context.sql(f"CREATE TABLE lake.db.x {text}")
+    with pytest.raises(RowsieveError, match=words):
+        catalog.sql(f"CREATE TABLE db.x {text}")
+    assert catalog.tables() == before
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("CREATE TABLE lake.db.x (a INT)", "PRIMARY KEY"),
-        ("CREATE TABLE lake.db.x (a INT) USING rowsieve", "PRIMARY KEY"),
+        ("CREATE TABLE lake.db.x (a INT) AS SELECT 1 AS a", "leave the types out"),
+        ("CREATE TABLE lake.db.x (a INT UNIQUE)", "no other unique columns"),
+        ("CREATE TABLE lake.db.x (a INT) PARTITIONED BY (a)", "PARTITIONED BY"),
         ("CREATE TABLE lake.db.x USING parquet AS SELECT 1 AS a", "no tables USING parquet"),
         ("CREATE OR REPLACE TABLE lake.db.t AS SELECT 1 AS a", "would lose its history"),
         ("CREATE OR REPLACE TABLE lake.db.t USING rowsieve AS SELECT 1 AS a", "table.overwrite"),

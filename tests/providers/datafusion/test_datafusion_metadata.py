@@ -255,5 +255,27 @@ def test_a_namespace_with_that_name_hides_it(catalog: rs.Catalog) -> None:
 def test_a_table_that_does_not_exist_has_none(session: SessionContext, catalog: rs.Catalog) -> None:
     with pytest.raises(TableNotFound, match="nosuch"):
         catalog.sql("SELECT * FROM db.nosuch$files")
-    with pytest.raises(Exception, match=r"nosuch\$files"):
+    with pytest.raises(InvalidInput, match=r"nosuch\$files.*t\$snapshots"):
         session.sql("SELECT * FROM nosuch$files")
+    with pytest.raises(InvalidInput, match=r"flights\$nothing' not found; metadata tables of a"):
+        session.sql("SELECT * FROM flights$nothing")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT * FROM nosuch",
+        "DELETE FROM nosuch",
+        "UPDATE nosuch SET a = 1",
+        "INSERT INTO nosuch VALUES (1)",
+        "MERGE INTO nosuch USING flights ON nosuch.id = flights.id WHEN MATCHED THEN DELETE",
+        "TRUNCATE nosuch",
+        "DROP TABLE nosuch",
+        "ALTER TABLE nosuch ADD COLUMN x INT",
+        "SELECT nosuch FROM flights",
+        "nosuch",
+    ],
+)
+def test_errors_about_tables_of_others_are_ours(session: SessionContext, text: str) -> None:
+    with pytest.raises(InvalidInput, match=r"(?i)nosuch"):
+        session.sql(text)

@@ -113,3 +113,15 @@ def test_with_stands_before_a_change(
 )
 def test_other_statements_stay_as_they_are(text: str) -> None:
     assert with_inside(text) == text
+
+
+@pytest.mark.parametrize("explain", ["EXPLAIN", "explain VERBOSE", "/* . */ EXPLAIN -- .\n"])
+def test_explain_shows_the_plan_of_a_change_after_with(tmp_path: Path, explain: str) -> None:
+    session = SessionContext()
+    table = rs.create_table(str(tmp_path / "t"), pa.table({"id": [1, 2], "v": ["a", "b"]}), ["id"])
+    session.register_table("t", table)
+    text = f"{explain} WITH x AS (SELECT 1 AS id) DELETE FROM t WHERE id IN (SELECT id FROM x)"
+    assert any("Delete" in row["plan"] for row in session.sql(text).to_pylist())
+    assert (len(table), table.version) == (2, 0)
+    query = f"{explain} WITH x AS (SELECT 1 AS id) SELECT * FROM x"
+    assert any("EmptyRelation" in row["plan"] for row in session.sql(query).to_pylist())

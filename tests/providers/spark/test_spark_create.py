@@ -99,7 +99,7 @@ def test_a_frame_without_rows_creates_an_empty_table(spark: Any, uri: str) -> No
         ({"key": "id", "replaceWhere": "id = 1"}, InvalidInput, "replaceWhere: no table"),
         ({"key": "id", "property.nonsense": "1"}, InvalidInput, "nonsense"),
         ({"key": "id", "kee": "1"}, InvalidInput, "unknown option 'kee' .* did you mean 'key'"),
-        ({"if_exists": "error"}, InvalidInput, "options if_exists and property"),
+        ({"if_exists": "error"}, InvalidInput, "if_exists and property"),
         ({"key": "id", "if_exists": "maybe"}, InvalidInput, "error or ignore, not 'maybe'"),
     ],
 )
@@ -206,3 +206,34 @@ def test_a_write_keeps_vectors_of_an_eager_table(spark: Any, uri: str) -> None:
         old = table.handle.pinned.parts
         assert sum(ref is not None for ref in old.vectors()) >= 1, mode
     assert len(content(uri)) == 6
+
+
+def test_a_write_creates_a_table_with_an_event_order(spark: Any, uri: str) -> None:
+    rows = spark.sql("SELECT * FROM VALUES (1L, 5L), (2L, 7L) AS v(id, lsn)")
+    save(rows, uri, key="id", sequence="lsn")
+    table = rs.open_table(uri)
+    assert (table.key, table.sequence, versions(uri)) == (("id",), ("lsn",), ["create"])
+    assert table.upsert(pa.table({"id": [1, 2], "lsn": [4, 8]})).rows_late == 1
+    found = sorted(tuple(row.values()) for row in table.to_arrow().to_pylist())
+    assert found == [(1, 5), (2, 8)]
+    with pytest.raises(Exception, match="exists, and its event order is by"):
+        save(rows, uri, key="id", sequence="id")
+
+
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        ("CAST(NULL AS BIGINT)", "NULL"),
+        ("double('NaN')", "NaN, which has no order"),
+        ("'text'", "cannot compare"),
+        ("true", "cannot order"),
+    ],
+)
+def test_sequences_without_an_order_create_nothing(
+    spark: Any, uri: str, column: str, words: str
+) -> None:
+    rows = spark.sql(f"SELECT 1L AS id, {column} AS lsn")
+    with pytest.raises(Exception, match=words):
+        save(rows, uri, key="id", sequence="lsn")
+    with pytest.raises(rs.errors.TableNotFound):
+        rs.open_table(uri)

@@ -94,7 +94,7 @@ def test_columns_create_an_empty_table(spark: Any, database: str, tmp_path: Path
         ("(id BIGINT, n INT DEFAULT 5) USING", UnsupportedOperation, "'n' has a default"),
         ("USING+PARTITIONED BY (id) AS SELECT 1L AS id", UnsupportedOperation, "PARTITIONED BY"),
         ("USING+COMMENT 'x' AS SELECT 1L AS id", UnsupportedOperation, "COMMENT"),
-        ("USING+TBLPROPERTIES (a = 'b') AS SELECT 1L id", UnsupportedOperation, "TBLPROPERTIES"),
+        ("USING+TBLPROPERTIES (a = 'b') AS SELECT 1L id", InvalidInput, "property 'a'"),
         ("USING+AS SELECT id % 2 AS id FROM range(3)", KeyViolation, "'id': 0"),
         ("USING rowsieve AS SELECT 1L AS id", InvalidInput, "nothing was created; add OPTIONS"),
         ("USING rowsieve OPTIONS (path '/x', colour 'b') AS SELECT 1L id", InvalidInput, "colour"),

@@ -11,6 +11,7 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.errors import (
+    ConstraintViolation,
     InvalidInput,
     KeyViolation,
     RowsieveError,
@@ -223,7 +224,13 @@ def test_rows_are_inserted(spark: Any, own: rs.Catalog) -> None:
             "unknown option 'colour'",
         ),
         ("CREATE TABLE db.w (id INT) PARTITIONED BY (id)", UnsupportedOperation, "PARTITIONED BY"),
-        ("CREATE TABLE db.w (id INT CHECK (id > 0))", UnsupportedOperation, "CHECK"),
+        ("CREATE TABLE db.w (id INT UNIQUE)", UnsupportedOperation, "one key"),
+        ("CREATE TABLE db.w (id INT, CHECK (nothing > 0))", RowsieveError, "nothing"),
+        (
+            "CREATE TABLE db.w OPTIONS (key 'id', sequence 'n') AS SELECT 1 AS id, 2 AS n",
+            UnsupportedOperation,
+            "event order and AS query",
+        ),
         ("SELECT * FROM db.keyed VERSION AS OF 'x'", InvalidInput, "whole number"),
         ("SELECT * FROM db.keyed TIMESTAMP AS OF 'soon'", InvalidInput, "TIMESTAMP AS OF"),
         ("SELECT * FROM db.keyed WITH (a 'b')", UnsupportedOperation, "WITH"),
@@ -284,6 +291,12 @@ def test_a_table_has_a_life_in_statements(spark: Any, own: rs.Catalog) -> None:
     sql(spark, "ALTER TABLE new.made ADD COLUMNS (w INT)", own)
     sql(spark, "CREATE TABLE db.primary (id INT, `a,b` INT, PRIMARY KEY (id, `a,b`))", own)
     assert own.open_table("db.primary").key == ("id", "a,b")
+    sql(spark, "ALTER TABLE new.made SET TBLPROPERTIES ('expire_rows_when' = \"v > 5\")", own)
+    assert rows_of(spark, "SELECT value FROM new.made.properties WHERE key LIKE 'e%'", own) == [
+        ("v > 5",)
+    ]
+    sql(spark, "ALTER TABLE new.made UNSET TBLPROPERTIES (expire_rows_when)", own)
+    assert "expire_rows_when" not in own.open_table("new.made").handle.pinned.table.properties
     sql(spark, "INSERT INTO new.made VALUES (1, 2.5, 3)", own)
     assert [row[:2] for row in rows_of(spark, "DESCRIBE new.made", own)] == [
         ("id", "bigint"),
@@ -291,7 +304,7 @@ def test_a_table_has_a_life_in_statements(spark: Any, own: rs.Catalog) -> None:
         ("w", "int"),
     ]
     restored = sql(spark, "RESTORE TABLE new.made TO VERSION AS OF 0", own).first()
-    assert (restored.version, content(own, "new.made")) == (3, [])
+    assert (restored.version, content(own, "new.made")) == (5, [])
     assert sql(spark, "OPTIMIZE db.plain WHERE id > 0 ZORDER BY (id, n)", own).collect()
     assert sql(spark, "VACUUM db.plain RETAIN 1000 HOURS DRY RUN", own).first().files == 0
     sql(spark, "DROP TABLE new.made PURGE", own)
@@ -302,6 +315,29 @@ def test_a_table_has_a_life_in_statements(spark: Any, own: rs.Catalog) -> None:
         ("id",),
         "7",
     )
+
+
+def test_a_table_is_created_with_an_order_and_constraints(spark: Any, own: rs.Catalog) -> None:
+    sql(
+        spark,
+        """CREATE TABLE db.made (
+            id BIGINT CHECK (id > 0), n INT, lsn BIGINT,
+            CONSTRAINT half CHECK (n / 2 < 1.75), PRIMARY KEY (id)
+        ) TBLPROPERTIES ('sequence' = 'lsn', 'late_horizon' = '30 days')""",
+        own,
+    )
+    table = own.open_table("db.made")
+    assert (table.key, table.sequence, len(table.constraints)) == (("id",), ("lsn",), 2)
+    (statement,) = sql(spark, "SHOW CREATE TABLE db.made", own).first()
+    sql(spark, "DROP TABLE db.made PURGE", own)
+    sql(spark, statement, own)
+    table = own.open_table("db.made")
+    assert (table.key, table.sequence, len(table.constraints)) == (("id",), ("lsn",), 2)
+    assert table.handle.pinned.table.properties["late_horizon"] == "30 days"
+    table.upsert(pa.table({"id": [1], "n": pa.array([3], pa.int32()), "lsn": [9]}))
+    for rows in ({"id": [0], "n": [1], "lsn": [9]}, {"id": [1], "n": [4], "lsn": [10]}):
+        with pytest.raises(ConstraintViolation):
+            table.upsert(pa.table(rows, pa.schema(table.schema)))
 
 
 def test_a_name_of_sparks_catalog_is_not_altered(

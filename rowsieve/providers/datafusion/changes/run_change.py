@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
+from rowsieve.defined_tables import create_from_statement, may_create
 from rowsieve.errors import (
     InvalidInput,
     NotFound,
-    TableExists,
     UnknownColumn,
     UnsupportedOperation,
 )
@@ -189,32 +189,17 @@ def _create(
     options: Any,
     parameters: tuple[Mapping[str, Any] | None, Mapping[str, Any]],
 ) -> int:
-    """Create a table in a catalog from the rows of a query; return how many."""
+    """Create a table in a catalog, maybe from the rows of a query; return how many."""
     catalog = tables.catalog
-    if statement.query is None:
-        raise UnsupportedOperation(
-            "sql: in a Rowsieve catalog, write CREATE TABLE [IF NOT EXISTS] name [(PRIMARY KEY "
-            "(columns))] [USING rowsieve] AS query; or call catalog.create_table"
-        )
-    if statement.format not in ("", "rowsieve"):
-        raise UnsupportedOperation(
-            f"sql: a Rowsieve catalog has no tables USING {statement.format}; leave USING out"
-        )
-    if name in catalog.tables(name.partition(".")[0]):
-        if statement.if_not_exists:
-            return 0
-        if statement.replaces:
-            raise UnsupportedOperation(
-                f"sql: {name!r} exists, and CREATE OR REPLACE would lose its history; replace its "
-                "rows with table.overwrite, or DROP TABLE it first"
-            )
-        raise TableExists(f"create_table: {name!r} already exists in {catalog!r}")
-    values, given = parameters
     if options is not None:
         raise InvalidInput("sql: CREATE TABLE in a Rowsieve catalog takes no options=")
-    frame = session.sql(statement.query, read_only(), dict(values or {}), **given)
-    rows: pa.Table = frame.to_arrow_table()
-    exists = "ignore" if statement.if_not_exists else "error"
-    catalog.create_table(name, rows, list(statement.key) or None, if_exists=exists)
+    if not may_create(catalog, name, statement):
+        return 0
+    values, given = parameters
+    rows: pa.Table | None = None
+    if statement.query is not None:
+        frame = session.sql(statement.query, read_only(), dict(values or {}), **given)
+        rows = frame.to_arrow_table()
+    created = create_from_statement(catalog, name, statement, rows)
     tables.refresh()
-    return int(rows.num_rows)
+    return 0 if rows is None or created is None else int(rows.num_rows)

@@ -8,15 +8,24 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from rowsieve.bridges.spark_columns.types import spark_schema
+from rowsieve.changes.constraint_texts import constraint_texts
+from rowsieve.defined_tables import create_defined, names_in
 from rowsieve.errors import InvalidInput, TableExists, UnsupportedOperation
-from rowsieve.providers.spark.created_tables import created_rows, creation_options, refuse_others
+from rowsieve.properties import settings_among
+from rowsieve.providers.spark.created_tables import (
+    checks_of,
+    created_rows,
+    creation_options,
+    refuse_others,
+)
 from rowsieve.providers.spark.frames import write_frame
 from rowsieve.providers.spark.named.table_names import NamedTable, Names, dotted
-from rowsieve.providers.spark.option_values import names_of, with_prefix
+from rowsieve.providers.spark.option_values import with_prefix
 from rowsieve.providers.spark.plans import class_of, items
 from rowsieve.providers.spark.reads.native_columns import quoted
 from rowsieve.providers.spark.row_types import arrow_schema_of
 from rowsieve.providers.spark.text_literals import text_literal
+from rowsieve.statements.name_lists import list_of_names
 
 if TYPE_CHECKING:
     from rowsieve.table import Table
@@ -40,11 +49,11 @@ def create_named(session: Any, names: Names, kind: str, plan: Any, query: Any) -
             f"CREATE TABLE {dotted(parts)}: the catalog places its tables; leave the path out, or "
             "create the table at its path and register it"
         )
-    unknown = [name for name in options if name != "key" and not name.startswith("property.")]
-    if unknown:
+    others = [name for name in options if not name.startswith("property.")]
+    if unknown := [name for name in others if name not in ("key", "sequence")]:
         raise InvalidInput(
             f"CREATE TABLE {dotted(parts)}: unknown option {unknown[0]!r}; options of a table in a "
-            "catalog are key and property.*"
+            "catalog are key, sequence and property.*"
         )
     catalog, name = place
     if named := names.find(parts):
@@ -52,12 +61,24 @@ def create_named(session: Any, names: Names, kind: str, plan: Any, query: Any) -
             return True
         raise TableExists(f"CREATE TABLE: there is a table {named.name}; nothing was created")
     frame = created_rows(session, plan, kind, query)
-    key = names_of(options["key"], "key") if options.get("key") else None
     is_query = kind.endswith("AsSelect")
+    if is_query and options.get("sequence"):
+        raise UnsupportedOperation(
+            f"CREATE TABLE {dotted(parts)}: an event order and AS query; nothing was created. "
+            "Create the table with columns, then MERGE or apply the rows"
+        )
     columns = arrow_schema_of(frame.schema)
     if is_query:
         columns = pa.schema([field.with_nullable(nullable=True) for field in columns])
-    table = catalog.create_table(name, columns, key, properties=with_prefix(options, "property."))
+    table = create_defined(
+        catalog,
+        name,
+        columns,
+        names_in(options, "key"),
+        names_in(options, "sequence"),
+        with_prefix(options, "property."),
+        checks_of(spec),
+    )
     if is_query:
         _filled(catalog, name, table, frame)
     return True
@@ -86,26 +107,31 @@ def create_statement(named: NamedTable) -> str:
     """The statement that creates a table with these columns, key and properties."""
     table = named.table
     info = table.handle.pinned.table
-    columns = ",\n".join(
+    columns = [
         f"  {quoted(column.name)} {column.dataType.simpleString().upper()}"
         f"{'' if column.nullable else ' NOT NULL'}"
         for column in spark_schema(table.handle.pinned.schema)
-    )
-    options = {f"property.{name}": value for name, value in sorted(info.properties.items())}
-    if info.key:
-        options["key"] = ", ".join(info.key)
+    ]
+    columns += [
+        f"  CONSTRAINT {quoted(name)} CHECK ({condition})"
+        for name, condition in constraint_texts(table.handle.pinned, "spark").items()
+    ]
+    options = {f"property.{n}": text for n, text in settings_among(info.properties).items()}
+    for option, names in (("key", info.key), ("sequence", info.sequence)):
+        if names:
+            options[option] = list_of_names(names)
     if named.home is None:
         options["path"] = table.uri
     given = ", ".join(f"{quoted(name)} {text_literal(value)}" for name, value in options.items())
     name = "named" if named.home is None else named.name
     clause = f"\nOPTIONS ({given})" if given else ""
-    return f"CREATE TABLE {name} (\n{columns})\nUSING rowsieve{clause}"
+    listed = ",\n".join(columns)
+    return f"CREATE TABLE {name} (\n{listed})\nUSING rowsieve{clause}"
 
 
 def alter_named(named: NamedTable, actions: str) -> None:
     """Run the actions of an ALTER TABLE in one commit."""
-    with named.table.alter() as alteration:
-        alteration.sql(actions, "spark")
+    named.table.sql(f"ALTER TABLE this {actions}", "spark")
 
 
 def is_source_of_spark(session: Any, parts: Sequence[str]) -> bool:

@@ -180,10 +180,10 @@ def _altered(session: Any, names: Names, statement: AlterTable) -> Any | None:
             _refuse_broken_name(session, parts)
         return None
     _check_table(named, "ALTER TABLE")
-    if words in _KEPT_NAMES:
+    if words == "RENAME TO":
         raise UnsupportedOperation(
             f"sql: ALTER TABLE {named.name} {words} is not available; nothing was changed. Use "
-            "Table.set_properties, Table.unset_properties or Catalog.rename_table"
+            "Catalog.rename_table"
         )
     alter_named(named, statement.actions)
     return _nothing(session)

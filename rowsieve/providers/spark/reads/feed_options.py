@@ -14,11 +14,11 @@ from rowsieve.providers.spark.option_values import (
     STORAGE,
     condition_of,
     count_of,
-    names_of,
     uri_of,
     with_prefix,
     without_zone_of_times,
 )
+from rowsieve.statements.name_lists import names_of
 from rowsieve.types.instants import has_offset, to_microseconds
 from rowsieve.types.time_zones import in_zone
 

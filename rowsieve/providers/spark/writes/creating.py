@@ -9,7 +9,7 @@ from __future__ import annotations
 import pyarrow as pa
 from pyspark.sql.types import StructType
 
-from rowsieve.changes.new_tables import new_table
+from rowsieve.changes.new_tables import NewTable, new_table
 from rowsieve.errors import InvalidInput, TableExists, UnsupportedOperation
 from rowsieve.objects import ObjectStore
 from rowsieve.properties import check_properties
@@ -19,6 +19,7 @@ from rowsieve.providers.spark.writes.job import WriteJob
 from rowsieve.storage.log.commit_log import CommitLog
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.snapshot import Snapshot
+from rowsieve.types.logical import Binary, String
 from rowsieve.types.schema import schema_to_json
 
 
@@ -30,7 +31,8 @@ def creation_job(
     _check_creation(options, store, overwrite=overwrite)
     CommitLog(store).check_vacant()  # before any file is written
     columns = pa.schema([field.with_nullable(nullable=True) for field in arrow_schema_of(schema)])
-    new = new_table(columns, key, check_properties(options.properties))
+    new = new_table(columns, key, check_properties(options.properties), options.event_order)
+    _check_event_order(new)
     job = WriteJob(
         table_uri=store.uri,
         storage=options.storage,
@@ -73,6 +75,11 @@ def check_existing(options: WriteOptions, head: Snapshot, *, overwrite: bool) ->
         )
     if options.if_exists == "ignore":
         return
+    if options.event_order and _folded(options.event_order) != _folded(head.table.sequence):
+        raise InvalidInput(
+            f"option sequence={', '.join(options.event_order)!r}: the table at {options.uri} "
+            f"exists, and its event order is by ({', '.join(head.table.sequence)}); omit the option"
+        )
     if options.key is not None and _folded(options.key) != _folded(head.table.key):
         raise InvalidInput(
             f"option key={', '.join(options.key)!r}: the table at {options.uri} exists and has the "
@@ -105,6 +112,16 @@ def _check_creation(options: WriteOptions, store: ObjectStore, *, overwrite: boo
             f"option mode={options.mode!r}: no table exists at {store.uri}, and the one to create "
             f"has {'a' if options.key else 'no'} key; omit the option, or use {allowed!r}"
         )
+
+
+def _check_event_order(new: NewTable) -> None:
+    """Refuse texts as sequences: they need one length, and no task sees those of the others."""
+    for name in new.info.sequence:
+        if isinstance(new.schema.field(name).type, String | Binary):
+            raise UnsupportedOperation(
+                f"option sequence: the column {name!r} has text or bytes, which tasks of Spark "
+                "cannot compare; nothing was created. Create the table by rowsieve.create_table"
+            )
 
 
 def _folded(names: tuple[str, ...]) -> list[str]:

@@ -16,6 +16,7 @@ from rowsieve.changes.data.ingest import (
     prepare_keys,
     prepare_rows,
 )
+from rowsieve.changes.event_order.sequence_columns import check_sequences
 from rowsieve.changes.new_tables import NewTable
 from rowsieve.changes.operations import check_inside
 from rowsieve.errors import KeyViolation, SchemaMismatch
@@ -98,6 +99,9 @@ class WriteJob:
         if self.merges:
             return self._merged(rows)
         prepared = self.prepare(rows)
+        if self.creates is not None and self.creates.info.sequence:
+            fields = tuple(map(self.schema.field, self.creates.info.sequence))
+            check_sequences(prepared, KeyOrder(fields), self.operation)
         if self.deletes:
             return Changes(None, prepared)
         self._check_replaced(prepared)
