@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from rowsieve.metadata_tables.table_facts import files_of, partitions_of, properties_of
-from rowsieve.metadata_tables.version_list import history_of, snapshots_of
+from rowsieve.metadata_tables.version_list import history_of, refs_of, snapshots_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,17 +24,18 @@ METADATA_TABLES: Final[Mapping[str, Callable[[Table], pa.Table]]] = {
     "options": properties_of,  # Paimon's name
     "partitions": partitions_of,
     "properties": properties_of,
+    "refs": refs_of,
     "snapshots": snapshots_of,
 }
 """What each name shows of the version that a table has pinned."""
 
-_NAME: Final = re.compile(rf"(.+)\$({'|'.join(METADATA_TABLES)})(@v\d+)?", re.DOTALL)
+_NAME: Final = re.compile(rf"(.+)\$({'|'.join(METADATA_TABLES)})(@[^@$]+)?", re.DOTALL)
 
 
 def split_metadata_name(name: str) -> tuple[str, str] | None:
     """Split `t$snapshots` into `t` and `snapshots`; None for another name.
 
-    The version of `t$snapshots@v12` stays with the table: `t@v12`.
+    The version, branch or tag of `t$snapshots@v12` stays with the table: `t@v12`.
     """
     if (match := _NAME.fullmatch(name)) is None:
         return None

@@ -40,6 +40,7 @@ _SNAPSHOTS: Final = {
     "summary": NOTES,
     **_COUNTS,
 }
+_REFS: Final = {"name": pa.string(), "type": pa.string(), "snapshot_id": pa.int64()}
 _HISTORY: Final = {
     "made_current_at": TIME,
     "snapshot_id": pa.int64(),
@@ -64,6 +65,16 @@ def history_of(table: Table) -> pa.Table:
     All are ancestors of the current version: `restore` adds a version and removes none.
     """
     return _rows(_until_pinned(table), _HISTORY)
+
+
+def refs_of(table: Table) -> pa.Table:
+    """The table itself as the branch `main`, then its branches and tags of now."""
+    rows = [
+        {"name": row["name"], "type": row["kind"].upper(), "snapshot_id": row["version"]}
+        for row in table.refs().to_pylist()
+    ]
+    main = {"name": "main", "type": "BRANCH", "snapshot_id": table.version}
+    return pa.Table.from_pylist([*([] if table.ref else [main]), *rows], pa.schema(_REFS))
 
 
 def _until_pinned(table: Table) -> list[Commit]:

@@ -42,7 +42,8 @@ def rows(table: rs.Table, kind: str, *columns: str) -> list[tuple[Any, ...]]:
         ("t$snapshot", None),
         ("$snapshots", None),
         ("snapshots", None),
-        ("t$files@12", None),
+        ("t$files@audit", ("t@audit", "files")),
+        ("t$files@", None),
     ],
 )
 def test_a_name_is_split_at_its_last_dollar(name: str, split: tuple[str, str] | None) -> None:
@@ -129,3 +130,16 @@ def test_expired_versions_are_not_listed(table: rs.Table) -> None:
     listed = [each.version for each in table.history()[::-1]]
     assert 0 not in listed
     assert rows(table, "snapshots", "snapshot_id") == [(each,) for each in listed]
+
+
+def test_refs_are_the_table_its_branches_and_tags(table: rs.Table) -> None:
+    assert rows(table, "refs", "name", "type", "snapshot_id") == [("main", "BRANCH", 3)]
+    table.tag("first", version=0)
+    branch = table.branch("audit")
+    branch.upsert(pa.table({"id": [9], "s": ["z"]}))
+    found = rows(table, "refs", "name", "type", "snapshot_id")
+    assert found[0] == ("main", "BRANCH", table.version)
+    assert sorted(found[1:]) == [
+        ("audit", "BRANCH", branch.version),
+        ("first", "TAG", 0),
+    ]

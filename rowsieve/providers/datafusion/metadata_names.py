@@ -7,6 +7,7 @@ catalog (`catalog_tables.py`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -46,16 +47,23 @@ def _provider(rows: Callable[[], pa.Table]) -> Any:
 def _refs_in(plain: str, own_tables: Iterable[OwnTable]) -> Iterator[tuple[str, Callable[[], Any]]]:
     """Yield the branches and tags that a text may name, each at its newest version."""
     for own in own_tables:
-        if f"{own.last_name}@".casefold() not in plain:
+        if re.search(rf"{re.escape(own.last_name.casefold())}(\$\w+)?@", plain) is None:
             continue
         for ref in own.table.refs().column("name").to_pylist():
+            table = partial(own.table.at_ref, ref)
             if may_name(plain, name := f"{own.last_name}@{ref}"):
-                table = partial(own.table.at_ref, ref)
                 yield quoted_path((*own.parts[:-1], name)), partial(_newest, table)
+            for kind in METADATA_TABLES if "$" in plain else ():
+                if may_name(plain, name := f"{own.last_name}${kind}@{ref}"):
+                    yield quoted_path((*own.parts[:-1], name)), partial(_known, table, kind)
 
 
 def _newest(table: Callable[[], Table]) -> Any:
     return table().to_datafusion()
+
+
+def _known(table: Callable[[], Table], kind: str) -> Any:
+    return rows_table(METADATA_TABLES[kind](table()))
 
 
 def _metadata_tables_in(

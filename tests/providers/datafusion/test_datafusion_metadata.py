@@ -279,3 +279,17 @@ def test_a_table_that_does_not_exist_has_none(session: SessionContext, catalog: 
 def test_errors_about_tables_of_others_are_ours(session: SessionContext, text: str) -> None:
     with pytest.raises(InvalidInput, match=r"(?i)nosuch"):
         session.sql(text)
+
+
+def test_metadata_tables_of_branches_and_tags(session: SessionContext, table: rs.Table) -> None:
+    table.tag("first", version=0)
+    branch = table.branch("audit")
+    branch.delete("id = 1")
+    names = [("audit",), ("first",), ("main",)]
+    assert rows(session, "SELECT name FROM flights$refs") == names
+    count = "SELECT count(*) FROM flights${} FOR VERSION AS OF '{}'"
+    assert rows(session, count.format("files", "first")) == [(1,)]
+    assert rows(session, count.format("snapshots", "audit")) == [
+        (len(METADATA_TABLES["snapshots"](branch)),)
+    ]
+    assert rows(session, "SELECT count(*) FROM flights$files") == [(2,)]
