@@ -25,6 +25,7 @@ _FORMS: Mapping[str, tuple[str, re.Pattern[str]]] = {
         re.compile(r"\d{1,9} (second|minute|hour|day)s?( of event time)?|forever", re.ASCII),
     ),
     "on_too_late": ("error or drop", re.compile("error|drop")),
+    "row_versions": ("kept or dropped", re.compile("kept|dropped")),
     "column_names": ("user or tag", re.compile("user|tag")),
     "inline_bytes": ("a count of bytes from 0 to 999999", re.compile(r"\d{1,6}", re.ASCII)),
     "inline_total_bytes": _COUNT,
@@ -56,6 +57,7 @@ PROPERTIES: Mapping[str, str] = {
     "on_too_late": "what changes beyond late_horizon are: error (default), or drop: left out",
     "combine": "rules by which upserts combine values with the row's, as 'visits: sum, day: max'",
     "history": "columns in which a version of a row begins and ends, as 'valid_from, valid_to'",
+    "row_versions": "whether rewrites keep the version that last changed a row: kept, or dropped",
     "column_names": "names in data files: user (default), or tag, which hides them; never changes",
     "value_forms": "stored uuid, json, interval, numeric: structured (default) or opaque bytes",
 }
@@ -73,6 +75,8 @@ MANAGED: Mapping[str, str] = {
     OLDEST_VERSION: "expire_versions",
     OLDEST_BASE: "remove_orphans",
     CONSTRAINTS: "add_constraint",
+    "rowsieve.row_versions_since": "set_properties with row_versions",
+    "rowsieve.restored": "restore",
     DROPPED_REFS: "drop_ref",
     OWN_REF: "branch",
 }

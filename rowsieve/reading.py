@@ -18,6 +18,7 @@ from rowsieve.arguments.annotations import (
 from rowsieve.bridges.session import Session
 from rowsieve.bridges.where import locating_errors, semantics_of, to_predicate
 from rowsieve.change_feed.feed import open_feed
+from rowsieve.change_feed.last_changes import last_changes
 from rowsieve.changes.history.history_columns import holds_at
 from rowsieve.changes.table_methods import TableMethods
 from rowsieve.config import OnViolation, Pruning
@@ -245,6 +246,35 @@ class ReadMethods(TableMethods):
             now_us=clock.now_us(),
             net=net,
         ).to_reader()
+
+    def last_changed(
+        self,
+        since: int,
+        *,
+        columns: ColumnNames | None = None,
+        where: Any = None,
+        dialect: str = "postgres",
+        session: Session | None = None,
+    ) -> pa.RecordBatchReader:
+        """Return the rows that commits after version `since` changed, as a stream.
+
+        The last column `_commit_version` is the version of the commit that last changed the row;
+        `where` is a condition on the table's columns. Parts of earlier commits are not read, and
+        versions since then may have expired. Deleted rows are not there. The property
+        `row_versions = "kept"` is needed: with it, rewrites keep the version of each row.
+        """
+        snapshot = self.handle.resolve(None, None)
+        semantics = semantics_of(dialect, where, session)
+        with locating_errors(where, dialect, snapshot.schema, semantics):
+            return last_changes(
+                self.handle.store,
+                snapshot,
+                since,
+                columns=columns,
+                predicate=to_predicate(where, dialect, snapshot.schema, semantics, session),
+                semantics=semantics,
+                now_us=clock.now_us(),
+            )
 
     def files(self) -> pa.Table:
         """Return the files of the newest version: (path, kind, part, rows, size_bytes).

@@ -242,7 +242,11 @@ def test_the_core_imports_its_own_dependencies_alone() -> None:
     session = (
         *("sql_session", "hybrid_table", "native_scan", "own_table", "session_settings"),
         *("hidden_rows", "closed_frame", "kept_queries", "plan_checks"),
-        *("changes/statement_queries", "changes/assigned_values", "changes_function"),
+        *(
+            "changes/statement_queries",
+            "changes/assigned_values",
+            "table_functions/changes_function",
+        ),
         *("sealed_frames", "query_plan", "reads_by_table", "changes/numbered_rows"),
         *(f"part_choice/{name}" for name in ("first_rows", "known_subqueries", "subquery_values")),
     )

@@ -1,9 +1,10 @@
 """The order of changes by their sequence column, whose text is parsed before it is compared.
 
 As text, "9" is above "10" and "0/9A" above "0/16B". Text is digits, or the log sequence numbers of
-PostgreSQL (`0/16B3748`) or SQL Server (`0000002c:00000a30:0003`), all of one of these forms. Their
-hexadecimal or decimal numbers are padded to one width, in which the order of text is theirs. Text
-of any other form has no order that we know of, and is refused.
+PostgreSQL (`0/16B3748`), SQL Server (`0000002c:00000a30:0003`) or Db2, whose last number has 16
+digits, all of one of these forms. Their hexadecimal or decimal numbers are padded to one width, in
+which the order of text is theirs. Text of any other form has no order that we know of, and is
+refused.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from rowsieve.errors import InvalidData, SchemaMismatch, repr_of
 _FORMS: Final[Mapping[str, str | None]] = {
     r"^[0-9]+$": None,
     r"^[0-9A-Fa-f]{1,8}/[0-9A-Fa-f]{1,8}$": "/",
-    r"^[0-9A-Fa-f]{8}:[0-9A-Fa-f]{8}:[0-9A-Fa-f]{4}$": ":",
+    r"^[0-9A-Fa-f]{8}:[0-9A-Fa-f]{8}:(?:[0-9A-Fa-f]{4}|[0-9A-Fa-f]{16})$": ":",
 }
 """The forms of text, with what separates the numbers in it."""
 
@@ -57,7 +58,7 @@ def _padded(texts: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
         if separator is None:
             return _to_width(texts)
         parts = pc.split_pattern(pc.ascii_lower(texts.cast(pa.string())), separator)
-        count = form.count(separator) + 1
+        count = 2 if separator == "/" else 3
         numbers = [_to_width(pc.list_element(parts, place)) for place in range(count)]
         return pc.binary_join_element_wise(*numbers, separator)
     known = pc.match_substring_regex(texts, "|".join(_FORMS))

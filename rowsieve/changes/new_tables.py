@@ -15,6 +15,7 @@ from rowsieve.changes.vector_building import with_vectors_protocol
 from rowsieve.config import current
 from rowsieve.properties import COMBINE
 from rowsieve.storage.log.inline_parts import INLINE_BYTES, with_inline_protocol
+from rowsieve.storage.parts.row_versions import ROW_VERSIONS
 from rowsieve.storage.snapshot import COLUMN_TAGS, ORDER_WRITER, TableInfo
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.ordering.keys import KeyOrder
@@ -60,7 +61,7 @@ def new_table(
         info = with_vectors_protocol(info)
     if properties.get(INLINE_BYTES, "0") != "0":
         info = with_inline_protocol(info)
-    if COMBINE in properties:
+    if COMBINE in properties or ROW_VERSIONS in properties:
         info = replace(info, writer_version=max(info.writer_version, ORDER_WRITER))
     check_horizon(properties, tuple(map(schema.field, ordering)))
     if ordering:

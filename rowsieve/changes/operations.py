@@ -44,6 +44,7 @@ from rowsieve.storage.log.conflicts import Kind
 from rowsieve.storage.log.floors import check_kept
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.manifests.vector_columns import VectorRef
+from rowsieve.storage.parts.row_versions import noted_restore
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.conform import conform
 from rowsieve.types.ordering.keys import KeyOrder
@@ -230,9 +231,12 @@ def _at_floor(request: CommitRequest, head: Snapshot, floor: tuple[str, ...]) ->
 
     Tombstones that were dropped before have overtaken nothing of what replaces the rows.
     """
-    if head.table.late_floor == floor:
+    properties = head.table.properties
+    if request.restored is not None:
+        properties = noted_restore(properties, head.version + 1)
+    if head.table.late_floor == floor and properties is head.table.properties:
         return request
-    info = dataclasses.replace(head.table, late_floor=floor)
+    info = dataclasses.replace(head.table, late_floor=floor, properties=properties)
     return dataclasses.replace(request, info=info)
 
 

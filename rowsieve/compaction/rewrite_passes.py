@@ -45,6 +45,7 @@ from rowsieve.storage.manifests.key_bounds import MAX_BYTES, longest_bound
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.manifests.part_sketches import sketched_fields
 from rowsieve.storage.parts.part_writer import PartWriter
+from rowsieve.storage.parts.row_versions import to_rewrite
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.ordering.sort_order import SortOrder, cluster_order
@@ -78,6 +79,7 @@ class Compaction:
         """
         if not picked.parts:
             return None
+        snapshot = to_rewrite(snapshot)
         inputs = snapshot.parts.take(picked.parts)
         counting = _Counting(self.progress, pc.sum(inputs.table.column("data.rows")).as_py() or 0)
         added, uploads = PartTable.empty(), Uploads(self.store)

@@ -12,7 +12,6 @@ column whose values have no common type is not added, and its events stay bad.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -23,6 +22,7 @@ from rowsieve.changes.merged_columns import changes_with_data
 from rowsieve.envelopes.bad_events import BadEvents
 from rowsieve.envelopes.formats import Format
 from rowsieve.envelopes.messages import Messages
+from rowsieve.envelopes.plain_rows import rows_after
 from rowsieve.envelopes.reading_events import payload_of, row_names
 from rowsieve.envelopes.spelling import spelled_as
 from rowsieve.envelopes.values.semantic_types import column_types
@@ -72,8 +72,10 @@ def with_columns_of(
         if not isinstance(message, dict):
             continue
         declared = column_types(message.get("schema"))
-        for row in sent_rows(message, format_):
+        for row in rows_after(message, format_):
             for name, value in row.items():
+                if format_.beside and (name in format_.extra or name.startswith("__")):
+                    continue
                 sent.values.setdefault(name, []).append(value)
                 if name in declared:
                     sent.types.setdefault(name, declared[name])
@@ -91,26 +93,6 @@ def _with_columns(snapshot: Snapshot, sent: pa.Table) -> Snapshot:
     fixed = (*table.key, *table.sequence)
     schema, _ = evolve(snapshot.schema, changes, snapshot.next_field_id, fixed)
     return replace(snapshot, schema=schema)
-
-
-def sent_rows(message: Mapping[str, Any], format_: Format) -> Iterator[Mapping[str, Any]]:
-    """The rows after the change in a message of plain JSON."""
-    payload = message.get("payload", message)
-    if not isinstance(payload, Mapping):
-        return
-    if format_.listed is not None:
-        yield from format_.listed(payload)
-    elif format_.beside:
-        yield {
-            name: value
-            for name, value in payload.items()
-            if name not in format_.extra and not name.startswith("__")
-        }
-    else:
-        rows = payload.get(format_.after)
-        for row in rows if isinstance(rows, list) else [rows]:
-            if isinstance(row, Mapping):
-                yield row
 
 
 def _of_structs(structs: pa.Table, format_: Format) -> pa.Table:

@@ -27,6 +27,7 @@ from rowsieve.envelopes.decoding import decode_each
 from rowsieve.envelopes.entries import ArrowEntries, Entries, JsonEntries, given_name
 from rowsieve.envelopes.formats import Format
 from rowsieve.envelopes.messages import Messages
+from rowsieve.envelopes.plain_rows import names_of_rows
 from rowsieve.envelopes.row_structs import NumberText, RowType, row_type
 from rowsieve.envelopes.spelling import Spelling, spelled_as
 from rowsieve.envelopes.values.semantic_types import DeclaredColumns, parse_schema
@@ -126,7 +127,7 @@ class _Reader:
         columns = [target.field.name for target in destination.targets]
         spelling = Spelling(columns, "__" if format_.beside else None)
         spelling.ignored.update(dict.fromkeys(sorted(destination.ignored)))
-        spelling.learn(sample)
+        spelling.learn(names_of_rows(sample, format_))
         return cls(format_, destination, isinstance(first, dict), spelling)
 
     def all_blocks(
@@ -173,7 +174,8 @@ class _Reader:
             row, decode = self.decoding or self._decoder()
             self.decoding = row, decode
             objects, failures = decode_each(decode, given)
-            learned = [self.spelling.learn(_generic(given[place])) for place in failures]
+            rows = [names_of_rows(_generic(given[place]), self.format) for place in failures]
+            learned = [self.spelling.learn(names) for names in rows]
             if not any(learned):
                 return row, objects, failures
             self.decoding = None

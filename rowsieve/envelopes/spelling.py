@@ -7,9 +7,8 @@ case only matches if it is the only one.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 
 @dataclass(slots=True)
@@ -21,9 +20,8 @@ class Spelling:
     names: dict[str, str] = field(default_factory=dict)
     ignored: dict[str, None] = field(default_factory=dict)
 
-    def learn(self, message: Any) -> bool:
-        """Look for unknown names in a message that could not be decoded; True if there are some."""
-        present = set(_names_in(message))
+    def learn(self, present: Collection[str]) -> bool:
+        """Look for unknown names among those of rows; True if there are some."""
         before = len(self.names) + len(self.ignored)
         by_fold: dict[str, list[str]] = {}
         for name in present:
@@ -61,18 +59,3 @@ def spelled_as(columns: Iterable[str], given: Iterable[str]) -> dict[str, str]:
         if column not in result and len(free) == 1 and folds[column.lower()] == 1:
             result[column] = free[0]
     return result
-
-
-def _names_in(message: Any, depth: int = 4) -> Iterator[str]:
-    """The names of objects in a message; rows are never deeper."""
-    if isinstance(message, dict):
-        for name, value in message.items():
-            if isinstance(name, str):
-                yield name
-            if name != "schema" and depth:
-                yield from _names_in(value, depth - 1)
-    elif isinstance(message, list) and depth:
-        for item in message[:1]:
-            yield from _names_in(item, depth - 1)
-            if isinstance(item, dict) and isinstance(item.get("name"), str):
-                yield from (str(each.get("name")) for each in message if isinstance(each, dict))

@@ -105,12 +105,19 @@ def _changes(row: RowType, message: _Transaction) -> list[Wal2JsonChange]:
 
 def _listed(message: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """The rows of a message of plain JSON, of both formats."""
-    if isinstance(columns := message.get("columns"), list):
-        yield {each["name"]: each.get("value") for each in columns if "name" in each}
-    for each in message.get("change") or ():
-        names, values = each.get("columnnames"), each.get("columnvalues")
-        if isinstance(names, list) and isinstance(values, list):
-            yield dict(zip(names, values, strict=False))
+    columns = message.get("columns") or message.get("identity")
+    for column in columns if isinstance(columns, list) else ():
+        if isinstance(column, Mapping) and isinstance(column.get("name"), str):
+            yield {column["name"]: column.get("value")}
+    changes = message.get("change")
+    for each in changes if isinstance(changes, list) else ():
+        if not isinstance(each, Mapping):
+            continue
+        old = each.get("oldkeys")
+        for row, kind in ((each, "column"), (old if isinstance(old, Mapping) else {}, "key")):
+            names, values = row.get(f"{kind}names"), row.get(f"{kind}values")
+            if isinstance(names, list) and isinstance(values, list):
+                yield dict(zip(map(str, names), values, strict=False))
 
 
 def _row(row: RowType, names: list[str], values: list[Any]) -> Any:

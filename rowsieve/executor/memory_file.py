@@ -17,6 +17,7 @@ from rowsieve.parquet.spans import Span
 from rowsieve.storage.manifests.manifest import FileRef
 from rowsieve.storage.parts.memory_rows import read_memory
 from rowsieve.storage.parts.part_writer import ROW_GROUP_ROWS
+from rowsieve.storage.parts.row_versions import ROW_VERSION
 from rowsieve.types.logical import Field
 from rowsieve.types.schema import Schema
 
@@ -24,7 +25,7 @@ from rowsieve.types.schema import Schema
 class MemoryFile:
     """A part in memory as an `OpenFile`; see there for the methods."""
 
-    __slots__ = ("_rows", "path", "starts")
+    __slots__ = ("_commit_ts", "_rows", "path", "starts")
 
     mapping: Final = None
     forms: Final[Mapping[str, bytes]] = {}
@@ -32,7 +33,8 @@ class MemoryFile:
     fetches_together: Final = False
     is_in_memory: Final = True
 
-    def __init__(self, ref: FileRef) -> None:
+    def __init__(self, ref: FileRef, commit_ts: int | None = None) -> None:
+        self._commit_ts = commit_ts
         self._rows = read_memory(ref)
         self.path = ref.path
         self.starts = (*range(0, ref.rows, ROW_GROUP_ROWS), ref.rows)
@@ -51,6 +53,8 @@ class MemoryFile:
         ]
 
     def _constant(self, field: Field) -> pa.Scalar:
+        if field.id == ROW_VERSION.id:
+            return pa.scalar(self._commit_ts, pa.int64())
         value = self._rows.column(field)
         assert isinstance(value, pa.Scalar)
         return value

@@ -37,6 +37,7 @@ from rowsieve.parquet.pages import PageDirectory, Pages
 from rowsieve.parquet.spans import Span, requests
 from rowsieve.parquet.stored_forms import check_format, forms_by_name, in_form_of_type
 from rowsieve.storage.manifests.manifest import FileRef
+from rowsieve.storage.parts.row_versions import ROW_VERSION
 from rowsieve.types.encodings import arrow_field, arrow_type
 from rowsieve.types.logical import Field, is_nested
 from rowsieve.types.schema import Schema
@@ -55,12 +56,14 @@ class OpenFile:
     """
 
     is_in_memory: Final = False
-    __slots__ = ("_idle", "_leaves", "_lock", "_metadata", "_names", "_pages", "_ref", "_store",
-                 "_streams", "fetches_together", "forms", "mapping", "path", "starts")  # fmt: skip
+    __slots__ = ("_commit_ts", "_idle", "_leaves", "_lock", "_metadata", "_names", "_pages", "_ref",
+                 "_store", "_streams", "fetches_together", "forms", "mapping", "path",
+                 "starts")  # fmt: skip
 
-    def __init__(self, store: ObjectStore, ref: FileRef) -> None:
+    def __init__(self, store: ObjectStore, ref: FileRef, commit_ts: int | None = None) -> None:
         self._store = store
         self._ref = ref
+        self._commit_ts = commit_ts
         self.path = ref.path
         self._metadata = read_metadata(store, ref)
         check_format(self._metadata, ref.path)
@@ -110,6 +113,8 @@ class OpenFile:
         ]
 
     def _fill(self, field: Field) -> pa.Scalar:
+        if field.id == ROW_VERSION.id:
+            return pa.scalar(self._commit_ts, pa.int64())
         written_with = schema_id_of(self._metadata)
         mapping = self.mapping
         if mapping is not None and (field.id in mapping.constants or field.added <= mapping.schema):

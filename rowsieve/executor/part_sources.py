@@ -191,7 +191,8 @@ class PartSource:
     ) -> Iterator[RowGroup]:
         if ref is None or (wanted is not None and wanted.is_empty):
             return
-        file = MemoryFile(ref) if ref.in_memory else OpenFile(self._store, ref)
+        age = self.part.commit_ts
+        file = MemoryFile(ref, age) if ref.in_memory else OpenFile(self._store, ref, age)
         first, last = (0, ref.rows) if wanted is None else wanted.span
         starts = file.starts
         for number in range(bisect_right(starts, first) - 1, bisect_left(starts, last)):

@@ -43,10 +43,13 @@ from rowsieve.storage.log.refs import (
     with_refs,
     without_refs,
 )
+from rowsieve.storage.parts.row_versions import NOTES as ROW_VERSION_NOTES
+from rowsieve.storage.parts.row_versions import noted_publication
 from rowsieve.storage.snapshot import Snapshot, TableInfo
 
 OPERATION: Final = "fast_forward"
-_FLOORS: Final = (OLDEST_VERSION, OLDEST_BASE)
+_OF_TABLE: Final = (OLDEST_VERSION, OLDEST_BASE, *ROW_VERSION_NOTES)
+"""Properties that count in the table's versions, and not in the branch's."""
 _NAMED: Final = 5  # commits that an error names
 
 
@@ -153,9 +156,10 @@ class _Publication:
     def _info(self, head: Snapshot) -> TableInfo:
         """The branch's table information, as the table: with its id, its floors and its refs."""
         theirs, ours = without_refs(self._tip.table.properties), head.table.properties
-        properties = {name: text for name, text in theirs.items() if name not in _FLOORS}
-        properties |= {name: ours[name] for name in _FLOORS if name in ours}
+        properties = {name: text for name, text in theirs.items() if name not in _OF_TABLE}
+        properties |= {name: ours[name] for name in _OF_TABLE if name in ours}
         properties = _constrained(properties, ours, head.version + 1)
+        properties = noted_publication(ours, properties, head.version + 1)
         refs = refs_of(ours)
         published = Published(self._tip.version, head.version + 1)
         ref = refs[self._name]
@@ -214,7 +218,7 @@ def _is_silent(entry: LogEntry) -> bool:
 
 def _settings(info: TableInfo) -> Mapping[str, str]:
     return {
-        name: text for name, text in without_refs(info.properties).items() if name not in _FLOORS
+        name: text for name, text in without_refs(info.properties).items() if name not in _OF_TABLE
     }
 
 

@@ -146,8 +146,8 @@ MUTANTS = (
     Mutant(
         HORIZON,
         "deletes go when their part was rewritten",
-        "past = np.asarray(deletes.column(DELETED_AT.name).to_numpy()) <= self.horizon",
-        "past = np.full(deletes.num_rows, self.horizon >= 0)",
+        "past = self.horizon.has_passed(deletes, self.sequence)",
+        "past = np.full(deletes.num_rows, self.horizon.version >= 0)",
         _COMPACTION,
     ),
     Mutant(

@@ -57,6 +57,7 @@ from rowsieve.storage.log.commit_request import CommitRequest
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.manifests.part_sketches import sketched_fields
 from rowsieve.storage.parts.part_writer import PartWriter, target_part_bytes
+from rowsieve.storage.parts.row_versions import to_rewrite
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.ordering.sort_order import SortOrder, cluster_order
@@ -186,6 +187,8 @@ class RewriteDataFiles(DistributedProcedure):
             rewrite = _Rewrite(snapshot, groups, (), started_s)
             rewrite.removed += part_groups
             return Handle(snapshot.version, (), rewrite)
+        if self.operation != "rewrite_rows":
+            snapshot = to_rewrite(snapshot)
         tasks: list[bytes] = []
         groups = []
         encode = _task_encoder(snapshot, options, order, self.notes(arguments))
@@ -309,7 +312,11 @@ class RewriteDataFiles(DistributedProcedure):
         fragments: Sequence[Sequence[bytes]],
     ) -> None:
         removed = PartTable.empty().append(*(group.parts for group in groups))
-        newest = [group.newest for group in groups for _ in range(group.task_count)]
+        newest = [
+            None if self.operation == "rewrite_rows" else group.newest  # changed now
+            for group in groups
+            for _ in range(group.task_count)
+        ]
         base, results = rewrite.base, list(_results(newest, fragments))
         added = PartTable.empty().append(*(parts for parts, _ in results))
         dropped = [floor_row(texts, base.sequence_fields) for _, texts in results if texts]
@@ -335,13 +342,14 @@ class RewriteDataFiles(DistributedProcedure):
 
 
 def _results(
-    newest: Sequence[int], fragments: Sequence[Sequence[bytes]]
+    newest: Sequence[int | None], fragments: Sequence[Sequence[bytes]]
 ) -> Iterator[tuple[PartTable, tuple[str, ...]]]:
-    """The parts of each task, with the newest commit_ts of its group, and `TaskResult.dropped`."""
+    """The parts of each task, with the commit_ts of its group if any, and `TaskResult.dropped`."""
     for commit_ts, of_task in zip(newest, fragments, strict=True):
         for fragment in of_task:
             result = msgspec.msgpack.decode(fragment, type=TaskResult)
-            yield PartTable.from_ipc(result.parts).with_commit_ts(commit_ts), result.dropped
+            parts = PartTable.from_ipc(result.parts)
+            yield (parts if commit_ts is None else parts.with_commit_ts(commit_ts)), result.dropped
 
 
 def _check_changed(procedure: str, before: Rows, after: Rows, key: Sequence[str]) -> None:

@@ -28,8 +28,6 @@ from rowsieve.providers.datafusion.catalog_tables import (
 )
 from rowsieve.providers.datafusion.changes.run_change import changed_rows
 from rowsieve.providers.datafusion.changes.statement_queries import Changed
-from rowsieve.providers.datafusion.changes_function import NAME as CHANGES
-from rowsieve.providers.datafusion.changes_function import ChangesFunction
 from rowsieve.providers.datafusion.kept_queries import KeptQueries, KeptQuery
 from rowsieve.providers.datafusion.metadata_names import created_name, other_tables_in
 from rowsieve.providers.datafusion.open_reads import OPEN_READS, while_alive
@@ -53,6 +51,10 @@ from rowsieve.providers.datafusion.session_settings import (
     has_default_semantics,
     shown_settings,
 )
+from rowsieve.providers.datafusion.table_functions.changes_function import NAME as CHANGES
+from rowsieve.providers.datafusion.table_functions.changes_function import ChangesFunction
+from rowsieve.providers.datafusion.table_functions.last_changed_function import NAME as LAST_CHANGED
+from rowsieve.providers.datafusion.table_functions.last_changed_function import LastChangedFunction
 from rowsieve.statements import query_words as words
 from rowsieve.statements.calls import CallStatement
 from rowsieve.statements.parse_statement import (
@@ -109,8 +111,11 @@ class SessionContext(datafusion.SessionContext):
         self._of_catalogs: dict[str, OwnTable] = {}  # those that the statement reads
         self._kept = KeptQueries(self)
         # DataFusion keeps these functions in its session, so they may not keep the session alive.
-        self._changes = ChangesFunction(while_alive(self._version_of))
+        version_of = while_alive(self._version_of)
+        self._changes = ChangesFunction(version_of)
         self.register_udtf(datafusion.udtf(self._changes, CHANGES))
+        last_changed = LastChangedFunction(version_of, self._changes.refusals)
+        self.register_udtf(datafusion.udtf(last_changed, LAST_CHANGED))
 
     @property
     def has_default_semantics(self) -> bool:

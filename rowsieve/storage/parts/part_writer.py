@@ -41,6 +41,7 @@ from rowsieve.storage.parts.part_file import (
     PartFile,
     member_paths,
 )
+from rowsieve.storage.parts.row_versions import without_versions
 from rowsieve.storage.parts.shredded_rows import ShreddedRows
 from rowsieve.storage.parts.tombstones import DELETED_AT, tombstone_schema
 from rowsieve.types.logical import Field, Float
@@ -203,7 +204,8 @@ class PartWriter:
         return self._as_stored(rows, self._with_forms)
 
     def _collector(self) -> StatisticsCollector:
-        return StatisticsCollector(self._with_forms, self._statistics, self._collecting)
+        schema = without_versions(self._with_forms)
+        return StatisticsCollector(schema, self._statistics, self._collecting)
 
     def _note_nan(self, table: pa.Table) -> None:
         """Start a new file at the first NaN of a column: an open file's settings are fixed."""

@@ -12,7 +12,7 @@ import pytest
 import rowsieve as rs
 from rowsieve.errors import InvalidInput, SnapshotExpired, VersionNotFound
 from rowsieve.providers.datafusion import SessionContext
-from rowsieve.providers.datafusion.changes_function import ChangesDataset
+from rowsieve.providers.datafusion.table_functions.changes_function import ChangesDataset
 from tests.profiles import some
 
 ZONED = pa.timestamp("us", "-05:00")

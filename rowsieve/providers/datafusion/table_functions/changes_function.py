@@ -40,9 +40,13 @@ class ChangesFunction:
     `refusals.last` is the error of the thread's last call, because DataFusion keeps only its text.
     """
 
-    def __init__(self, find_table: Callable[[str], tuple[Table, Snapshot] | None]) -> None:
+    def __init__(
+        self,
+        find_table: Callable[[str], tuple[Table, Snapshot] | None],
+        refusals: threading.local | None = None,
+    ) -> None:
         self._find_table = find_table
-        self.refusals = threading.local()
+        self.refusals = threading.local() if refusals is None else refusals
 
     def __call__(self, *arguments: Any) -> Any:
         """Return a table provider of the changes; the arguments are constant expressions."""
@@ -52,7 +56,13 @@ class ChangesFunction:
             self.refusals.last = without_frames(error)
             raise
 
-    def _dataset(self, values: list[Any]) -> ChangesDataset:
+    def _table(self, name: str, function: str) -> tuple[Table, Snapshot]:
+        if (table_head := self._find_table(name)) is None:
+            raise InvalidInput(f"{function}: the session has no Rowsieve table {name!r}")
+        OPEN_READS.wait_at_exit()
+        return table_head
+
+    def _dataset(self, values: list[Any]) -> PushdownDataset:
         net = len(values) > 2 and values[-1] is True
         if len(values) > 2 and isinstance(values[-1], bool):
             values = values[:-1]
@@ -62,10 +72,7 @@ class ChangesFunction:
                 "changes takes the name of a table and the numbers of versions, as constants: "
                 "changes('table', from_version[, to_version]), and true at the end for net changes"
             )
-        if (table_head := self._find_table(values[0])) is None:
-            raise InvalidInput(f"changes: the session has no Rowsieve table {values[0]!r}")
-        OPEN_READS.wait_at_exit()
-        table, head = table_head
+        table, head = self._table(values[0], NAME)
         last = values[2] if len(values) == 3 else max(head.version, values[1])
         if len(values) == 2 and values[1] == head.version + 1:
             last = None  # empty: no commit yet

@@ -1,0 +1,1 @@
+"""Table functions of our DataFusion session."""

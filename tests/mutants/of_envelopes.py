@@ -1,0 +1,146 @@
+"""The reading of change events, broken: their order, what they say, and what they leave out."""
+
+from __future__ import annotations
+
+from tests.mutants.workshop import Mutant
+
+BATCHES, TABLE, ORDERS, STRUCTS, PLAIN, MERGED, SPELLING, WAL2JSON, MYSQL = (
+    f"envelopes/{name}.py"
+    for name in (
+        "change_batches",
+        "changes_table",
+        "event_orders",
+        "row_structs",
+        "plain_rows",
+        "merged_schema",
+        "spelling",
+        "wal2json",
+        "mysql_formats",
+    )
+)
+READINGS = "envelopes/values/readings.py"
+_GOLDEN = ("tests/envelopes/test_golden_events.py",)
+_EVENTS = ("tests/envelopes/test_debezium.py", "tests/envelopes/test_unsent_values.py")
+_COLUMNS = ("tests/envelopes/test_merged_columns.py",)
+SUITES = {
+    BATCHES: _EVENTS,
+    TABLE: _EVENTS,
+    ORDERS: _GOLDEN,
+    STRUCTS: _COLUMNS,
+    PLAIN: _GOLDEN,
+    MERGED: _COLUMNS,
+    SPELLING: _GOLDEN,
+    WAL2JSON: ("tests/envelopes/test_event_formats.py",),
+    MYSQL: _GOLDEN,
+    READINGS: _GOLDEN,
+}
+
+MUTANTS = (
+    Mutant(
+        BATCHES,
+        "the first truncate counts",
+        "np.flatnonzero(truncates)[np.argmax(numbers[truncates])]",
+        "np.flatnonzero(truncates)[np.argmin(numbers[truncates])]",
+    ),
+    Mutant(
+        BATCHES,
+        "a truncate removes what is after it",
+        "later = ~truncates & (numbers > numbers[last])",
+        "later = ~truncates & (numbers < numbers[last])",
+    ),
+    Mutant(
+        BATCHES,
+        "different changes of one place collapse",
+        "changed[one_number] = _differing(",
+        "changed[one_number] = False & _differing(",
+    ),
+    Mutant(
+        TABLE,
+        "an update of the key leaves the row of the old one",
+        "    kept = np.flatnonzero(changed)\n",
+        "    kept = np.flatnonzero(changed)[:0]\n",
+        _GOLDEN,
+    ),
+    Mutant(
+        TABLE,
+        "what a row with a new key lacks stays unsent",
+        "        lacking[name][rows] = False\n",
+        "        lacking[name][rows] = True\n",
+    ),
+    Mutant(
+        TABLE,
+        "a create with a marker for a value is applied",
+        "            if value is not UNSET:\n",
+        "            if False:\n",
+    ),
+    Mutant(
+        TABLE,
+        "a marker in whole rows is NULL",
+        "if given[at] is not UNSET]",
+        "if given[at] is not given[at]]",
+        ("tests/envelopes/test_merged_columns.py",),
+    ),
+    Mutant(
+        ORDERS,
+        "the number of a log file is not compared",
+        "        for values in field.comparable(column, field.name):\n",
+        "        for values in field.comparable(column, field.name)[-1:]:\n",
+        ("tests/envelopes/test_golden_events.py", "tests/envelopes/test_debezium.py"),
+    ),
+    Mutant(
+        ORDERS,
+        "only the last number of a place counts",
+        "total = _joined(total, _dense(values))",
+        "total = _dense(values)",
+    ),
+    Mutant(
+        ORDERS,
+        "rows of a snapshot come after changes of its place",
+        "pa.array([0 if each else 1 for each in marked], pa.int64())",
+        "pa.array([1 if each else 0 for each in marked], pa.int64())",
+        _EVENTS,
+    ),
+    Mutant(
+        STRUCTS,
+        "a document that is absent is an empty text",
+        "UNSET if each is not None and not bytes(each) else each",
+        "each",
+    ),
+    Mutant(
+        PLAIN,
+        "names of the envelope are names of columns",
+        "        yield from _at(payload, format_.after)\n",
+        "        yield from (each for each in payload.values() if isinstance(each, Mapping))\n",
+        ("tests/envelopes/test_golden_events.py",),
+    ),
+    Mutant(
+        MERGED,
+        "an unknown column that is NULL is never known",
+        "sent.always_null() - set(known)",
+        "frozenset(sent.values) - set(known)",
+    ),
+    Mutant(
+        MERGED,
+        "the schema of the events says nothing",
+        '        declared = column_types(message.get("schema"))\n',
+        "        declared = column_types(None)\n",
+    ),
+    Mutant(
+        SPELLING,
+        "names in another case are unknown",
+        "            if column not in present and only and spelled[0] not in known:\n",
+        "            if False:\n",
+    ),
+    Mutant(
+        WAL2JSON,
+        "all changes of a transaction have one place",
+        "message.nextlsn, place))",
+        "message.nextlsn, 0))",
+    ),
+    Mutant(
+        READINGS,
+        "decimals have no sign",
+        'partial(int.from_bytes, byteorder="big", signed=True)',
+        'partial(int.from_bytes, byteorder="big", signed=False)',
+    ),
+)
