@@ -79,6 +79,7 @@ def change_batch(
     table = reading.table(destination)
     order: EventOrder | None
     beside: dict[str, pa.ChunkedArray] = {}
+    marks = None
     if destination.order and rows_have_order(table, destination):
         order, columns = _order_of_rows(table, destination, bad)
     else:
@@ -86,8 +87,11 @@ def change_batch(
         if destination.order and table.num_rows:
             of_log = None if order is None or order.of_messages else order
             table = with_order_columns(table, destination, of_log, columns, bad)
-            beside.pop(SNAPSHOT, None)  # the table's order has no place for it
+            marks = beside.pop(SNAPSHOT, None)  # the table's order has no place for it
     at = _places(order, columns, beside, table, bad)
+    if marks is not None and table.num_rows:
+        kept = ~_before_changes(table, at, marks.to_numpy(), schema, destination)
+        table, at = table.filter(pa.array(kept)), at.take(kept)
     if bad.reasons:
         wrong = np.isin(table.column(EVENT).to_numpy(), np.array(list(bad.reasons), np.int64))
         table = table.filter(pa.array(~wrong))
@@ -96,6 +100,24 @@ def change_batch(
     table, at = _without_repeats(table, at, order, schema, destination, bad)
     batch = _named(table, at.numbers, truncated, reading, schema, destination)
     return replace(batch, order=order)
+
+
+def _before_changes(
+    table: pa.Table, at: Places, marks: Any, schema: Schema, destination: Destination
+) -> npt.NDArray[np.bool_]:
+    """(m,) rows of a first snapshot that a whole change of the same key and place follows."""
+    keys = KeyOrder.of(schema, destination.key)
+    part = table.select([f"c.{name}" for name in keys.names]).rename_columns(list(keys.names))
+    columns = keys.columns(part)
+    within = columns.sort()
+    owners = np.empty(len(within), np.int64)
+    owners[within] = np.cumsum(~columns.repeats(within))
+    pairs = np.stack([owners, at.numbers], axis=1)
+    _, places = np.unique(pairs, axis=0, return_inverse=True)
+    places = places.reshape(-1)
+    whole = (marks == 1) & np.asarray(table.column(UNCHANGED).is_null())
+    followed = np.bincount(places, weights=whole) > 0
+    return (marks == 0) & followed[places]
 
 
 def _order_of_rows(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import rowsieve
 from rowsieve import Table
-from rowsieve.errors import InvalidData, SchemaMismatch
+from rowsieve.errors import InvalidData, KeyViolation, SchemaMismatch
 from tests.envelopes.events import AFTER_STREAM, CRATES, STREAM, crate, event, rows, texts
 from tests.profiles import examples
 from tests.small_tables import fresh_uri
@@ -164,3 +164,32 @@ def test_a_clock_is_never_taken_for_a_number_of_the_log() -> None:
         del timed["source"][name]
     with pytest.raises(SchemaMismatch, match=r"ordered by \(lsn\), .* are \(ts_ms\)"):
         table.apply_events(texts(timed), format="debezium")
+
+
+def at_one_place(op: str, row: dict[str, Any] | None, **more: Any) -> dict[str, Any]:
+    before = crate(1, "read") if op == "d" else None
+    one = event(op, before, row)
+    one["source"] |= {"lsn": 100, "snapshot": "true" if op == "r" else "false", **more}
+    return one
+
+
+@pytest.mark.parametrize("is_reversed", [False, True])
+def test_a_row_of_a_snapshot_is_before_a_change_of_its_place(is_reversed: bool) -> None:
+    read, changed = at_one_place("r", crate(1, "read")), at_one_place("u", crate(1, "changed"))
+    other = at_one_place("r", crate(2, "other"))
+    for events, expected in (
+        ([read, changed, other], [crate(1, "changed"), crate(2, "other")]),
+        ([read, at_one_place("d", None), other], [crate(2, "other")]),
+    ):
+        table = ordered(LSN, sequence=["lsn"])
+        given = reversed(events) if is_reversed else events
+        table.apply_events(texts(*given), format="debezium")
+        assert crate_rows(table) == expected
+
+
+def test_a_change_of_some_columns_at_the_place_of_a_snapshot_is_refused() -> None:
+    marked = {**crate(1), "label": "__debezium_unavailable_value", "grams": 5}
+    table = ordered(LSN, sequence=["lsn"])
+    events = [at_one_place("r", crate(1, "read")), at_one_place("u", marked)]
+    with pytest.raises(KeyViolation, match="which is the later one is unknown"):
+        table.apply_events(texts(*events), format="debezium")

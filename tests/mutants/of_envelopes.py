@@ -143,4 +143,18 @@ MUTANTS = (
         'partial(int.from_bytes, byteorder="big", signed=True)',
         'partial(int.from_bytes, byteorder="big", signed=False)',
     ),
+    Mutant(
+        BATCHES,
+        "a row of a snapshot without a change after it is left out",
+        "return (marks == 0) & followed[places]",
+        "return marks == 0",
+        ("tests/envelopes/test_event_order.py",),
+    ),
+    Mutant(
+        BATCHES,
+        "a change of some columns replaces the row of a snapshot",
+        "whole = (marks == 1) & np.asarray(table.column(UNCHANGED).is_null())",
+        "whole = marks == 1",
+        ("tests/envelopes/test_event_order.py",),
+    ),
 )
