@@ -117,7 +117,7 @@ def _before_changes(
     places = places.reshape(-1)
     whole = (marks == 1) & np.asarray(table.column(UNCHANGED).is_null())
     followed = np.bincount(places, weights=whole) > 0
-    return (marks == 0) & followed[places]
+    return np.asarray((marks == 0) & followed[places], bool)
 
 
 def _order_of_rows(

@@ -146,8 +146,8 @@ MUTANTS = (
     Mutant(
         BATCHES,
         "a row of a snapshot without a change after it is left out",
-        "return (marks == 0) & followed[places]",
-        "return marks == 0",
+        "np.asarray((marks == 0) & followed[places], bool)",
+        "np.asarray(marks == 0, bool)",
         ("tests/envelopes/test_event_order.py",),
     ),
     Mutant(
