@@ -227,16 +227,26 @@ class Database(CatalogStatements):
         if_absent: Literal["error", "ignore"] = "error",
     ) -> None:
         """Drop all tables of a namespace, with `cascade`; NamespaceNotFound if it has none."""
-        names = self.tables(identifier(name))
-        if not names and if_absent == "error":
-            raise NamespaceNotFound(f"the database {self.uri} has no namespace {name}")
-        if names and not cascade:
-            raise UnsupportedOperation(
-                f"drop_namespace: {name} has tables ({len(names)}, the first is {names[0]}); drop "
-                "them first, or drop them with it by cascade=True"
-            )
-        for each in names:
-            self.drop_table(each, purge=purge, if_absent="ignore")
+        while True:
+            names = self.tables(identifier(name))
+            if not names and if_absent == "error":
+                raise NamespaceNotFound(f"the database {self.uri} has no namespace {name}")
+            if names and not cascade:
+                raise UnsupportedOperation(
+                    f"drop_namespace: {name} has tables ({len(names)}, the first is {names[0]}); "
+                    "drop them first, or drop them with it by cascade=True"
+                )
+            state = self._shared.log.known()
+            plain = [_plain(each) for each in names]
+            ids = {each: self._shared.log.id_of(each, state) for each in plain}
+            gone = [Section(i, former=each, is_dropped=True) for each, i in ids.items() if i]
+            try:
+                self._shared.group.commit(gone)
+            except TableNotFound:  # one of them has just lost its name
+                continue
+            break
+        for table_id in (each.table for each in gone if purge):
+            vacuum(self._shared, self._storage_options, 0.0, only=table_id)
 
     def register_table(self, name: str, uri: str) -> Table:
         """UnsupportedOperation: the tables of a database are in its log."""

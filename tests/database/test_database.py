@@ -224,6 +224,20 @@ def test_pages_hold_what_old_entries_said(database: rs.Database) -> None:
         again.open_table("t0", version=3)
 
 
+def test_an_entry_that_is_too_large_for_a_page_stays(database: rs.Database) -> None:
+    notes = {"note": "n" * 20_000}
+    database.create_table("large", kv((1, 1)), ["k"], metadata=notes)
+    for _ in range(2):
+        small = database.create_table("small", kv(), ["k"], if_exists="ignore")
+        for number in range(ROOT_INTERVAL):
+            small.set_properties({"audit_percent": str(number % 100)})
+        small.vacuum(retain_last=1, grace_s=0)
+        database.vacuum(retain_s=0)
+    again = elsewhere(database).open_table("large")
+    assert again.history()[0].metadata == notes
+    assert len(open_store(database.uri).list(LOG)) < ROOT_INTERVAL
+
+
 def test_many_tables_are_over_many_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     from rowsieve.objects.shared import table_pages as pages
 

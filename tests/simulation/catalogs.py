@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from rowsieve import Catalog, Table
+from rowsieve import Catalog, Database, Table
 from rowsieve.errors import (
     CommitConflict,
     CorruptData,
@@ -46,6 +46,9 @@ NAMES: Final = ("db.a", "db.b", "db.c", "other.a")
 CALLS: Final = {
     "create": 4, "drop": 2, "purge": 4, "rename": 4, "drop_namespace": 3, "append": 4, "read": 3,
 }  # fmt: skip
+DATABASE_CALLS: Final = {
+    "create": 4, "drop": 4, "rename": 4, "drop_namespace": 3, "append": 6, "read": 3, "vacuum": 4,
+}  # fmt: skip
 FAULTS: Final = ("none", "none", "answers", "late", "stale", "death")
 DAY_US: Final = 86_400_000_000
 
@@ -68,19 +71,20 @@ class Tables:
     """Marks of rows that were acknowledged."""
 
 
-def run_catalog(seed: int) -> CatalogRun:
-    """Run a seed and judge it."""
-    draws = random.Random(f"catalog {seed}")
+def run_catalog(seed: int, kind: str = "catalog") -> CatalogRun:
+    """Run a seed of a catalog, or of a database, and judge it."""
+    draws = random.Random(f"{kind} {seed}")
     scheduler = Scheduler(chooser(random.Random(f"order {seed}"), draws.choice([0, 0.6, 0.93])))
-    world = World(f"catalog {seed}", Setting(keyed=True), scheduler, overlaps=draws.random() < 0.2)
-    lake = Lake(world)
+    world = World(f"{kind} {seed}", Setting(keyed=True), scheduler, overlaps=draws.random() < 0.2)
+    lake = Lake(world, kind)
+    weights = CALLS if kind == "catalog" else DATABASE_CALLS
     with world.entered():
         lake.begin()
         faults = draws.choice(FAULTS)
         lake.leaves_files = faults != "none"
         for number in range(draws.choice([2, 2, 3])):
             process = world.process(f"p{number}", fault_plan(faults, draws))
-            calls = draws.choices([*CALLS], [*CALLS.values()], k=draws.randint(1, 3))
+            calls = draws.choices([*weights], [*weights.values()], k=draws.randint(1, 3))
             scheduler.spawn(process, f"a{number}", lake.actor(f"a{number}", process, calls))
         scheduler.before_step = applying_late(world, random.Random(f"late {seed}"))
         try:
@@ -95,18 +99,22 @@ def run_catalog(seed: int) -> CatalogRun:
 
 
 class Lake:
-    """A catalog of a simulated world, and what its users were told."""
+    """A catalog or database of a simulated world, and what its users were told."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, kind: str) -> None:
+        self._kind = kind
         self.calls: list[NameCall] = []
         self._world, self._tables = world, Tables()
         self.leaves_files = False
         """Whether a purge may leave files: of writers, or of requests that came late."""
         self._start: dict[str, str] = {}
 
+    def _opened(self) -> Catalog | Database:
+        return Catalog(LAKE) if self._kind == "catalog" else Database(LAKE)
+
     def begin(self) -> None:
         """Create two tables."""
-        catalog = Catalog(LAKE)
+        catalog = self._opened()
         for name in NAMES[:2]:
             self._start[name] = f"first {name}"
             self._note(self._start[name], _created(catalog, name, self._start[name]))
@@ -133,7 +141,7 @@ class Lake:
         assert process.store is not None
         injected, table = process.store.injected, None
         try:
-            table = self._made(call, Catalog(LAKE))
+            table = self._made(call, self._opened())
         except RowsieveError as error:
             call.told = _verdict(error, is_clean=process.store.injected == injected)
             if call.told == "wrong":
@@ -144,7 +152,7 @@ class Lake:
         if is_use and table is not None:
             self._use(what, mark, call.table, table, process)
 
-    def _made(self, call: NameCall, catalog: Catalog) -> Table | None:
+    def _made(self, call: NameCall, catalog: Catalog | Database) -> Table | None:
         """Make a call on names."""
         match call.what:
             case "create":
@@ -162,6 +170,9 @@ class Lake:
                 catalog.rename_table(call.name, call.new_name)
             case "drop_namespace":
                 catalog.drop_namespace(call.name, cascade=True)
+            case "vacuum":
+                assert isinstance(catalog, Database)
+                catalog.vacuum(retain_s=0)
         return None
 
     def _use(
@@ -178,7 +189,8 @@ class Lake:
                 return
             rows = _rows(table)
         except RowsieveError as error:
-            is_lost = any(each.what == "purge" for each in self.calls)
+            losing = ("purge",) if self._kind == "catalog" else ("drop", "drop_namespace")
+            is_lost = any(each.what in losing for each in self.calls)
             is_gone = is_lost and isinstance(error, TableNotFound | SnapshotExpired)
             if process.store.injected == injected and not is_gone:
                 self._wrong(f"{mark} {what} {name}", error)
@@ -200,7 +212,7 @@ class Lake:
         world.scheduler.now_us += 2 * DAY_US  # the leases of dead processes are over
         world.judge = world.process("judge", overlaps=False)
         world.judge.install()
-        catalog = Catalog(LAKE)
+        catalog = self._opened()
         end = {}
         for name in catalog.tables():
             try:
@@ -212,13 +224,14 @@ class Lake:
                 raise
             end[name] = mark = table.schema.names[1]
             self._check_rows(mark, table)
-        if not is_serial(self._start, split_purges(self.calls), end):
+        calls = [each for each in self.calls if each.what != "vacuum"]
+        if not is_serial(self._start, split_purges(calls), end):
             world.problems.append(f"no serial order: {self._start}, {self.calls}, {end}")
         is_purged = any(each.what == "purge" for each in self.calls)
         free = [name for name in NAMES if is_purged and name not in end]
         for name in free:  # ends what was begun
             catalog.drop_table(name, purge=True, if_absent="ignore")
-        if free or not is_purged:
+        if (free or not is_purged) and self._kind == "catalog":
             self._check_folders(set(end.values()), is_purged=is_purged)
 
     def _check_rows(self, mark: str, table: Table) -> None:
@@ -254,7 +267,7 @@ class Lake:
         self._world.problems.append(f"{what}: {type(error).__name__} {lines}")
 
 
-def _created(catalog: Catalog, name: str, mark: str) -> Table:
+def _created(catalog: Catalog | Database, name: str, mark: str) -> Table:
     """Create a table whose second column is called like its creation."""
     schema = pa.schema([pa.field("k", pa.string(), nullable=False), pa.field(mark, pa.string())])
     return catalog.create_table(name, pa.table([[mark], [None]], schema=schema), key=["k"])

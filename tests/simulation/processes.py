@@ -20,6 +20,7 @@ from rowsieve.executor.merging import visibility
 from rowsieve.executor.merging.visibility import VisibilityCache
 from rowsieve.objects import ObjectStore, fetching, store_opening
 from rowsieve.objects.location import Location
+from rowsieve.objects.shared import shared_log, shared_reader, shared_tables
 from rowsieve.parquet import bloom_reader, footer
 from rowsieve.parquet.statistics import row_groups
 from rowsieve.planner.cache import PlanCache
@@ -46,6 +47,10 @@ MEMORY: Final[tuple[tuple[Any, str, Callable[[], object]], ...]] = (
     (scan, "PLANS", PlanCache),
     (log_head, "_seen", lambda: ByteCache[Any, Any](CACHE_BYTES, keeps_unused=True)),
     (create_only, "_proven", lambda: ByteCache[Any, Any](CACHE_BYTES)),
+    (shared_log, "_seen", lambda: ByteCache[Any, Any](CACHE_BYTES, keeps_unused=True)),
+    (shared_reader, "_entries", lambda: ByteCache[Any, Any](CACHE_BYTES)),
+    (shared_reader, "_pages", lambda: ByteCache[Any, Any](CACHE_BYTES)),
+    (shared_tables, "_open", dict),
 )
 
 

@@ -1,4 +1,4 @@
-"""Concurrent calls on the names of a catalog have a serial order, and lose no table.
+"""Concurrent calls on the names of a catalog or database have a serial order, and lose no table.
 
 `ROWSIEVE_CATALOG=17` runs seed 17 alone and prints its trace.
 """
@@ -16,6 +16,7 @@ from tests.profiles import IS_DEEP
 from tests.simulation.catalogs import run_catalog
 from tests.simulation.name_history import NameCall, is_serial
 
+KINDS = ("catalog", "database")
 SEEDS = 5_000 if IS_DEEP else 60
 TOGETHER = 20
 ONE = os.environ.get("ROWSIEVE_CATALOG")
@@ -83,20 +84,22 @@ def test_a_run_is_the_same_each_time() -> None:
     assert len(run.trace) > 20
 
 
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("first", range(0, SEEDS, TOGETHER))
-def test_names_have_a_serial_order_and_tables_their_rows(first: int) -> None:
-    check(first)
+def test_names_have_a_serial_order_and_tables_their_rows(first: int, kind: str) -> None:
+    check(first, kind)
 
 
 @pytest.mark.skipif(IS_DEEP, reason="make test runs the seeds of the day")
 def test_names_have_a_serial_order_on_this_day() -> None:
-    check(today().toordinal() * TOGETHER)
+    for kind in KINDS:
+        check(today().toordinal() * TOGETHER, kind)
 
 
-def check(first: int) -> None:
+def check(first: int, kind: str) -> None:
     """Run seeds, or the one of the environment, and fail with how to repeat what is wrong."""
     for seed in [int(ONE)] if ONE else range(first, first + TOGETHER):
-        run = run_catalog(seed)
+        run = run_catalog(seed, kind)
         if ONE:
             sys.stdout.write("\n".join(run.trace) + "\n")
         assert not run.problems, (f"ROWSIEVE_CATALOG={seed}", run.calls, run.problems)

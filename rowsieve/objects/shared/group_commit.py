@@ -78,6 +78,8 @@ class GroupCommit:
         `unchanged`: ids of tables, and the numbers that their next entries must still have. After a
         StoreError the sections may be committed or not.
         """
+        if not sections and not unchanged:
+            return
         ticket = _Ticket(sections, unchanged)
         with self._lock.mutex:
             self._waiting.append(ticket)
@@ -166,6 +168,9 @@ class GroupCommit:
                 return TableExists(
                     f"{uri} has a table {name!r} already; open it, or choose another name"
                 )
+            former = section.former
+            if former is not None and self._log.id_of(former, state) != section.table:
+                return TableNotFound(f"{uri} has no table {former!r} any more")
             if log is None and name is None:
                 return TableNotFound(f"{uri} has no table of id {section.table}")
             if log is not None and log.dropped_us is not None and section.gone_below is None:
