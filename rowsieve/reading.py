@@ -280,7 +280,8 @@ class ReadMethods(TableMethods):
         """Return the files of the newest version: (path, kind, part, rows, size_bytes).
 
         `kind` is data, deletes or vector. Paths are relative to the table. The data files alone do
-        not hold the table's content: other files may hide some of their rows.
+        not hold the table's content: other files may hide some of their rows, and small changes
+        are in the log (property `inline_bytes`).
         """
         parts = self.handle.resolve(None, None).parts
         entries: list[dict[str, Any]] = []
@@ -290,9 +291,10 @@ class ReadMethods(TableMethods):
             counts = [None] * len(paths)  # a deletion vector contains no rows
             if kind != "vector":
                 counts = parts.column(f"{prefix}.rows").to_pylist()
+            stored = set(parts.file_paths().get(f"{prefix}.path", ()))
             for part, path, size, rows in zip(parts.part_ids, paths, sizes, counts, strict=True):
                 row = {"path": path, "kind": kind, "part": part, "rows": rows, "size_bytes": size}
-                if path is not None:
+                if path in stored:
                     entries.append(row)
         for part, ref in zip(parts.part_ids, parts.vectors(), strict=True):
             if ref is not None and ref.path is not None:  # a file holds the vectors of several
@@ -313,12 +315,13 @@ class ReadMethods(TableMethods):
         metadata file (`metadata/v<number>.metadata.json`), at `uri`, by default in the table's own
         folder, and returns its number; copies no data. Hidden rows become position deletes of
         Iceberg. UnsupportedOperation, which says to compact first, if these readers would read
-        other rows. Later changes of the table are not exported; expiring a version deletes files
-        that its export refers to.
+        other rows. Small changes in the log are compacted into files first, in a commit. Later
+        changes of the table are not exported; expiring a version deletes files that its export
+        refers to.
         """
         if format not in ("delta", "iceberg"):
             raise InvalidInput(f"export: format must be 'delta' or 'iceberg', not {format!r}")
-        snapshot = self.handle.resolve(None, None)
+        snapshot = self._resolved_in_files()
         target, source = self.handle.store, table_store(self.handle.store)
         if uri is None and target is not source:
             raise UnsupportedOperation(
@@ -331,6 +334,15 @@ class ReadMethods(TableMethods):
         if format == "iceberg":
             return engines.iceberg().export_metadata(target, snapshot, source)
         return engines.delta().export_log(target, snapshot, source.uri)
+
+    def _resolved_in_files(self) -> Snapshot:
+        """The version that is read, after its parts in memory were written into files."""
+        handle = self.handle
+        snapshot = handle.resolve(None, None)
+        if not snapshot.parts.held_in_memory().any() or handle.read_only or handle.folds is None:
+            return snapshot
+        handle.folds(handle)
+        return handle.resolve(None, None)
 
     # Engines
 

@@ -108,13 +108,19 @@ def test_older_releases_refuse_the_table(monkeypatch: pytest.MonkeyPatch) -> Non
         rs.open_table(table.uri)
 
 
-def test_expired_entries_lose_no_rows() -> None:  # invariant 39
+@pytest.mark.parametrize("in_shards", [False, True])
+def test_expired_entries_lose_no_rows(
+    in_shards: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:  # invariant 39
+    if in_shards:
+        monkeypatch.setattr("rowsieve.storage.log.checkpoint.SHARDED_FROM", 2)
     table = small(checkpoint_interval=2)
     for k in range(7):
         table.upsert(kv((k, 10 * k)))
     table.delete(keys={"k": [3]})
     table.vacuum(retain_last=1, grace_s=0)
     rows = [(k, 10 * k) for k in range(7) if k != 3]
+    assert files(table)["_rowsieve/log"] < 8
     assert pairs(rs.open_table(table.uri)) == rows
     assert count_in_memory(rs.open_table(table.uri)) == 8
     table.remove_orphans(grace_s=0)

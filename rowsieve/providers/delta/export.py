@@ -113,6 +113,7 @@ def check_clean(snapshot: Snapshot, form: str) -> None:
         "files of earlier columns": any(
             schema_id != snapshot.schema.id for schema_id in parts.column("schema_id").to_pylist()
         ),
+        "rows in its log": parts.held_in_memory().any(),
         "files that are not its own": any(
             ref is not None and not ref.owned for ref in parts.files("data")
         ),

@@ -36,6 +36,7 @@ def check_exportable(snapshot: Snapshot, source: ObjectStore) -> None:
     parts = snapshot.parts
     reasons = {
         "files with opaque values": (parts.numbers("format_version") > STRUCTURED_FORMAT).any(),
+        "rows in its log": parts.held_in_memory().any(),
         "files that are not its own": any(
             ref is not None and not ref.owned for ref in parts.files("data")
         ),
