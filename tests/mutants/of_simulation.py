@@ -11,6 +11,7 @@ LOG = "storage/log/commit_log.py"
 CONFLICTS, MUTATION = "storage/log/conflicts.py", "changes/mutation.py"
 ORPHANS, EXPIRING = "retention/orphans.py", "retention/expiring.py"
 SEEDS = ("tests/simulation/test_simulation.py",)
+REFS = ("tests/simulation/test_ref_runs.py",)
 PAIRS = ("tests/simulation/test_interleavings.py",)
 _PUT_FAILED = "            except (ObjectExists, StoreError) as error:\n"
 
@@ -100,5 +101,40 @@ MUTANTS = (
         'return writer.finish().with_commit_ts(pc.max(inputs.column("commit_ts_max")).as_py())',
         "return writer.finish()",
         PAIRS,
+    ),
+    Mutant(  # seed 7
+        "retention/other_logs.py",
+        "expiry forgets what branches and tags need",
+        "return use(listing, replace(kept, paths=kept.paths | needed, tags=tags))",
+        "return use(listing, replace(kept, tags=tags))",
+        REFS,
+    ),
+    Mutant(  # seed 34
+        "refs/publishing.py",
+        "a publication does not look at the table",
+        "        self._check_unmoved(head)\n",
+        "",
+        REFS,
+    ),
+    Mutant(  # seed 37
+        "refs/renumbering.py",
+        "new parts of several commits are never merged",
+        "    if len(places) < 2:\n",
+        "    if len(places):\n",
+        REFS,
+    ),
+    Mutant(
+        "retention/listing.py",
+        "a branch's files are taken for the table's",
+        "by_writer.setdefault(writer_of_path(path), {})[path] = detail",
+        "by_writer.setdefault(ref_tag(store.uri), {})[path] = detail",
+        ("tests/refs/test_branches.py",),
+    ),
+    Mutant(
+        "refs/renumbering.py",
+        "vectors are known as far as in the branch",
+        "        place = bisect_right(",
+        "        return vector\n        place = bisect_right(",
+        ("tests/refs/test_branches.py", "tests/refs/test_refs_state_machine.py"),
     ),
 )

@@ -99,6 +99,10 @@ class Observations:
     expired: list[tuple[str, int]] = field(default_factory=list)
     """Mark, and the version that was said to be gone."""
     feeds: list[tuple[str, int, int, list[dict[str, Any]]]] = field(default_factory=list)
+    branch_writes: list[tuple[str, str, int]] = field(default_factory=list)
+    """Mark, the URI of the branch, and its version."""
+    ref_reads: list[tuple[str, str, int, list[dict[str, Any]]]] = field(default_factory=list)
+    """Mark, the URI of a branch or tag, its version, and the rows."""
     problems: list[str] = field(default_factory=list)
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 from rowsieve.errors import SnapshotExpired
 from rowsieve.storage.log.floors import floors_of, paths_of
 from rowsieve.storage.log.log_entry import LogEntry, decode_entry, log_path, version_of
-from tests.simulation.model import Row, State, Version, as_bag, floor_of
+from tests.simulation.model import Effect, Row, State, Version, as_bag, floor_of
 from tests.simulation.world import World
 from tests.simulation.writer_calls import picked
 
@@ -23,6 +23,10 @@ KEEPS_ROWS: Final = frozenset(
         "analyze",
         "build_deletion_vectors",
         "compact",
+        "create_branch",
+        "create_tag",
+        "drop_branch",
+        "drop_tag",
         "expire_versions",
         "remove_orphans",
         "rewrite_data_files",
@@ -36,16 +40,12 @@ DAY_US: Final = 86_400_000_000
 
 def judged(world: World, *, thorough: bool) -> list[str]:
     """Return what is wrong after a run; `thorough`: also read without pruning, the feed, clean."""
-    judge = _Judge(world)
-    try:
-        judge.check(thorough=thorough)
-    except Exception as error:
-        lines = "".join(traceback.format_exception(error)[-4:])
-        world.problems.append(f"judging failed: {type(error).__name__} {lines}")
-    return world.problems
+    return Judge(world).judged(thorough=thorough)
 
 
-class _Judge:
+class Judge:
+    """Compares one run with the oracle."""
+
     def __init__(self, world: World) -> None:
         self._world, self._outcomes = world, world.outcomes
         while world.bucket.late:
@@ -53,7 +53,17 @@ class _Judge:
         world.judge = world.process("judge", overlaps=False)
         world.judge.install()
 
+    def judged(self, *, thorough: bool) -> list[str]:
+        """Check everything; an error while judging is a problem, too."""
+        try:
+            self.check(thorough=thorough)
+        except Exception as error:
+            lines = "".join(traceback.format_exception(error)[-4:])
+            self._world.problems.append(f"judging failed: {type(error).__name__} {lines}")
+        return self._world.problems
+
     def check(self, *, thorough: bool) -> None:
+        """Check the log, every version and what callers were told."""
         self._table = self._world.table(self._world.judge)
         head = self._table.handle.pinned
         self._floor = floors_of(head.table.properties).oldest_version
@@ -105,21 +115,32 @@ class _Judge:
         versions: list[Version] = []
         state = State()
         for entry in self._entries:
-            effect = None
-            if (mark := entry.metadata.get("mark")) is not None:
-                effect = self._outcomes.calls[mark].effect
-            elif (number := entry.metadata.get("cherry_picked")) is not None:
-                effect = picked(int(number))
-            elif entry.operation not in KEEPS_ROWS:
-                self._wrong(f"nobody has asked for the {entry.operation} at {entry.version}")
-            if effect is not None:
-                try:
-                    state = effect(state, dict(enumerate(versions)), entry)
-                except AssertionError as error:
-                    self._wrong(f"version {entry.version} {entry.operation}: {error}")
+            state = self.effect_of(entry, dict(enumerate(versions)), state)
             floor = max(floor_of(entry), versions[-1].floor if versions else 0)
-            versions.append(Version(state, effect, entry.timestamp_us, entry.operation, floor))
+            versions.append(
+                Version(state, self._effect(entry), entry.timestamp_us, entry.operation, floor)
+            )
         return versions
+
+    def effect_of(self, entry: LogEntry, versions: Mapping[int, Version], state: State) -> State:
+        """The rows after a commit."""
+        if (effect := self._effect(entry)) is None:
+            if entry.metadata.get("mark") is None and entry.operation not in KEEPS_ROWS:
+                self._wrong(f"nobody has asked for the {entry.operation} at {entry.version}")
+            return state
+        try:
+            return effect(state, versions, entry)
+        except AssertionError as error:
+            self._wrong(f"version {entry.version} {entry.operation}: {error}")
+            return state
+
+    def _effect(self, entry: LogEntry) -> Effect | None:
+        """What the call that made a commit does to the rows; None if it changes none."""
+        if (mark := entry.metadata.get("mark")) is not None:
+            return self._outcomes.calls[mark].effect
+        if (number := entry.metadata.get("cherry_picked")) is not None:
+            return picked(int(number))
+        return None
 
     def _check_observations(self) -> None:
         seen = self._outcomes.seen

@@ -70,7 +70,7 @@ def run_seed(seed: int, *, calls: int = 2, thorough: bool | None = None) -> Run:
     world = begun(f"seed {seed}", setting, scheduler, overlaps=draws.random() < 0.2)
     style, faults = draws.choice(sorted(STYLES)), draws.choice(["none", *sorted(FAULTS)])
     with world.entered():
-        _spawn_actors(world, draws, STYLES[style], faults, calls)
+        spawn_actors(world, draws, STYLES[style], faults, calls)
         scheduler.before_step = applying_late(world, random.Random(f"late {seed}"))
         try:
             scheduler.run()
@@ -84,7 +84,7 @@ def run_seed(seed: int, *, calls: int = 2, thorough: bool | None = None) -> Run:
     return Run(seed, shape, world.problems, scheduler.trace, len(world.outcomes.calls))
 
 
-def _spawn_actors(
+def spawn_actors(
     world: World, draws: random.Random, families: Sequence[str], faults: str, calls: int
 ) -> None:
     known = [
