@@ -445,29 +445,32 @@ class RowMethods(TableMethods):
         version: Version,
         *,
         metadata: Metadata | None = None,
+        token: Token | None = None,
         retry_timeout_s: RetryTimeout = RETRY_TIMEOUT_S,
     ) -> Commit:
         """Restore the rows of `version`, or of a tag, in a new commit; the history is kept.
 
-        CommitConflict if concurrent commits prevent the restore for `retry_timeout_s` seconds.
+        A call with a `token` that was committed returns that commit. CommitConflict if concurrent
+        commits prevent the restore for `retry_timeout_s` seconds.
         """
+        if (done := self.handle.committed_before(token)) is not None:
+            return done
+        notes = dict(metadata or {})
+        begin = partial(self.handle.change, token=token, retry_timeout_s=retry_timeout_s)
         if isinstance(version, str):
-            return self._restore_tag(version, metadata or {}, retry_timeout_s)
-        notes = {**(metadata or {}), "restored": str(version)}
-        change = self.handle.change("restore", notes, None, retry_timeout_s)
-        reading = (
-            in_thread(partial(self.handle.log.at, version)) if self.handle.store.overlaps else None
-        )
+            return self._restore_tag(version, notes, begin)
+        change = begin("restore", {**notes, "restored": str(version)})
+        log = self.handle.log
+        reading = in_thread(partial(log.at, version)) if self.handle.store.overlaps else None
         head = self.handle.latest()
-        target = self.handle.log.at(version) if reading is None else reading.result()
+        target = log.at(version) if reading is None else reading.result()
         return self.handle.commit(change, head, lambda head: restore_to(change, head, target))
 
-    def _restore_tag(self, name: str, metadata: Metadata, retry_timeout_s: float | None) -> Commit:
+    def _restore_tag(self, name: str, notes: Metadata, begin: Callable[..., Change]) -> Commit:
         """Restore the rows of a tag; a lease keeps them if the tag is dropped meanwhile."""
         head = self.handle.latest()
         ref = restorable_ref(self.handle.store, name, head)
-        notes = {**metadata, "restored": str(ref.version), "ref": name}
-        change = self.handle.change("restore", notes, None, retry_timeout_s)
+        change = begin("restore", {**notes, "restored": str(ref.version), "ref": name})
         with leased(self.handle, version=name, holder="restore") as held:
             target = held.pinned
             return self.handle.commit(change, head, lambda head: restore_to(change, head, target))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Literal, assert_never
 
 import pyarrow as pa
@@ -32,6 +33,7 @@ from rowsieve.errors import InvalidInput, UnsupportedOperation, repr_of
 from rowsieve.procedures.built_in import built_in
 from rowsieve.procedures.coordinator import Coordinator
 from rowsieve.procedures.procedure_registry import ProcedureRegistry
+from rowsieve.statements.call_values import Argument
 from rowsieve.statements.calls import Call, CallStatement, ExplainCall
 from rowsieve.statements.catalog_names import (
     CreateNamespace,
@@ -154,15 +156,19 @@ class CatalogStatements(ABC):
         engine: Any = None,
         dialect: str = "postgres",
         session: Session | None = None,
+        metadata: Metadata | None = None,
+        token: Token | None = None,
     ) -> pa.Table:
         """Run CALL, ALTER TABLE … EXECUTE, EXPLAIN of them, SHOW PROCEDURES, DESCRIBE PROCEDURE.
 
         `engine` runs the tasks of a distributed procedure: a `LocalEngine` (the default) or a
         `rowsieve.providers.spark.procedure_engine.SparkEngine`. The text of a filter is SQL of
         `dialect`, read with the settings of `session`; without it, Spark SQL on a SparkEngine has
-        those of its session. InvalidInput names an argument that is
-        missing, unknown or of another type; NotFound an unknown procedure; TableNotFound a table.
-        CommitConflict if a concurrent commit replaced the parts that were rewritten.
+        those of its session. `metadata` and `token` are arguments of the procedures that take them,
+        as in a write: a call with a token that was committed commits nothing. InvalidInput names an
+        argument that is missing, unknown or of another type; NotFound an unknown procedure;
+        TableNotFound a table. CommitConflict if a concurrent commit replaced the parts that were
+        rewritten.
         """
         call = parse(statement, dialect)
         if not isinstance(call, CallStatement):
@@ -170,7 +176,7 @@ class CatalogStatements(ABC):
                 f"call: {statement[:60]!r} is not a statement on procedures; it begins with CALL, "
                 "ALTER TABLE … EXECUTE, SHOW PROCEDURES or DESCRIBE PROCEDURE"
             )
-        return self._coordinator(engine, dialect, session).run(call)
+        return self._coordinator(engine, dialect, session).run(_labelled(call, metadata, token))
 
     def explain(
         self, statement: str, *, dialect: str = "postgres", session: Session | None = None
@@ -261,6 +267,20 @@ class CatalogStatements(ABC):
 
     def _find(self, namespace: str, name: str) -> Table:
         return self.open_table(f"{namespace}.{name}")
+
+
+def _labelled(call: CallStatement, metadata: Metadata | None, token: Token | None) -> CallStatement:
+    """The call with the metadata and the token of its commit as arguments."""
+    given: dict[str, Argument] = {} if metadata is None else {"metadata": metadata}
+    if token is not None:
+        given |= {"token_app": token[0], "token_sequence": token[1]}
+    if not given:
+        return call
+    if not isinstance(call, Call):
+        raise InvalidInput("call: metadata= and token= are of a call; leave them out")
+    if twice := given.keys() & call.named.keys():
+        raise InvalidInput(f"call: give {min(twice)} in the statement or as an argument, not both")
+    return replace(call, named={**call.named, **given})
 
 
 def _if_absent(*, ignores: bool) -> Literal["error", "ignore"]:

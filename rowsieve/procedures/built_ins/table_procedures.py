@@ -9,6 +9,7 @@ from typing import Final
 import pyarrow as pa
 
 from rowsieve.arguments.annotations import Progress
+from rowsieve.errors import InvalidInput
 from rowsieve.procedures.parameters import Parameter, ParameterType
 from rowsieve.procedures.procedure import SCHEMA, TABLE_NAME, Procedure
 from rowsieve.statements.call_values import Value
@@ -89,7 +90,7 @@ class _CommitProcedure(Procedure):
         meaning: str,
         parameters: tuple[Parameter, ...],
         commit: Callable[[Table, Mapping[str, Value]], Commit],
-        told: Callable[[Table, Progress], Commit] | None = None,
+        told: Callable[[Table, Mapping[str, Value], Progress], Commit] | None = None,
     ) -> None:
         self.name, self.meaning = name, meaning
         self.parameters = (SCHEMA, TABLE_NAME, *parameters)
@@ -103,7 +104,7 @@ class _CommitProcedure(Procedure):
         """Call the method, with the progress if it takes it."""
         if self._told is None:
             return self.call(table, arguments)
-        return commit_row(self._told(table, progress))
+        return commit_row(self._told(table, arguments, progress))
 
 
 _VERSION = Parameter(
@@ -117,8 +118,34 @@ _TIMESTAMP = Parameter(
 )
 
 
+METADATA: Final = Parameter(
+    "metadata", ParameterType.OPTIONS, meaning="texts that the commit keeps, by their names"
+)
+_TOKEN: Final = (
+    Parameter("token_app", ParameterType.TEXT, meaning="who repeats the call; with token_sequence"),
+    Parameter("token_sequence", ParameterType.WHOLE, meaning="commit nothing if it was committed"),
+)
+
+
 def _restored(table: Table, arguments: Mapping[str, Value]) -> Commit:
-    return table.restore(_whole(arguments["version"]))
+    version = _whole(arguments["version"])
+    return table.restore(version, metadata=_notes(arguments), token=_token(arguments))
+
+
+def _notes(arguments: Mapping[str, Value]) -> Mapping[str, str] | None:
+    notes = arguments.get(METADATA.name)
+    assert notes is None or isinstance(notes, Mapping)
+    return notes
+
+
+def _token(arguments: Mapping[str, Value]) -> tuple[str, int] | None:
+    """The token of a call; InvalidInput for a half."""
+    application, sequence = (arguments.get(parameter.name) for parameter in _TOKEN)
+    if application is None and sequence is None:
+        return None
+    if application is None or sequence is None:
+        raise InvalidInput("token_app and token_sequence go together; one is missing")
+    return str(application), _whole(sequence)
 
 
 def _whole(value: Value) -> int:
@@ -129,7 +156,8 @@ def _whole(value: Value) -> int:
 def _restored_as_of(table: Table, arguments: Mapping[str, Value]) -> Commit:
     moment = arguments["timestamp"]
     assert isinstance(moment, datetime)
-    return table.restore(table.scan(as_of=moment).version)
+    version = table.scan(as_of=moment).version
+    return table.restore(version, metadata=_notes(arguments), token=_token(arguments))
 
 
 TABLE_PROCEDURES: Final[tuple[Procedure, ...]] = (
@@ -138,20 +166,22 @@ TABLE_PROCEDURES: Final[tuple[Procedure, ...]] = (
     _CommitProcedure(
         "compact",
         "rewrite small parts and parts with hidden rows, in this process",
-        (),
-        lambda table, _: table.compact(),
-        lambda table, progress: table.compact(progress=progress),
+        (METADATA,),
+        lambda table, arguments: table.compact(metadata=_notes(arguments)),
+        lambda table, arguments, progress: table.compact(
+            metadata=_notes(arguments), progress=progress
+        ),
     ),
     _CommitProcedure(
         "rollback_to_snapshot",
         "restore the rows of a version in a new commit",
-        (_VERSION,),
+        (_VERSION, METADATA, *_TOKEN),
         _restored,
     ),
     _CommitProcedure(
         "set_current_snapshot",
         "the same as rollback_to_snapshot, for any version",
-        (_VERSION,),
+        (_VERSION, METADATA, *_TOKEN),
         _restored,
     ),
     _CommitProcedure(
@@ -167,7 +197,7 @@ TABLE_PROCEDURES: Final[tuple[Procedure, ...]] = (
     _CommitProcedure(
         "rollback_to_timestamp",
         "restore the rows of the version of a time in a new commit",
-        (_TIMESTAMP,),
+        (_TIMESTAMP, METADATA, *_TOKEN),
         _restored_as_of,
     ),
 )
