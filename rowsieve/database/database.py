@@ -22,6 +22,8 @@ from rowsieve.arguments.annotations import (
 )
 from rowsieve.catalog.catalog_statements import CatalogStatements
 from rowsieve.catalog.names import identifier
+from rowsieve.changes.table_handle import Handle
+from rowsieve.database.table_versions import newest_of
 from rowsieve.database.vacuuming import Vacuumed, vacuum
 from rowsieve.errors import (
     InvalidInput,
@@ -39,6 +41,7 @@ from rowsieve.objects.shared.shared_tables import TABLES, shared_tables
 from rowsieve.objects.shared.table_pages import new_table_id
 from rowsieve.opening import create_table, open_table
 from rowsieve.retention.retaining import Seconds
+from rowsieve.storage.log.commit_log import CommitLog
 from rowsieve.table import Table
 
 _DEFAULT: Final = "default"
@@ -144,17 +147,16 @@ class Database(CatalogStatements):
             )
         state = self._shared.log.latest() if version is None else self._at(version)
         table_id = self._id_of(name, state)
-        number = None
-        if version is not None:
-            log = self._shared.log.table(table_id, state)
-            assert log is not None
-            number = log.next_number - 1
-        return open_table(
-            self._uri_of(table_id),
-            version=number,
-            as_of=as_of,
-            ref=ref,
-            storage_options=self._storage_options,
+        if as_of is not None or ref is not None:
+            return open_table(
+                self._uri_of(table_id), as_of=as_of, ref=ref, storage_options=self._storage_options
+            )
+        store = open_store(self._uri_of(table_id), self._storage_options)
+        log = CommitLog(store)
+        snapshot = newest_of(self._shared.log, log, table_id, state)
+        options = self._storage_options
+        return Table(
+            Handle(store, log, snapshot, read_only=version is not None, storage_options=options)
         )
 
     def tables(self, namespace: str | None = None, *, version: int | None = None) -> list[str]:

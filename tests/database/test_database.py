@@ -23,9 +23,9 @@ from rowsieve.errors import (
 )
 from rowsieve.objects import open_store
 from rowsieve.objects.shared import shared_tables as opening
-from rowsieve.objects.shared.shared_entry import LOG, entry_path
+from rowsieve.objects.shared.shared_entry import LOG, entry_path, listed_versions
 from rowsieve.objects.shared.shared_log import ROOT_INTERVAL
-from rowsieve.objects.shared.table_pages import PAGES, ROOTS
+from rowsieve.objects.shared.table_pages import PAGES
 from tests.small_tables import fresh_uri, kv, pairs
 
 
@@ -206,12 +206,12 @@ def test_pages_hold_what_old_entries_said(database: rs.Database) -> None:
     for number in range(ROOT_INTERVAL + 3):
         database.create_table(f"t{number}", kv((number, number)), ["k"])
     store = open_store(database.uri)
-    assert [int(path.rpartition("/")[2]) for path in store.list(ROOTS)] == [ROOT_INTERVAL]
+    assert listed_versions(store.list(LOG))[1] == [ROOT_INTERVAL]
     old = database.open_table("t1")
     assert database.vacuum(retain_s=0).entries >= ROOT_INTERVAL
     database.create_table("last", kv((0, 0)), ["k"])
     assert database.vacuum(retain_s=0).entries == 3
-    assert len(store.list(ROOTS)) == 2
+    assert len(listed_versions(store.list(LOG))[1]) == 2
     assert len(store.list(LOG)) < 8
     again = elsewhere(database)
     assert len(again.tables()) == ROOT_INTERVAL + 4

@@ -32,6 +32,7 @@ from rowsieve.objects.store import (
 
 _FOLDER: Final = "_rowsieve/log"
 _ENTRY: Final = re.compile(rf"{_FOLDER}/(\d{{20}})\.json")
+_AFTER_NUMBERS: Final = f"{_FOLDER}/0000001"
 _PROBE: Final = "_rowsieve/create-only"  # the store of the database is probed, not each table
 
 Committer = Callable[[Section], None]
@@ -132,9 +133,10 @@ class SectionStore:
 
     def list(self, prefix: str, after: str | None = None, until: str | None = None) -> Paths:
         """List the objects under a folder, sorted, with `after` < path < `until`."""
-        listed = self._inner.list(prefix, after, until)
         if prefix.rstrip("/") != _FOLDER:
-            return listed
+            return self._inner.list(prefix, after, until)
+        only_numbers = until is not None and until <= _AFTER_NUMBERS
+        listed = [] if only_numbers else self._inner.list(prefix, after, until)
         own = (path for path, _ in self._entries() if within(path, after, until))
         return sorted((*listed, *own))
 

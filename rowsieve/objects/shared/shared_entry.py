@@ -8,6 +8,7 @@ UnsupportedProtocol before anything else in it is read.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -57,6 +58,17 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def entry_path(version: int) -> str:
     """Return the path of a version's entry."""
     return f"{LOG}/{version:020d}"
+
+
+def listed_versions(paths: Iterable[str]) -> tuple[list[int], list[int]]:
+    """The versions of the entries and of the roots in a listing of the log, ascending."""
+    entries: list[int] = []
+    roots: list[int] = []
+    for path in paths:
+        number, dot, _ = path.removeprefix(f"{LOG}/").partition(".")
+        if number.isdigit():
+            (roots if dot else entries).append(int(number))
+    return sorted(entries), sorted(roots)
 
 
 def packed(kind: str, value: Any) -> bytes:

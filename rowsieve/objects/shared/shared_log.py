@@ -20,10 +20,17 @@ from rowsieve.locks import ForkSafeLock
 from rowsieve.objects.durable import Patience
 from rowsieve.objects.fetching import in_background, together
 from rowsieve.objects.shared.roots import write_root
-from rowsieve.objects.shared.shared_entry import LARGEST_BYTES, LOG, Entry, entry_path, packed
+from rowsieve.objects.shared.shared_entry import (
+    LARGEST_BYTES,
+    LOG,
+    Entry,
+    entry_path,
+    listed_versions,
+    packed,
+)
 from rowsieve.objects.shared.shared_reader import SharedReader
 from rowsieve.objects.shared.shared_state import State
-from rowsieve.objects.shared.table_pages import ROOTS, Root, read_root
+from rowsieve.objects.shared.table_pages import Root, read_root
 from rowsieve.objects.store import NotCreated, ObjectExists, ObjectNotFound, ObjectStore, SyncFailed
 
 ROOT_INTERVAL: Final = 64
@@ -54,7 +61,7 @@ class SharedLog(SharedReader):
     @property
     def exists(self) -> bool:
         """Whether a database is here."""
-        return bool(self._state or self.store.list(ROOTS) or self.store.list(LOG))
+        return bool(self._state or self.store.list(LOG))
 
     def known(self) -> State:
         """The newest version that this object has read; reads it if it has read none."""
@@ -75,8 +82,9 @@ class SharedLog(SharedReader):
 
     def at(self, version: int) -> State:
         """Read an older version; ObjectNotFound if its entries are gone."""
-        roots = [each for each in self._numbers(ROOTS) if each <= version]
-        state = self._newest_root(roots) or _first(self.entry(0))
+        _, roots = listed_versions(self.store.list(LOG))
+        older = [each for each in roots if each <= version]
+        state = self._newest_root(older) or _first(self.entry(0))
         while state.version < version:
             state = _linked(state, self.entry(state.version + 1), self.store.uri)
         return state
@@ -170,8 +178,8 @@ class SharedLog(SharedReader):
 
     def _load(self) -> State:
         seen = _seen.get(self.store.uri)
-        state = self._newest_root(self._numbers(ROOTS))
-        listed = self._numbers(LOG, None if state is None else state.version)
+        listed, roots = listed_versions(self.store.list(LOG))
+        state = self._newest_root(roots)
         if state is None:
             if not listed:
                 raise TableNotFound(
@@ -187,16 +195,12 @@ class SharedLog(SharedReader):
         return state
 
     def _newest_root(self, versions: list[int]) -> State | None:
-        for version in sorted(versions, reverse=True):
+        for version in reversed(versions):
             try:
                 return State.of(read_root(self.store, version))
             except (CorruptData, ObjectNotFound):
                 continue
         return None
-
-    def _numbers(self, folder: str, after: int | None = None) -> list[int]:
-        first = None if after is None else f"{folder}/{after:020d}"
-        return [int(path.rpartition("/")[2]) for path in self.store.list(folder, first)]
 
 
 def _first(entry: Entry) -> State:

@@ -20,13 +20,12 @@ import xxhash
 from rowsieve.checksums import checksum
 from rowsieve.errors import CorruptData
 from rowsieve.objects.durable import put_fresh, reading_whole
-from rowsieve.objects.shared.shared_entry import packed, unpacked
+from rowsieve.objects.shared.shared_entry import entry_path, packed, unpacked
 from rowsieve.objects.shared.table_log import Place, TableLog
 from rowsieve.objects.store import ObjectStore
 
-ROOTS: Final = "_database/roots"
 PAGES: Final = "_database/pages"
-_TABLES_PER_PAGE: Final = 64
+_TABLES_PER_PAGE: Final = 32
 _HASH_BITS: Final = 32
 CARRIED_BYTES: Final = 16 * 1024
 """Entries up to this size stand in the pages, too, so that old shared entries can go."""
@@ -63,8 +62,8 @@ class Page(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def root_path(version: int) -> str:
-    """Return the path of a version's root."""
-    return f"{ROOTS}/{version:020d}"
+    """Return the path of a version's root, which is listed together with its entry."""
+    return f"{entry_path(version)}.root"
 
 
 def hash_of_name(name: str) -> int:

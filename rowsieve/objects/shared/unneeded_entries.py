@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from rowsieve.objects.shared.shared_entry import LOG
+from rowsieve.objects.shared.shared_entry import LOG, entry_path, listed_versions
 from rowsieve.objects.shared.shared_log import SharedLog
 from rowsieve.objects.shared.shared_reader import SharedReader
-from rowsieve.objects.shared.table_pages import PAGES, ROOTS, Root, read_root, root_path
+from rowsieve.objects.shared.table_pages import PAGES, Root, read_root, root_path
 
 
 class Cleaned(NamedTuple):
@@ -27,23 +27,24 @@ class Cleaned(NamedTuple):
 def clean(log: SharedLog, before_us: int) -> Cleaned:
     """Delete what only versions from before a time need; the newest version stays whole."""
     state = log.write_pages(log.latest())
-    versions = sorted(int(path.rpartition("/")[2]) for path in log.store.list(ROOTS))
+    _, versions = listed_versions(log.store.list(LOG))
     roots = [read_root(log.store, version) for version in versions if version <= state.version]
     old = [root for root in roots[:-1] if root.timestamp_us < before_us]
     if not old:
         return Cleaned(0, 0, 0)
     kept = roots[len(old) - 1 :]
     needed = {version for root in kept for version in _entries_of(log, root)}
-    last, entries = kept[0].version, log.store.details(LOG)
+    details = log.store.details(LOG)
+    entries, _ = listed_versions(details)
     gone = [
-        path
-        for path, detail in entries.items()
-        if (version := int(path.rpartition("/")[2])) <= last
+        entry_path(version)
+        for version in entries
+        if version <= kept[0].version
         and version not in needed
-        and detail.modified_us < before_us
+        and details[entry_path(version)].modified_us < before_us
         and version != state.version
     ]
-    log.store.delete(sorted(gone))
+    log.store.delete(gone)
     gone_roots = [root_path(root.version) for root in old[:-1]]
     log.store.delete(gone_roots)
     files = {f"{PAGES}/{ref.file}" for root in kept for ref in root.pages if ref is not None}

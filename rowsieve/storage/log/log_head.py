@@ -108,6 +108,11 @@ class LogHead:
             raise self._replaced(known.table.uuid, snapshot.table.uuid)
         return snapshot
 
+    def replayed(self, entries: Sequence[LogEntry]) -> Snapshot:
+        """The version that entries make which are known to be all, from entry 0 on."""
+        snapshot, _ = self._replay(None, entries)
+        return self.remember(snapshot)
+
     def entry(self, version: int) -> LogEntry | None:
         """Read one entry without its parts; None if it is absent."""
         path = log_path(version)
