@@ -7,7 +7,7 @@ value in each entry; a path to a row gives its columns.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, TypeAlias
 
@@ -28,6 +28,8 @@ class JsonRows:
 
     row: RowType
     structs: Sequence[Any]
+    chosen: dict[int, tuple[Places, Sequence[Any]]] = field(default_factory=dict)
+    """The structs at places that were asked for, by the id of the array of places."""
 
     @property
     def present(self) -> npt.NDArray[np.bool_]:
@@ -37,8 +39,11 @@ class JsonRows:
     def values(self, column: str, at: Places) -> Sequence[Any]:
         """Values of a column; UNSET where a row lacks it."""
         structs = self.structs
-        chosen = structs if len(at) == len(structs) else [structs[place] for place in at]
-        return self.row.values(chosen, column)
+        if len(at) == len(structs):
+            return self.row.values(structs, column)
+        if id(at) not in self.chosen:
+            self.chosen[id(at)] = at, [structs[place] for place in at.tolist()]
+        return self.row.values(self.chosen[id(at)][1], column)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +55,31 @@ class JsonEntries:
     row: RowType
     beside: bool = False
     schemas: Sequence[bytes] | None = None
+    inner: dict[str, Sequence[Any]] = field(default_factory=dict)  # objects of the envelope
+    by_path: dict[str, JsonRows] = field(default_factory=dict)
 
     def scalars(self, path: str) -> Sequence[Any]:
         """The value at a path in each entry."""
         if not self.beside:
-            return list(map(attrgetter(path), self.objects))
+            parent, _, name = path.rpartition(".")
+            return list(map(attrgetter(name), self._inner(parent)))
         slot = self.row.attributes[path]
         return [None if each is UNSET else each for each in map(attrgetter(slot), self.objects)]
 
     def rows(self, path: str) -> JsonRows:
         """The row at a path; the entry itself if the columns are beside the envelope's names."""
-        structs = self.objects if self.beside else list(map(attrgetter(path), self.objects))
-        return JsonRows(self.row, structs)
+        if path not in self.by_path:
+            structs = self.objects if self.beside else list(map(attrgetter(path), self.objects))
+            self.by_path[path] = JsonRows(self.row, structs)
+        return self.by_path[path]
+
+    def _inner(self, path: str) -> Sequence[Any]:
+        """The object at a path in each entry; the entry itself without a path."""
+        if not path:
+            return self.objects
+        if path not in self.inner:
+            self.inner[path] = list(map(attrgetter(path), self.objects))
+        return self.inner[path]
 
     def shown(self, place: int) -> Any:
         """One entry."""
@@ -69,8 +87,8 @@ class JsonEntries:
 
     def take(self, at: Places) -> JsonEntries:
         """The entries at these places."""
-        objects = [self.objects[place] for place in at]
-        return replace(self, objects=objects, events=self.events[at], schemas=None)
+        objects = [self.objects[place] for place in at.tolist()]
+        return JsonEntries(objects, self.events[at], self.row, self.beside)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ within one unit of it have none.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -187,8 +188,16 @@ def places_of(
 
 def snapshot_marks(values: Sequence[Any]) -> pa.Array:
     """0 for a row of a first snapshot, and 1 for others."""
-    marked = (each is True or (isinstance(each, str) and each in _SNAPSHOT) for each in values)
-    return pa.array([0 if each else 1 for each in marked], pa.int64())
+    with suppress(TypeError):  # a list or an object
+        distinct = set(values)
+        if all(isinstance(each, str | None) for each in distinct):
+            mark_of = {each: 0 if _is_marked(each) else 1 for each in distinct}
+            return pa.array(list(map(mark_of.__getitem__, values)), pa.int64())
+    return pa.array([0 if _is_marked(each) else 1 for each in values], pa.int64())
+
+
+def _is_marked(value: Any) -> bool:
+    return value is True or (isinstance(value, str) and value in _SNAPSHOT)
 
 
 def values_of(items: Sequence[Any]) -> pa.Array:

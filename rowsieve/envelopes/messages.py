@@ -7,6 +7,7 @@ with the envelope's own columns, such as `before` and `after`, holds an event in
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -78,6 +79,9 @@ def _lines(text: bytes) -> list[bytes]:
 
 def _with_tombstones(messages: Sequence[Any]) -> Sequence[Any]:
     """The messages, with None for the text `null`, as which tools print a tombstone."""
+    with suppress(TypeError):  # None has no length
+        if min(map(len, messages), default=0) > _LONGEST_NULL:
+            return messages
     if not any(map(_is_null, messages)):
         return messages
     return [None if _is_null(each) else each for each in messages]

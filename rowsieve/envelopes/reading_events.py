@@ -33,7 +33,7 @@ from rowsieve.envelopes.spelling import Spelling, spelled_as
 from rowsieve.envelopes.values.semantic_types import DeclaredColumns, parse_schema
 from rowsieve.errors import SchemaMismatch, did_you_mean
 
-BLOCK_MESSAGES: Final = 1 << 16
+BLOCK_MESSAGES: Final = 1 << 13  # their objects stay in the cache of a core
 
 
 @dataclass(slots=True)
