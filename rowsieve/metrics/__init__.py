@@ -3,12 +3,17 @@
 from rowsieve.byte_cache import CacheUsage
 from rowsieve.metrics.caches import caches
 from rowsieve.metrics.counters import ScanMetrics, WriterMetrics
+from rowsieve.metrics.histograms import Histogram
+from rowsieve.metrics.ingest_metrics import IngestMetrics, IngestReport
 from rowsieve.metrics.prometheus import PrometheusReporter
 from rowsieve.metrics.reports import CommitReport, LoggingReporter, Reporter, ScanReport, send
 
 __all__ = [
     "CacheUsage",
     "CommitReport",
+    "Histogram",
+    "IngestMetrics",
+    "IngestReport",
     "LoggingReporter",
     "PrometheusReporter",
     "Reporter",

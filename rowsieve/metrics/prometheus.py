@@ -6,14 +6,14 @@ Serve `text()` from the process's scrape endpoint as `text/plain; version=0.0.4`
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterator
-from itertools import accumulate
 from typing import Final, TypeAlias
 
 from rowsieve.locks import ForkSafeLock
 from rowsieve.metrics.caches import gauge_lines
 from rowsieve.metrics.counters import WriterMetrics
+from rowsieve.metrics.histograms import Histogram
+from rowsieve.metrics.ingest_metrics import IngestReport
 from rowsieve.metrics.reports import CommitReport, Report, ScanReport
 
 Labels: TypeAlias = tuple[tuple[str, str], ...]
@@ -68,6 +68,24 @@ WRITER: Final = {
         "Statistics dropped because of a wrong type or a contradiction.",
     ),
 }
+INGEST: Final = {
+    "calls_acknowledged": ("ingest_calls_total", "Calls of writers that were acknowledged."),
+    "calls_failed": ("ingest_calls_failed_total", "Calls of writers that failed."),
+    "rows_acknowledged": ("ingest_rows_total", "Rows and deletes that were acknowledged."),
+    "groups": ("ingest_groups_total", "Calls that were made durable together, as one."),
+    "wal_bytes": ("ingest_wal_bytes_total", "Bytes of records in write-ahead logs."),
+    "wal_syncs": ("ingest_wal_syncs_total", "Syncs of write-ahead logs."),
+    "rows_recovered": ("ingest_rows_recovered_total", "Rows that opened logs had."),
+    "flushes": ("ingest_flushes_total", "Commits of memtables."),
+    "flushes_failed": ("ingest_flushes_failed_total", "Commits of memtables that failed."),
+    "rows_flushed": ("ingest_rows_flushed_total", "Rows and deletes of committed memtables."),
+}
+INGEST_HISTOGRAMS: Final = {
+    "group_rows": "ingest_group_rows",
+    "acknowledge_s": "ingest_acknowledge_seconds",
+    "sync_s": "ingest_wal_sync_seconds",
+    "flush_s": "ingest_flush_seconds",
+}
 _OTHERS: Final = {
     "scans_total": "Reads of scans.",
     "scan_errors_total": "Reads that ended with an error.",
@@ -78,9 +96,14 @@ _OTHERS: Final = {
 LATENCIES: Final = {
     "commit_duration_seconds": "Time from the call of a change to its end, also if it failed.",
     "scan_duration_seconds": "Time from planning to the end of a read.",
+    "ingest_group_rows": "Rows of calls that were made durable together.",
+    "ingest_acknowledge_seconds": "Time from the call of a writer to its acknowledgement.",
+    "ingest_wal_sync_seconds": "Time of a sync of the write-ahead log.",
+    "ingest_flush_seconds": "Time to commit memtables.",
 }
-BUCKETS_S: Final = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 60.0)
-_HELP: Final = _OTHERS | dict([*SCAN.values(), *COMMIT.values(), *WRITER.values()])
+_HELP: Final = _OTHERS | dict(
+    [*SCAN.values(), *COMMIT.values(), *WRITER.values(), *INGEST.values()]
+)
 
 
 class PrometheusReporter:
@@ -88,16 +111,17 @@ class PrometheusReporter:
 
     def __init__(self) -> None:
         self._counters: dict[tuple[str, Labels], float] = {}
-        self._latencies: dict[tuple[str, Labels], _Latency] = {}
+        self._latencies: dict[tuple[str, Labels], Histogram] = {}
         self._lock = ForkSafeLock()
 
     def report(self, report: Report) -> None:
         """Add a report to the counters."""
-        samples = _scan(report) if isinstance(report, ScanReport) else _commit(report)
+        samples, histograms = _samples(report), dict(_histograms(report))
         with self._lock:
             for name, labels, value in samples:
                 self._counters[name, labels] = self._counters.get((name, labels), 0) + value
-            self._latencies.setdefault(_histogram(report), _Latency()).add(report.elapsed_s)
+            for key, values in histograms.items():
+                self._latencies.setdefault(key, Histogram(values.bounds)).merge(values)
 
     def text(self) -> str:
         """Return all counters in the text format, by name and labels, histograms, and gauges."""
@@ -125,27 +149,11 @@ class PrometheusReporter:
 
     def _lines(self, name: str, labels: Labels) -> Iterator[str]:
         latency = self._latencies[name, labels]
-        for bound, count in zip((*map(str, BUCKETS_S), "+Inf"), latency.cumulative(), strict=True):
+        bounds = (*map(str, latency.bounds), "+Inf")
+        for bound, count in zip(bounds, latency.cumulative(), strict=True):
             yield _line(f"{name}_bucket", (*labels, ("le", bound)), count)
-        yield _line(f"{name}_sum", labels, latency.total_s)
+        yield _line(f"{name}_sum", labels, latency.total)
         yield _line(f"{name}_count", labels, sum(latency.counts))
-
-
-class _Latency:
-    """A histogram of durations: one count per bucket; the last bucket is above all bounds."""
-
-    __slots__ = ("counts", "total_s")
-
-    def __init__(self) -> None:
-        self.counts = [0] * (len(BUCKETS_S) + 1)
-        self.total_s = 0.0
-
-    def add(self, elapsed_s: float) -> None:
-        self.counts[bisect_left(BUCKETS_S, elapsed_s)] += 1
-        self.total_s += elapsed_s
-
-    def cumulative(self) -> Iterator[int]:
-        return accumulate(self.counts)
 
 
 def _line(name: str, labels: tuple[tuple[str, str], ...], value: float) -> str:
@@ -153,12 +161,32 @@ def _line(name: str, labels: tuple[tuple[str, str], ...], value: float) -> str:
     return f"rowsieve_{name}{{{shown}}} {value}"
 
 
-def _histogram(report: Report) -> tuple[str, Labels]:
-    """Return the name and labels of the histogram for a report's duration."""
-    table = ("table", report.table)
+def _samples(report: Report) -> Iterator[Sample]:
     if isinstance(report, ScanReport):
-        return "scan_duration_seconds", (("engine", report.engine), table)
-    return "commit_duration_seconds", (("operation", report.operation), table)
+        return _scan(report)
+    if isinstance(report, IngestReport):
+        return _ingest(report)
+    return _commit(report)
+
+
+def _histograms(report: Report) -> Iterator[tuple[tuple[str, Labels], Histogram]]:
+    """Yield the histograms that a report adds to, by name and labels, with what it adds."""
+    table = ("table", report.table)
+    if isinstance(report, IngestReport):
+        for field, name in INGEST_HISTOGRAMS.items():
+            yield (name, (table,)), getattr(report.metrics, field)
+        return
+    duration = Histogram()
+    duration.add(report.elapsed_s)
+    if isinstance(report, ScanReport):
+        yield ("scan_duration_seconds", (("engine", report.engine), table)), duration
+    else:
+        yield ("commit_duration_seconds", (("operation", report.operation), table)), duration
+
+
+def _ingest(report: IngestReport) -> Iterator[Sample]:
+    for counter, (name, _) in INGEST.items():
+        yield name, (("table", report.table),), getattr(report.metrics, counter)
 
 
 def _scan(report: ScanReport) -> Iterator[Sample]:

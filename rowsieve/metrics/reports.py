@@ -1,8 +1,9 @@
-"""Reports of scans and commits, and the reporters that receive them.
+"""Reports of scans, commits and writers, and the reporters that receive them.
 
 Set a reporter for a table by `Table.report_to`, or for the process by `Config`; without one,
 nothing is reported. The reporter is called once per read and per change, after it ends, in the same
-thread. Exceptions of a reporter are logged; they affect neither the result nor the commit.
+thread, and by a writer in its threads. Exceptions of a reporter are logged; they affect neither the
+result nor the commit.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from rowsieve.metrics.counters import ScanMetrics, WriterMetrics
+from rowsieve.metrics.ingest_metrics import IngestReport
 
 _LOG = logging.getLogger("rowsieve")
 
@@ -54,7 +56,7 @@ class CommitReport:
     elapsed_s: float = field(default=0.0, compare=False)
 
 
-Report: TypeAlias = ScanReport | CommitReport
+Report: TypeAlias = ScanReport | CommitReport | IngestReport
 
 
 class Reporter(Protocol):
@@ -76,16 +78,21 @@ class LoggingReporter:
         """Write the line; counters that are 0 are omitted."""
         if not self._logger.isEnabledFor(self._level):
             return
+        ended = "" if isinstance(report, IngestReport) else report.error
         if isinstance(report, ScanReport):
             counts = report.metrics.as_dict()
             what = "scan" if report.engine == "python" else f"scan by {report.engine}"
+        elif isinstance(report, IngestReport):
+            counts = dict(report.metrics.as_dict())
+            for name in ("group_rows", "acknowledge_s", "sync_s", "flush_s"):
+                counts[name] = counts[name]["sum"]
+            what = "writer"
         else:
             names = ("rows_written", "rows_deleted", "parts_added", "parts_removed")
             counts = {name: getattr(report, name) for name in names} | {
                 f"writer_{name}": count for name, count in report.writer.as_dict().items()
             }
             what = report.operation
-        ended = f", ended by {report.error}" if report.error else ""
         shown = " ".join(f"{name}={_shown(count)}" for name, count in counts.items() if count)
         self._logger.log(
             self._level,
@@ -93,7 +100,7 @@ class LoggingReporter:
             what,
             report.table,
             report.version,
-            ended,
+            f", ended by {ended}" if ended else "",
             shown,
         )
 

@@ -12,6 +12,7 @@ from rowsieve.changes.table_handle import Handle
 from rowsieve.errors import InvalidData
 from rowsieve.storage.log.log_entry import Commit
 from rowsieve.storage.snapshot import Snapshot
+from rowsieve.writer.counting import Counting
 from rowsieve.writer.flushing import commit_changes
 from rowsieve.writer.intake import Intake
 from rowsieve.writer.memtables import Entry
@@ -22,9 +23,15 @@ class CommittedPath:
     """The thread of a writer with `durability="commit"`."""
 
     def __init__(
-        self, handle: Handle, head: Snapshot, intake: Intake, note_commit: Callable[[], None]
+        self,
+        handle: Handle,
+        head: Snapshot,
+        intake: Intake,
+        counting: Counting,
+        note_commit: Callable[[], None],
     ) -> None:
-        self._handle, self._intake, self._note_commit = handle, intake, note_commit
+        self._handle, self._intake = handle, intake
+        self._note_commit, self._counting = note_commit, counting
         self.preparation = Preparation(head, is_logged=False)
 
     @property
@@ -49,7 +56,8 @@ class CommittedPath:
         entries = [Entry(0, changes, form, 0, 0) for _, changes in groups]
         members = [call for group, _ in groups for call in group]
         try:
-            commit = commit_changes(self._handle, entries)
+            with self._counting.flush_timed():
+                commit = commit_changes(self._handle, entries)
         except InvalidData as error:  # an event that is too late: only its own call fails
             if len(members) == 1:
                 self._refuse(members[0], error)
@@ -62,15 +70,20 @@ class CommittedPath:
         else:
             self._acknowledge(members, commit)
             self._note_commit()
+            self._counting.report()
 
     def _acknowledge(self, calls: list[Call], commit: Commit) -> None:
-        self._intake.release(sum(call.rows for call in calls))
+        rows = sum(call.rows for call in calls)
+        self._intake.release(rows)
+        self._counting.note_group(calls)
+        self._counting.note_flushed(rows)
         for call in calls:
             call.acknowledgement.complete(commit.version)
 
     def _refuse(self, call: Call, error: BaseException) -> None:
         call.acknowledgement.complete(0, error)
         self._intake.release(call.rows)
+        self._counting.note_failed()
 
     def refresh(self, snapshot: Snapshot) -> None:
         """Prepare later calls for the columns and properties of this version."""

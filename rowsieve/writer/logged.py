@@ -18,6 +18,7 @@ from rowsieve.changes.table_handle import Handle
 from rowsieve.errors import CommitConflict, CorruptData, RowsieveError, StoreError, WriterFailed
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.writer.combining import combined
+from rowsieve.writer.counting import Counting
 from rowsieve.writer.flushing import commit_records, through_sequence
 from rowsieve.writer.intake import Intake
 from rowsieve.writer.memtables import Entry, Memtables
@@ -43,12 +44,13 @@ class LoggedPath:
         head: Snapshot,
         settings: WriterSettings,
         intake: Intake,
+        counting: Counting,
         note_commit: Callable[[], None],
     ) -> None:
         """Take the log over; what it has that no commit has becomes the first memtable."""
         assert settings.wal_dir is not None
         self._handle, self._settings, self._intake = handle, settings, intake
-        self._note_commit = note_commit
+        self._note_commit, self._counting = note_commit, counting
         self.preparation = Preparation(head, is_logged=True)
         form = self.preparation.form
         self._wal = Wal(
@@ -94,6 +96,7 @@ class LoggedPath:
         rows, _, _ = self._memtables.mutable
         self._memtables.freeze()
         self._intake.count(rows)
+        self._counting.note_recovered(rows)
 
     # The thread that writes the log
 
@@ -134,6 +137,7 @@ class LoggedPath:
         rows = sum(call.rows for call in members)
         version = preparation.snapshot.version
         self._memtables.add(Entry(sequence, changes, form, rows, len(payload), version))
+        self._counting.note_group(members, len(payload))
         for call in members:
             call.acknowledgement.complete(sequence)
         waiting, size_bytes, _ = self._memtables.mutable
@@ -154,7 +158,8 @@ class LoggedPath:
         return sequence
 
     def _sync(self) -> None:
-        self._wal.sync()
+        with self._counting.sync_timed():
+            self._wal.sync()
         with self._changed:
             self._durable = self._wal.last_sequence
             self._wants_sync = False
@@ -175,11 +180,13 @@ class LoggedPath:
     def _refuse(self, call: Call, error: BaseException) -> None:
         call.acknowledgement.complete(0, error)
         self._intake.release(call.rows)
+        self._counting.note_failed()
 
     def _fail(self, error: BaseException, calls: list[Call] | None = None) -> None:
         """End the writer: wake all waiters with the error (rule 21)."""
         for call in calls or ():
             call.acknowledgement.complete(0, error)
+        self._counting.note_failed(len(calls or ()))
         self._intake.fail(error)
         with self._changed:
             self._changed.notify_all()
@@ -227,6 +234,7 @@ class LoggedPath:
             self._commit(through)
         except _TRANSIENT as error:
             _LOG.warning("a flush of %s failed: %s", self._handle.store.uri, error)
+            self._counting.note_failed_flush()
             return error
         except Exception as error:
             failure = WriterFailed(
@@ -250,14 +258,18 @@ class LoggedPath:
 
     def _commit(self, through: int) -> None:
         handle, wal = self._handle, self._wal
-        commit = commit_records(
-            handle, wal.wal_id, lambda after: self._memtables.between(after, through), through
-        )
-        self._intake.release(self._memtables.drop(through, commit.version))
+        with self._counting.flush_timed():
+            commit = commit_records(
+                handle, wal.wal_id, lambda after: self._memtables.between(after, through), through
+            )
+        rows = self._memtables.drop(through, commit.version)
+        self._intake.release(rows)
+        self._counting.note_flushed(rows)
         if through_sequence(handle.newest, wal.wal_id) >= through:
             wal.forget(through)
         self.refresh(handle.newest)
         self._note_commit()
+        self._counting.report()
 
     # For the writer
 

@@ -7,8 +7,9 @@ that neither replay nor flush can fail on it: types, NULL and repeated keys, con
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Literal
 
@@ -44,6 +45,7 @@ class Call:
     row: Mapping[str, Any] | None = None
     changes: Changes | None = None
     form: Form | None = None
+    begun_s: float = field(default_factory=time.perf_counter)
 
 
 class Preparation:

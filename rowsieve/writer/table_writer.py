@@ -18,10 +18,12 @@ from typing import Any, Self
 
 from rowsieve.changes.table_handle import Handle
 from rowsieve.errors import UnsupportedOperation
+from rowsieve.metrics import IngestMetrics
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.writer.acknowledgements import Acknowledgement
 from rowsieve.writer.committed import CommittedPath
 from rowsieve.writer.compacting import Compacting
+from rowsieve.writer.counting import Counting
 from rowsieve.writer.intake import Intake
 from rowsieve.writer.logged import LoggedPath
 from rowsieve.writer.queued_calls import Action, Call
@@ -45,11 +47,12 @@ class Writer:
         head = handle.latest()
         self._path: LoggedPath | CommittedPath
         self._compacting = Compacting(handle)
-        note_commit = self._compacting.note_commit
+        self._counting = Counting(handle)
+        note_commit, counting = self._compacting.note_commit, self._counting
         if settings.durability == "wal":
-            self._path = LoggedPath(handle, head, settings, self._intake, note_commit)
+            self._path = LoggedPath(handle, head, settings, self._intake, counting, note_commit)
         else:
-            self._path = CommittedPath(handle, head, self._intake, note_commit)
+            self._path = CommittedPath(handle, head, self._intake, counting, note_commit)
         self._turn = threading.local()
         self._threads = [
             threading.Thread(target=work, name=f"rowsieve-writer-{name}", daemon=True)
@@ -75,6 +78,11 @@ class Writer:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    @property
+    def metrics(self) -> IngestMetrics:
+        """Counters and histograms of this writer, as they are now."""
+        return self._counting.metrics()
 
     # Changes
 
@@ -134,6 +142,7 @@ class Writer:
             self._path.close()
         finally:
             self._handle.writer = None
+            self._counting.report()
             self._handle.pin(self._handle.newest)
             self._path.stop()
             self._compacting.stop()
@@ -176,6 +185,7 @@ class Writer:
             changes = preparation.changes(action, data)
         except Exception as error:
             acknowledgement.complete(0, error)
+            self._counting.note_failed()
             return Call(action, 0, acknowledgement)
         rows = sum(table.num_rows for table in (changes.rows, changes.deletes) if table is not None)
         return Call(action, rows, acknowledgement, None, changes, preparation.form)
