@@ -159,6 +159,7 @@ for _command in (
     changing.create,
     changing.upsert,
     changing.apply,
+    changing.ingest,
     changing.update,
     changing.delete,
     changing.overwrite,

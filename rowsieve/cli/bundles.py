@@ -66,17 +66,11 @@ class MeaningOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CommitOptions:
-    """Options of a commit: the table's store, metadata, and the output."""
+class StoreOptions:
+    """Options of a change: the table's store, and the output."""
 
-    metadata: Notes = None
     storage_option: StorageOptions = None
     as_json: AsJson = False
-
-    @property
-    def notes(self) -> dict[str, str]:
-        """The metadata of the commit."""
-        return read_pairs(self.metadata, "--metadata")
 
     @property
     def storage(self) -> dict[str, str]:
@@ -86,6 +80,18 @@ class CommitOptions:
     def table(self, uri: str) -> Table:
         """Open the table to change, and track its commits in `progress`."""
         return watch(open_at(uri, self.storage_option))
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommitOptions(StoreOptions):
+    """Options of a commit: those of a change, and metadata."""
+
+    metadata: Notes = None
+
+    @property
+    def notes(self) -> dict[str, str]:
+        """The metadata of the commit."""
+        return read_pairs(self.metadata, "--metadata")
 
     def show(self, commit: Commit) -> None:
         """Print the commit."""

@@ -6,11 +6,12 @@ committed.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, cast
+from typing import Annotated, Any, Final, Literal, TypeAlias, cast
 
 import pyarrow as pa
 import typer
@@ -22,10 +23,11 @@ from rowsieve.cli.bundles import (
     FileOptions,
     MeaningOptions,
     OnceOptions,
+    StoreOptions,
     expanded,
 )
 from rowsieve.cli.column_types import read_types, with_types
-from rowsieve.cli.files import Input, read_messages, read_rows
+from rowsieve.cli.files import Input, read_batches, read_messages, read_rows
 from rowsieve.cli.named import catalog_of, located
 from rowsieve.cli.options import INT64_MAX, InputFile, Uri, existing_file, read_pairs
 from rowsieve.cli.output import messages, print_commit, print_json
@@ -37,6 +39,10 @@ from rowsieve.opening import create_table, open_table
 from rowsieve.statements.name_lists import names_of
 from rowsieve.storage.log.log_entry import Commit
 from rowsieve.table import Table
+from rowsieve.writer.acknowledgements import Acknowledgement
+
+INGEST_IN_FLIGHT: Final = 8
+"""Batches that `ingest` has read and not acknowledged yet."""
 
 
 @expanded
@@ -271,6 +277,51 @@ def _interval(columns: str | None) -> tuple[str, str] | None:
     if len(names) != 2:
         raise typer.BadParameter("--history takes two columns: --history valid_from,valid_to")
     return names[0], names[1]
+
+
+@expanded
+def ingest(
+    uri: Uri,
+    file: Annotated[
+        Path, typer.Argument(help="A file or pipe of JSON lines; by default stdin.")
+    ] = Path("-"),
+    *,
+    wal_dir: Annotated[
+        Path | None,
+        typer.Option(help="A local directory of a log; without it, lines wait for their commit."),
+    ] = None,
+    commit: StoreOptions,
+) -> None:
+    """Upsert JSON lines as they come, durably; in a table without a key, append them.
+
+    What was acknowledged stays if a later line is refused, or if the process dies: with --wal-dir,
+    the next ingest with this directory commits it.
+    """
+    table = commit.table(uri)
+    lines = 0
+    waiting: deque[tuple[int, Acknowledgement]] = deque()
+    durability: Literal["wal", "commit"] = "commit" if wal_dir is None else "wal"
+    with table.writer(durability=durability, wal_dir=wal_dir) as writer:
+        write = writer.upsert if table.key else writer.append
+        read = partial(_read_whole, table=table, appends=not table.key)
+        for last_line, rows in read_batches(file, read):
+            waiting.append((last_line, write(rows)))
+            while waiting and (len(waiting) > INGEST_IN_FLIGHT or waiting[0][1].done()):
+                lines = _acknowledged(waiting)
+        while waiting:
+            lines = _acknowledged(waiting)
+        version = writer.flush()
+    if commit.as_json:
+        print_json({"lines": lines, "version": version})
+    else:
+        typer.echo(f"version {version}: {lines:,} lines")
+
+
+def _acknowledged(waiting: deque[tuple[int, Acknowledgement]]) -> int:
+    """Wait for the first of these batches, and return its last line."""
+    last_line, acknowledgement = waiting.popleft()
+    acknowledgement.result()
+    return last_line
 
 
 def _units(times: list[str]) -> Any:

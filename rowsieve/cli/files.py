@@ -11,7 +11,8 @@ from __future__ import annotations
 import re
 import stat
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -28,6 +29,7 @@ from rowsieve.types.numeric_bytes import is_stored
 
 _COMPRESSED: Final = (".gz", ".bz2", ".zst")
 _MANY_DIGITS: Final = re.compile(rb"(?:[0-9]\.?){16}|[0-9][eE]")
+_CHUNK_BYTES: Final = 1 << 18
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _WIDE_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")  # UTF-16 and UTF-32
 
@@ -56,11 +58,11 @@ class Input:
         """Open the file; decompresses it if the suffix names a compression."""
         if self.is_stdin:
             return pa.BufferReader(sys.stdin.buffer.read())
-        if not self._is_stream():
+        if not self.is_pipe():
             return pa.input_stream(str(self.path), compression="detect")
         return pa.BufferReader(self.path.read_bytes())
 
-    def _is_stream(self) -> bool:
+    def is_pipe(self) -> bool:
         """Return whether this is a pipe, such as <(command); refuses devices (may be endless)."""
         mode = self.path.stat().st_mode
         if stat.S_ISREG(mode) or stat.S_ISFIFO(mode):
@@ -68,6 +70,54 @@ class Input:
         raise InvalidInput(
             f"{self.path} is neither a regular file nor a pipe; give one of these, or - for stdin"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _JsonText(Input):
+    """Lines of JSON that were read before."""
+
+    text: bytes = b""
+
+    def open(self) -> Any:
+        """Open the text."""
+        return pa.BufferReader(self.text)
+
+
+def read_batches(path: Path, read: Callable[[Input], pa.Table]) -> Iterator[tuple[int, pa.Table]]:
+    """Yield rows of JSON lines as they come, each batch with the number of its last line.
+
+    `-` is stdin. InvalidData for a line that cannot be read; the lines before it are yielded first.
+    """
+    opened: AbstractContextManager[Any] = nullcontext(sys.stdin.buffer)
+    if not Input(path).is_stdin:
+        Input(path).is_pipe()  # refuses a device
+        opened = path.open("rb")
+    with opened as stream:
+        done, rest = 0, b""
+        while chunk := stream.read1(_CHUNK_BYTES):  # what is there
+            whole, end, rest = (rest + chunk).rpartition(b"\n")
+            if end:
+                yield from _read_some(path, whole, done, read)
+                done += whole.count(b"\n") + 1
+        yield from _read_some(path, rest, done, read)
+
+
+def _read_some(
+    path: Path, text: bytes, done: int, read: Callable[[Input], pa.Table]
+) -> Iterator[tuple[int, pa.Table]]:
+    """Read lines together; where one is invalid, each alone."""
+    if not text.strip():
+        return
+    last = done + text.count(b"\n") + 1
+    try:
+        rows = read(_JsonText(path, "json", text=text))
+    except InvalidData as error:
+        if b"\n" not in text:
+            raise InvalidData(f"line {last}: {error}") from error
+        for place, line in enumerate(text.split(b"\n")):
+            yield from _read_some(path, line, done + place, read)
+    else:
+        yield last, rows
 
 
 def read_rows(source: Input, schema: pa.Schema | None = None) -> pa.Table:

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from rowsieve.errors import RowsieveError, TableNotFound
-from rowsieve.metrics import CommitReport, ScanReport
+from rowsieve.metrics import CommitReport
+from rowsieve.metrics.reports import Report
 from rowsieve.opening import open_table
 from rowsieve.table import Table
 
@@ -28,7 +29,7 @@ class Change:
     options: Mapping[str, Any] = field(default_factory=dict)
     committed: int | None = None
 
-    def report(self, report: ScanReport | CommitReport) -> None:
+    def report(self, report: Report) -> None:
         """Remember the commit."""
         if isinstance(report, CommitReport) and report.error is None:
             self.committed = report.version

@@ -25,7 +25,7 @@ def test_each_field_of_a_group_is_an_option_with_its_default() -> None:
     command = expanded(changing)
     parameters = inspect.signature(command).parameters
     assert list(parameters)[:5] == ["file", "file_format", "delimiter", "null", "deep"]
-    assert list(parameters)[5:] == ["metadata", "storage_option", "as_json", "token"]
+    assert list(parameters)[5:] == ["storage_option", "as_json", "metadata", "token"]
     assert parameters["as_json"].default is False
     assert command.__doc__ == "Change it."
     given = dict.fromkeys(list(parameters)[1:]) | {"metadata": ["a=b"], "token": "x:3"}

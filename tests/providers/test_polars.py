@@ -16,7 +16,8 @@ import pytest
 import rowsieve
 from rowsieve import Table
 from rowsieve.errors import InvalidInput, NotFound
-from rowsieve.metrics import CommitReport, ScanReport
+from rowsieve.metrics import ScanReport
+from rowsieve.metrics.reports import Report
 from tests.small_tables import fresh_uri, keyed
 
 NAN = float("nan")
@@ -121,7 +122,7 @@ class Reads:
     def __init__(self) -> None:
         self.parts: list[int] = []
 
-    def report(self, report: ScanReport | CommitReport) -> None:
+    def report(self, report: Report) -> None:
         assert isinstance(report, ScanReport)
         self.parts.append(report.metrics.parts_read)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import random
+import select
 import signal
 import sys
 import tempfile
@@ -31,6 +32,7 @@ SCHEMA: Final = pa.schema([pa.field("id", pa.int64(), nullable=False), ("value",
 THREADS: Final = 3
 KEYS: Final = 8
 PROCESSES: Final = 4
+PATIENCE_S: Final = 20.0
 
 
 class Story:
@@ -63,9 +65,9 @@ class Story:
             os.close(reading)
             _work(self, number, writing)
         os.close(writing)
-        time.sleep(self.draws.choice((0.03, 0.1, 0.2, 0.4)) * self.draws.random())
+        told = self._wait(reading)
         os.kill(child, signal.SIGKILL)
-        told = b"".join(iter(lambda: os.read(reading, 1 << 16), b""))
+        told += b"".join(iter(lambda: os.read(reading, 1 << 16), b""))
         os.close(reading)
         os.waitpid(child, 0)
         lines = [line.split() for line in told.splitlines() if line.endswith(b".")]
@@ -79,6 +81,14 @@ class Story:
         self.states = {row["id"]: row["value"] for row in rows}
         self.rows = Counter(row["value"] for row in rows)
         return sum(line[0] == b"ack" for line in lines)
+
+    def _wait(self, reading: int) -> bytes:
+        """Read until a number of calls and acknowledgements, then wait for a moment."""
+        wanted, told = self.draws.choice((0, 3, 40, 200)) * self.draws.random(), b""
+        while told.count(b"\n") < wanted and select.select([reading], [], [], PATIENCE_S)[0]:
+            told += os.read(reading, 512)
+        time.sleep(self.draws.choice((0.0, 0.002, 0.02)) * self.draws.random())
+        return told
 
     def _check(self, table: rs.Table, lines: list[list[bytes]], where: str) -> None:
         rows = table.scan().to_arrow().to_pylist()
