@@ -64,6 +64,7 @@ def path_of(writer: Writer) -> LoggedPath:
 def abandon(writer: Writer) -> None:
     """Let the writer end as its process would by kill -9, but for its threads."""
     path_of(writer)._wal.abandon()
+    writer._compacting.stop()
     writer._intake.fail(WriterFailed("killed"))
     writer._path.stop()
     for thread in writer._threads:
