@@ -34,9 +34,10 @@ if TYPE_CHECKING:
     from rowsieve.planner.plan import ScanPlan
     from rowsieve.predicate.functions.registered import register_function
     from rowsieve.predicate.rowset import RowSet
+    from rowsieve.run_transaction import run_transaction
     from rowsieve.scan import Scan, read_split
     from rowsieve.storage.log.log_entry import Commit
-    from rowsieve.table import Table
+    from rowsieve.table import Table, Transaction
     from rowsieve.types.native_types import to_native
 
 __all__ = [
@@ -52,6 +53,7 @@ __all__ = [
     "ScanPlan",
     "Session",
     "Table",
+    "Transaction",
     "Translation",
     "configure",
     "create_table",
@@ -64,6 +66,7 @@ __all__ = [
     "open_table",
     "read_split",
     "register_function",
+    "run_transaction",
     "scan_polars",
     "to_native",
     "translate",
@@ -83,6 +86,7 @@ _HOMES: Final = {
     "ScanPlan": "rowsieve.planner.plan",
     "Session": "rowsieve.bridges.session",
     "Table": "rowsieve.table",
+    "Transaction": "rowsieve.table",
     "Translation": "rowsieve.bridges.translation",
     "configure": "rowsieve.config",
     "create_table": "rowsieve.opening",
@@ -95,6 +99,7 @@ _HOMES: Final = {
     "open_table": "rowsieve.opening",
     "read_split": "rowsieve.scan",
     "register_function": "rowsieve.predicate.functions.registered",
+    "run_transaction": "rowsieve.run_transaction",
     "scan_polars": "rowsieve.opening",
     "to_native": "rowsieve.types.native_types",
     "translate": "rowsieve.bridges.translate",

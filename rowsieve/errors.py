@@ -244,6 +244,26 @@ class WalLocked(RowsieveError):
     """Another writer holds the write-ahead log."""
 
 
+class TransactionConflict(CommitConflict):
+    """What a transaction read was changed by a concurrent commit; nothing was committed.
+
+    `condition` is what it had read, as text, `version` the commit that changed it, and `table` the
+    URI. Run the transaction again: `rowsieve.run_transaction` does.
+    """
+
+    def __init__(
+        self, message: str, *, condition: str | None = None, version: int, table: str
+    ) -> None:
+        super().__init__(message)
+        self.condition = condition
+        self.version = version
+        self.table = table
+
+
+class TransactionEnded(RowsieveError):
+    """A transaction was used after its commit or rollback, or by another thread or process."""
+
+
 class CallCancelled(RowsieveError):
     """A call of a procedure was cancelled before all of its tasks were done; call it again."""
 

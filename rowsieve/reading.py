@@ -135,6 +135,7 @@ class ReadMethods(TableMethods):
         for a column that some newer part has no sketch of; `analyze` adds it.
         """
         snapshot = self.handle.resolve(None, None)
+        snapshot.note_read_of_all()
         names = snapshot.schema.names if columns is None else columns
         fields = [snapshot.schema.field(name) for name in names]
         return {field.name: distinct_count(snapshot.parts, field) for field in fields}
@@ -231,6 +232,7 @@ class ReadMethods(TableMethods):
         the version before the range are read.
         SnapshotExpired if a version of the range, or the version before it, has expired.
         """
+        self.handle.require_committed("changes")
         if isinstance(self.handle.read_only, str):
             raise UnsupportedOperation(f"changes: {self.handle.read_only}")
         return open_feed(
@@ -283,7 +285,9 @@ class ReadMethods(TableMethods):
         not hold the table's content: other files may hide some of their rows, and small changes
         are in the log (property `inline_bytes`).
         """
-        parts = self.handle.resolve(None, None).parts
+        snapshot = self.handle.resolve(None, None)
+        snapshot.note_read_of_all()
+        parts = snapshot.parts
         entries: list[dict[str, Any]] = []
         for kind, prefix in (("data", "data"), ("deletes", "deletes"), ("vector", "dv")):
             paths = parts.column(f"{prefix}.path").to_pylist()
@@ -321,6 +325,7 @@ class ReadMethods(TableMethods):
         """
         if format not in ("delta", "iceberg"):
             raise InvalidInput(f"export: format must be 'delta' or 'iceberg', not {format!r}")
+        self.handle.require_committed("export")
         snapshot = self._resolved_in_files()
         target, source = self.handle.store, table_store(self.handle.store)
         if uri is None and target is not source:
@@ -370,6 +375,7 @@ class ReadMethods(TableMethods):
 
     def to_spark(self, spark: Any, where: Any = None, columns: ColumnNames | None = None) -> Any:
         """Return a Spark DataFrame of the pinned version; text in `where` is Spark SQL."""
+        self.handle.require_committed("to_spark")
         if isinstance(self.handle.read_only, str):  # Spark cannot open the table by its URI
             return engines.spark().read_planned(self, spark, where, columns)
         return engines.spark().read_frame(self, spark, where, columns)

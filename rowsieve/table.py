@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from rowsieve.arguments import checked_methods
+from rowsieve.arguments.annotations import Metadata, Token
 from rowsieve.changes.column_methods import ColumnMethods
 from rowsieve.maintenance.upkeep import UpkeepMethods
 from rowsieve.metrics import Reporter, WriterMetrics
@@ -23,6 +24,8 @@ from rowsieve.shown import Shown, html, size_text
 from rowsieve.stats.collect import MakeCollector
 from rowsieve.storage.log.log_entry import Commit
 from rowsieve.storage.manifests.part_sketches import distinct_count, sketched_fields
+from rowsieve.transactions.transaction_handle import TransactionHandle
+from rowsieve.transactions.transaction_methods import IsolationName, TransactionMethods, begun
 from rowsieve.types.encodings import arrow_schema, commented_schema
 from rowsieve.types.instants import from_microseconds
 from rowsieve.writer.writer_methods import WriterMethods
@@ -97,6 +100,7 @@ class Table(ReadMethods, RowMethods, WriterMethods, ColumnMethods, UpkeepMethods
         `distinct_counts` has the columns that were analyzed: see the method of that name.
         """
         snapshot = self.handle.pinned
+        snapshot.note_read_of_all()
         parts = snapshot.parts
         sketched = sketched_fields(parts, snapshot.schema)
         return {
@@ -125,6 +129,23 @@ class Table(ReadMethods, RowMethods, WriterMethods, ColumnMethods, UpkeepMethods
             return self.version
         self.handle.pin_readable()
         return self.version
+
+    def transaction(
+        self,
+        *,
+        isolation: IsolationName | None = None,
+        token: Token | None = None,
+        metadata: Metadata | None = None,
+    ) -> Transaction:
+        """Begin a transaction: several changes as one commit, or none.
+
+        The transaction is a table: its reads see its own changes over the version that it began
+        with. `isolation`: "serializable" proves at the commit that nothing which it read was
+        changed since; "snapshot" that no key which it writes was. By default, the table's property
+        `isolation` decides, else serializable. In a `with` block it commits at the end, or rolls
+        back if the block raises. `token` and `metadata` are as for other changes.
+        """
+        return Transaction(begun(self.handle, isolation, token, metadata))
 
     # Display
 
@@ -161,3 +182,23 @@ class Table(ReadMethods, RowMethods, WriterMethods, ColumnMethods, UpkeepMethods
             comment = f"  -- {declared.comment}" if declared.comment else ""
             columns.append((field.name, f"{field.type}{null}{comment}"))
         return Shown(f"rowsieve.Table {self.handle.store.uri}", facts, columns)
+
+
+@checked_methods
+class Transaction(TransactionMethods, Table):
+    """A table inside a transaction, from `Table.transaction`. For the thread that began it.
+
+    Changes of rows are those of `Table`; each returns a `Commit` whose `committed` is False.
+    Changes of columns, properties, versions and files are refused. Engines read the transaction
+    when it is registered in them. Used after its end, it raises TransactionEnded.
+    """
+
+    handle: TransactionHandle
+
+    def __init__(self, handle: TransactionHandle) -> None:
+        super().__init__(handle)
+
+    @property
+    def version(self) -> int:
+        """The version that the transaction began with."""
+        return self.handle.layers.pinned.version

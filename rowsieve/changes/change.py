@@ -98,7 +98,7 @@ class Change:
             snapshot.schema,
             changes.rows,
             changes.deletes,
-            base_version=snapshot.version,
+            base_version=snapshot.base_version,
             collecting=self.collecting,
             uploads=self.uploads,
         )

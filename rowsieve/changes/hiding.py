@@ -55,7 +55,7 @@ def write_keyless(change: Change, snapshot: Snapshot, rows: pa.Table) -> PartTab
         (),
         rows,
         None,
-        base_version=snapshot.version,
+        base_version=snapshot.base_version,
         properties=snapshot.table.properties,
         collecting=change.collecting,
         uploads=change.uploads,
@@ -138,7 +138,7 @@ def _hidden_and_added(
         hidden_count += len(matched)
         hidden = matched.union(hidden_before)
         if not hidden.is_full:
-            ref = write_deletion_vector(change.uploads, hidden, snapshot.version)
+            ref = write_deletion_vector(change.uploads, hidden, snapshot.base_version)
             replaced = replaced.append(parts.take([places[part_id]]).with_deletion_vector(ref))
     replaced = replaced.append(added)
     request = change.request(

@@ -108,6 +108,11 @@ class Handle:
         self.folds: Callable[[Handle], None] | None = None
         self._engine_errors: deque[Exception] = deque(maxlen=1)
 
+    @property
+    def line(self) -> str:
+        """The line of versions that this handle follows: the table's, or that of a transaction."""
+        return self.newest.table.uuid
+
     def fixed_at(self, snapshot: Snapshot) -> Handle:
         """Return a read-only handle at one version; errors of engines that read it come here."""
         fixed = copy.copy(self)
@@ -203,6 +208,9 @@ class Handle:
                 "read-only; open it without version= and as_of= to change it"
             )
         check_writable(operation, self.newest)
+
+    def require_committed(self, what: str) -> None:
+        """Do nothing: the newest version is in the log. Inside a transaction it is not."""
 
     def committed_before(self, token: object) -> Commit | None:
         """Return the commit of a call's token, if it was used."""
@@ -306,7 +314,7 @@ class Handle:
 
         commit, snapshot = self.log.commit(request_for(base), base, rebase, change.retries)
         self.pin(snapshot)
-        return self._ended(commit, change.started_s)
+        return self.ended(commit, change.started_s)
 
     def commit_overwrite(self, change: Change, rows: pa.Table | None) -> Commit:
         """Replace all rows; without new ones the table is empty afterwards.
@@ -332,7 +340,7 @@ class Handle:
 
         return self.commit(change, base, replacing)
 
-    def _ended(self, commit: Commit, started_s: float) -> Commit:
+    def ended(self, commit: Commit, started_s: float) -> Commit:
         """Report a commit; then write the parts in memory into files if there are many."""
         self.reported(commit, started_s)
         if self.folds is not None and commit.operation != "compact" and is_full(self.newest):
@@ -404,7 +412,7 @@ class Handle:
         )
         self.pin(snapshot, engines=not in_background)
         if commit is not None:
-            return self._ended(commit, change.started_s)
+            return self.ended(commit, change.started_s)
         return nothing_done(change.operation, snapshot)
 
     def commit_rewrite(

@@ -68,6 +68,11 @@ class PlanCache:
 
         `snapshot` must be a committed version, not a modified copy of one.
         """
+        if snapshot.on_read is not None:  # a version that only its transaction reads, and is told
+            planned = plan_scan(
+                snapshot, table_uri, predicate=predicate, columns=columns, now_us=now_us, **options
+            )
+            return planned, False
         check_limits(predicate)  # hashing fails for a tree that is too deep
         nodes = list(ir.walk(predicate))
         key = (

@@ -37,8 +37,11 @@ def plan_scan(
     `now_us` is the statement's time in microseconds since 1970; all its branches use the same time.
     `in_process`: whether one process reads all splits. `within_limits`: whether the caller has
     called `check_limits` on the predicate. `constrained`: whether the constraints of the table may
-    decide, because the snapshot is a committed version and no modified copy of one.
+    decide, because the snapshot is a committed version and no modified copy of one. A version that
+    is inside a transaction is told the condition.
     """
+    if snapshot.on_read is not None:
+        snapshot.on_read(predicate, semantics, now_us)
     schema, facts = snapshot.schema, part_facts(snapshot)
     if not within_limits:
         check_limits(predicate)

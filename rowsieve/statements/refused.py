@@ -23,8 +23,8 @@ class Refused:
 
 
 _COMMITS: Final = (
-    "each statement is a transaction of its own, one commit of one table. Put the changes of "
-    "several rows into one MERGE; nothing is open that could be committed or rolled back"
+    "each statement here is a transaction of its own. Transactions of several statements are open "
+    "in rowsieve.providers.datafusion.SessionContext, and by the method transaction of a table"
 )
 _FILES: Final = (
     "a table gives back the files that no version needs by its method vacuum, or by CALL "

@@ -6,11 +6,13 @@ threads may share it, and it is usable as long as its files exist.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
+from rowsieve.predicate.ir import TRUE, Predicate
+from rowsieve.predicate.semantics import Semantics
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.types.instants import from_microseconds
 from rowsieve.types.logical import Field
@@ -36,6 +38,9 @@ FEATURES: Final[frozenset[str]] = frozenset(  # what is supported
     {SCHEMA_CHANGES, FIELD_CHANGES, KIND_CHANGES, PLACED_FILES, COLUMN_TAGS, EVENT_ORDER}
 )
 MODES: Final = ("upsert", "append")
+
+OnRead: TypeAlias = Callable[[Predicate, Semantics, int], None]
+"""Called with a condition, its semantics and its time in microseconds."""
 
 
 class Token(NamedTuple):
@@ -73,7 +78,9 @@ class Snapshot:
     """A table at one version. `tokens`: the last idempotent commit by application id.
 
     `owes_checkpoint`: a checkpoint was due at a change of columns, and the next commit that changes
-    rows writes it; see `rowsieve.storage.log.checkpoint_turns`.
+    rows writes it; see `rowsieve.storage.log.checkpoint_turns`. A version inside a transaction
+    calls `on_read` for each condition that a read of it is planned for, and names with `based_on`
+    the committed version that the transaction began with.
     """
 
     version: int
@@ -85,6 +92,8 @@ class Snapshot:
     parts: PartTable
     tokens: Mapping[str, Token]
     owes_checkpoint: bool = field(default=False, compare=False)
+    on_read: OnRead | None = field(default=None, compare=False)
+    based_on: int | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         return (
@@ -96,6 +105,16 @@ class Snapshot:
     def sequence_fields(self) -> tuple[Field, ...]:
         """The columns that order the versions of a key; empty without an event order."""
         return tuple(map(self.schema.field, self.table.sequence))
+
+    @property
+    def base_version(self) -> int:
+        """The committed version that new files are based on, which their names have (rule 15)."""
+        return self.version if self.based_on is None else self.based_on
+
+    def note_read_of_all(self) -> None:
+        """Call `on_read`, if it is set, for a read that depends on all rows and plans no scan."""
+        if self.on_read is not None:
+            self.on_read(TRUE, Semantics.SQL, 0)
 
     @property
     def timestamp(self) -> datetime:

@@ -87,6 +87,9 @@ def newer_versions(store: ObjectStore, snapshot: Snapshot, changes: pa.Table) ->
 
 def stored_versions(store: ObjectStore, snapshot: Snapshot, keys: pa.Table) -> StoredVersions:
     """The stored versions of all of these keys; a key that is not stored is absent."""
+    if snapshot.on_read is not None:
+        order = KeyOrder.of(snapshot.schema, snapshot.table.key)
+        snapshot.on_read(near_keys(keys, order), Semantics.SQL, 0)
     return _read(store, snapshot, keys, np.ones(len(snapshot.parts), dtype=bool))
 
 

@@ -66,8 +66,11 @@ class HybridTable:
 
 
 def may_be_hybrid(table: Any, snapshot: Snapshot) -> bool:
-    """Return whether DataFusion may scan parts: not if reads are audited, reported or unpruned."""
-    return table.handle.reporter is None and may_skip(snapshot)
+    """Return whether DataFusion may scan parts: not if reads are audited, reported or unpruned.
+
+    Nor inside a transaction, which logs the conditions that our dataset reads.
+    """
+    return table.handle.reporter is None and snapshot.on_read is None and may_skip(snapshot)
 
 
 def may_skip(snapshot: Snapshot) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import datafusion
@@ -48,7 +48,8 @@ class OwnTable:
 
     `name` is the quoted name with catalog and schema, so that session settings do not change its
     meaning; `given_name` is the name that the user gave. Our dataset reads all parts of a table of
-    `catalog`, in which it is `name_there`.
+    `catalog`, in which it is `name_there`. While `table` is inside a transaction of the session,
+    `outside` is the table that was registered.
     """
 
     name: str
@@ -58,6 +59,7 @@ class OwnTable:
     is_fixed: bool = False
     catalog: CatalogTables | None = None
     name_there: str = ""
+    outside: Table | None = None
     cache: dict[Hashable, Any] = field(default_factory=dict)  # the newest objects for this version
     visible: dict[str, RowSet | None] = field(default_factory=dict)  # visible rows by part id
 
@@ -188,6 +190,11 @@ class OwnTable:
         """A view with the table's columns over a scan called `name` that has no file."""
         return self._cached(("stub", name), lambda: scan_of_nothing(name, self.snapshot.schema))
 
+    def is_at(self, snapshot: Snapshot) -> bool:
+        """Return whether statements read this version already."""
+        now = self.snapshot
+        return (now.table.uuid, now.commit_id) == (snapshot.table.uuid, snapshot.commit_id)
+
     def move(self, snapshot: Snapshot) -> None:
         """Pin another version."""
         self.snapshot = snapshot
@@ -205,6 +212,12 @@ class OwnTable:
             self.cache[key] = make()
         item: Made = self.cache[key]
         return item
+
+    def provider_near(self, condition: Predicate) -> Any:
+        """Our dataset for a reader to whom only rows that match the condition matter."""
+        part_ids = self.read_parts(condition)  # which logs the condition, in a transaction
+        logged = self.at(replace(self.snapshot, on_read=None))
+        return logged.provider(part_ids, views=False)
 
     def read_parts(self, condition: Predicate) -> frozenset[str]:
         """The ids of the parts that may have a row that matches the condition."""

@@ -26,6 +26,7 @@ from rowsieve.providers.datafusion.catalog_tables import (
     provider_at,
     raising_refusals,
 )
+from rowsieve.providers.datafusion.changes import sql_transactions
 from rowsieve.providers.datafusion.changes.run_change import changed_rows
 from rowsieve.providers.datafusion.changes.statement_queries import Changed
 from rowsieve.providers.datafusion.kept_queries import KeptQueries, KeptQuery
@@ -110,6 +111,7 @@ class SessionContext(datafusion.SessionContext):
         self._versions: dict[str, Snapshot] = {}
         self._of_catalogs: dict[str, OwnTable] = {}  # those that the statement reads
         self._kept = KeptQueries(self)
+        self.transactions = sql_transactions.SqlTransactions(while_alive(self._replace))
         # DataFusion keeps these functions in its session, so they may not keep the session alive.
         version_of = while_alive(self._version_of)
         self._changes = ChangesFunction(version_of)
@@ -235,10 +237,14 @@ class SessionContext(datafusion.SessionContext):
         """Run a statement that calls a procedure or changes a table; plan any other statement."""
         query = with_named_versions(query, numbers=bool(self._catalogs))
         statement = parse(query, DIALECT, folds=self.setting(IDENTIFIERS) != "false")
+        if sql_transactions.is_control(statement):
+            tables = list(self._own_tables.values())
+            return sql_transactions.control(self, query, options, tables)
         refuse(self, statement)
         if isinstance(statement, Query) and statement.explains:
             query = with_inside_explained(query)
         if isinstance(statement, CallStatement):
+            self.transactions.refuse("CALL")
             given = (options, param_values, named_params)
             default, zone = self.full_name(("",))[0], self.setting(_TIME_ZONE)
             return self.read_batches(
@@ -376,17 +382,15 @@ class SessionContext(datafusion.SessionContext):
             del ours[gone], self._own_tables[gone]
         newest: dict[str, Snapshot] = {}
         for own in (own for own in ours.values() if not own.is_fixed):
+            self.transactions.enter(own)
             own.table.refresh()
-            head = own.table.handle.pinned
-            other = newest.get(head.table.uuid)
+            head, line = own.table.handle.pinned, own.table.handle.line
+            other = newest.get(line)
             if other is None or (other.version, len(other.parts)) < (head.version, len(head.parts)):
-                newest[head.table.uuid] = head
+                newest[line] = head
         for own in (own for own in ours.values() if not own.is_fixed):
-            head = newest[own.table.handle.pinned.table.uuid]
-            if (head.table.uuid, head.commit_id) != (
-                own.snapshot.table.uuid,
-                own.snapshot.commit_id,
-            ):
+            head = newest[own.table.handle.line]
+            if not own.is_at(head):
                 own.move(head)
                 self._replace(own.name, own.provider())
         self._versions = newest
@@ -459,7 +463,7 @@ class SessionContext(datafusion.SessionContext):
     def pinned(self, table: Table, snapshot: Snapshot, near: Predicate) -> Any:
         """The provider of one version of a table; parts without a row that matches are skipped."""
         own = OwnTable("", "", table, snapshot)
-        return own.provider(None if near == TRUE else own.read_parts(near), views=False)
+        return own.provider(views=False) if near == TRUE else own.provider_near(near)
 
     def planning(self) -> threading.RLock:
         """The lock that is held while a statement is planned."""
@@ -478,8 +482,9 @@ class SessionContext(datafusion.SessionContext):
         if (catalog := self._catalogs.get(full[0])) is None:
             return None
         with suppress(NotFound, InvalidInput):
+            table = catalog.catalog.open_table(".".join(full[1:]))
             return Changed(
-                catalog.catalog.open_table(".".join(full[1:])),
+                self.transactions.table_of(table),
                 full[-1],
                 catalog,
                 ".".join(full[1:]),
@@ -494,8 +499,9 @@ class SessionContext(datafusion.SessionContext):
 
     def _version_in_statement(self, table: Table) -> Snapshot:
         """The version of a table that all scans of the current statement read."""
+        table = self.transactions.table_of(table)
         own = table.handle.pinned
-        return own if table.handle.read_only else self._versions.setdefault(own.table.uuid, own)
+        return own if table.handle.read_only else self._versions.setdefault(table.handle.line, own)
 
     def full_name(self, name: tuple[str, ...]) -> tuple[str, ...]:
         """Complete a name with the default catalog and schema."""
@@ -574,8 +580,8 @@ class SessionContext(datafusion.SessionContext):
             with self.registered_for_now(at, kept):
                 query_plan = QueryPlan(self, query, named, kept, plan)
                 chosen = query_plan.chosen_parts() if self.skips else {}
-            chosen |= {name: named[name].read_parts(each) for name, each in near.items()}
             at = {n: own.provider(chosen.get(n), views=False) for n, own in named.items()}
+            at |= {name: named[name].provider_near(each) for name, each in near.items()}
             may_join = words.MAY_JOIN.search(self.with_view_queries(query)) is not None
             if may_join:
                 at = sealed_views(self, at)

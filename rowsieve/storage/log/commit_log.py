@@ -460,6 +460,14 @@ class CommitLog(LogReader):
             "conflicts: refresh the table and try again"
         )
 
+    def since(self, known: Snapshot) -> tuple[Snapshot, tuple[LogEntry, ...]]:
+        """Return the newest version, and the commits after `known` with their parts.
+
+        Outrun if some of them have expired, so that what they changed is unknown.
+        """
+        followed = self._follow(known)
+        return self._read_newer(known) if followed is None else followed
+
     def check_vacant(self) -> None:
         """Check that the directory holds no table and no foreign files.
 

@@ -11,10 +11,10 @@
 
 - Blind operations are `append`, `upsert`, `apply` and `delete_keys`. They never conflict: per key
   the last commit wins.
-- Reading operations are `insert`, `delete`, `update`, `merge` and `overwrite` by condition:
-  read-modify-write (invariant I7). CHECK tests whether a concurrent commit changed rows that they
-  read; if so, they are computed again. The table's isolation level defines which rows count as
-  read.
+- Reading operations are `insert`, `delete`, `update`, `merge`, `transaction` and `overwrite` by
+  condition: read-modify-write (invariant I7). CHECK tests whether a concurrent commit changed rows
+  that they read; if so, they are computed again. The table's isolation level defines which rows
+  count as read.
 - Replacing operations are `restore`, `overwrite` of the whole table, and `rewrite_rows`, a rewrite
   of parts that changes values. The log uses one name for both kinds of overwrite. `create` is the
   first commit, which no other precedes.
@@ -90,6 +90,7 @@ OPERATIONS: Final[Mapping[str, Kind]] = {
     "delete": Kind.READING,
     "update": Kind.READING,
     "merge": Kind.READING,
+    "transaction": Kind.READING,  # the net changes of several calls
     "overwrite": Kind.REPLACING,  # by condition, or of the whole table
     "restore": Kind.REPLACING,
     "rewrite_rows": Kind.REPLACING,  # of a procedure that changes values in place

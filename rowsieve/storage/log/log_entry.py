@@ -45,7 +45,8 @@ class Commit:
 
     `rows_late` counts changes that a newer version of their key had overtaken in the event order:
     they change nothing. If nothing was done, `committed` is False, the other counts are 0, and
-    `version`, `commit_id` and `timestamp` are those of the current version.
+    `version`, `commit_id` and `timestamp` are those of the current version. Inside a transaction
+    `committed` is False, too, and the counts are those of the change.
     """
 
     version: int
@@ -61,6 +62,9 @@ class Commit:
     rows_late: int = 0
 
     def __repr__(self) -> str:
+        if not self.committed and (self.parts_added or self.parts_removed):
+            counts = f"+{self.rows_written:,} -{self.rows_deleted:,} rows"
+            return f"<rowsieve.Commit: {self.operation} in an open transaction: {counts}>"
         if not self.committed:
             late = f"; {self.rows_late:,} rows were late" if self.rows_late else ""
             return (

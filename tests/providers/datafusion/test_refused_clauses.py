@@ -136,7 +136,10 @@ def test_a_change_is_not_analyzed(text: str, context: SessionContext, table: rs.
 def test_a_statement_of_others_names_the_way_out(
     text: str, verb: str, context: SessionContext, table: rs.Table, tmp_path: Path
 ) -> None:
-    for run in (context.sql, table.sql, rs.Catalog(str(tmp_path / "c")).sql):
+    runs = [table.sql, rs.Catalog(str(tmp_path / "c")).sql]
+    if verb in ("VACUUM", "OPTIMIZE"):  # our session has transactions
+        runs.append(context.sql)
+    for run in runs:
         with pytest.raises(UnsupportedOperation, match=f"sql: {verb} is not available: "):
             run(text)
     assert table.refresh() == 0

@@ -60,7 +60,7 @@ class StatementQueries:
             catalog: {} for catalog in session.own_catalogs()
         }
         self._versions = {
-            own.snapshot.table.uuid: own.snapshot for own in named.values() if not own.is_fixed
+            own.table.handle.line: own.snapshot for own in named.values() if not own.is_fixed
         }
         self._kept: list[str] = []
         self._values, given = parameters
@@ -167,11 +167,11 @@ class StatementQueries:
 
     def _names_of_changed(self) -> list[OwnTable]:
         """The names in the session that follow the newest version of the changed table."""
-        wanted = self.table.handle.pinned.table.uuid
+        wanted = self.table.handle.line
         return [
             own
             for own in self._named.values()
-            if own.snapshot.table.uuid == wanted and not own.is_fixed
+            if own.table.handle.line == wanted and not own.is_fixed
         ]
 
     def _planned(
@@ -186,10 +186,11 @@ class StatementQueries:
         for own in self._names_of_changed():
             if own.name in named:
                 named[own.name] = own.at(at)
-        if self._versions.get(at.table.uuid) is not at:
+        line = self.table.handle.line
+        if self._versions.get(line) is not at:
             for pins in self._pins.values():
                 pins.clear()  # because any of these names may be one of the changed table
-        self._versions[at.table.uuid] = at
+        self._versions[line] = at
         with ExitStack() as held:
             held.enter_context(session.planning())
             for catalog, pins in self._pins.items():

@@ -1,0 +1,150 @@
+"""`BEGIN … COMMIT` in our session: statements between them change and read one transaction.
+
+The transaction takes a table in when a statement first names it. Statements then read and change
+the table inside the transaction; other sessions and the table itself do not see it.
+
+Soundness: a table that the session has under several names is in the transaction under all of them.
+A statement that fails leaves the transaction open, without that statement's change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import datafusion
+
+from rowsieve.errors import InvalidInput, UnsupportedOperation
+from rowsieve.providers.datafusion.session_settings import IDENTIFIERS
+from rowsieve.statements.parse_statement import Statement, split_verb
+from rowsieve.statements.refused import Refused
+from rowsieve.statements.transaction_control import (
+    CONTROL_VERBS,
+    ControlAction,
+    TransactionControl,
+    read_transaction_control,
+)
+from rowsieve.storage.log.conflicts import Isolation
+from rowsieve.storage.log.log_entry import Commit
+from rowsieve.table import Table, Transaction
+from rowsieve.transactions.open_transaction import OpenTransaction, TransactionOptions
+
+if TYPE_CHECKING:
+    from rowsieve.providers.datafusion.own_table import OwnTable
+    from rowsieve.providers.datafusion.sql_session import SessionContext
+
+
+class SqlTransactions:
+    """The transaction of one session, if one is open."""
+
+    def __init__(self, replace: Callable[[str, Any], None]) -> None:
+        self._replace = replace  # registers a provider under a name of the session
+        self._open: OpenTransaction | None = None
+        self._tables: dict[str, Transaction] = {}  # by the table's uuid
+
+    @property
+    def is_open(self) -> bool:
+        """True between BEGIN and COMMIT or ROLLBACK."""
+        return self._open is not None
+
+    def table_of(self, table: Table) -> Table:
+        """The table that statements read and change: inside the transaction, if one is open.
+
+        A table at a fixed version, and one that is inside a transaction of its own, stay as they
+        are.
+        """
+        if self._open is None or table.handle.read_only or isinstance(table, Transaction):
+            return table
+        uuid = table.handle.newest.table.uuid
+        if (known := self._tables.get(uuid)) is None:
+            known = self._tables[uuid] = Transaction(self._open.join(table.handle))
+        self._open.check_usable("sql")
+        return known
+
+    def enter(self, own: OwnTable) -> None:
+        """Move a registered table into the open transaction, if there is one."""
+        inside = self.table_of(own.table)
+        if inside is not own.table:
+            self._move(own, inside, own.table)
+
+    def leave(self, own: OwnTable) -> None:
+        """Move a registered table out of the transaction, if that has ended."""
+        if self._open is None and own.outside is not None:
+            self._move(own, own.outside, None)
+
+    def _move(self, own: OwnTable, table: Table, outside: Table | None) -> None:
+        own.table, own.outside = table, outside
+        own.move(table.handle.pinned)
+        self._replace(own.name, own.provider())
+
+    def refuse(self, what: str) -> None:
+        """Raise UnsupportedOperation if a transaction is open: it would not contain this."""
+        if self._open is not None:
+            raise UnsupportedOperation(
+                f"sql: {what} cannot be part of a transaction, which changes rows only; the "
+                "transaction stays open. COMMIT or ROLLBACK it first"
+            )
+
+    def run(self, query: str, *, folds: bool) -> Commit | None:
+        """Run BEGIN, COMMIT or the like; COMMIT returns its commit.
+
+        `folds`: names of savepoints without quotes are folded to lower case.
+        """
+        control = read_transaction_control(*split_verb(query), folds=folds)
+        if control.action is ControlAction.BEGIN:
+            self._begin(control)
+            return None
+        if self._open is None:
+            raise InvalidInput(f"sql: {control.action.value}: no transaction is open; write BEGIN")
+        transaction = self._open
+        match control.action:
+            case ControlAction.SAVEPOINT:
+                transaction.savepoint(control.name)
+            case ControlAction.ROLLBACK_TO:
+                transaction.rollback_to(control.name)
+            case ControlAction.RELEASE:
+                transaction.release(control.name)
+            case ControlAction.ROLLBACK:
+                transaction.rollback()
+                self._forget()
+            case ControlAction.COMMIT:
+                transaction.check_usable("commit")
+                self._forget()  # an error ends the transaction, too
+                return transaction.commit()
+        return None
+
+    def _begin(self, control: TransactionControl) -> None:
+        if self._open is not None:
+            raise InvalidInput(
+                "sql: BEGIN: a transaction is open already; COMMIT or ROLLBACK it, or write "
+                "SAVEPOINT name inside it"
+            )
+        isolation = None if control.isolation is None else Isolation(control.isolation)
+        self._open = OpenTransaction(TransactionOptions(isolation))
+
+    def _forget(self) -> None:
+        self._open = None
+        self._tables.clear()
+
+
+def is_control(statement: Statement) -> bool:
+    """Return whether a statement is one of transactions, which only our session runs."""
+    return isinstance(statement, Refused) and statement.verb in CONTROL_VERBS
+
+
+def control(
+    session: SessionContext, query: str, options: Any, tables: Sequence[OwnTable]
+) -> datafusion.DataFrame:
+    """Run BEGIN, COMMIT or the like; the result of COMMIT is the number of its version."""
+    plan = datafusion.SessionContext.sql
+    if options is not None:
+        plan(session, "COMMIT", options)  # DataFusion knows whether they allow it
+    with session.planning():
+        try:
+            folds = session.setting(IDENTIFIERS) != "false"
+            commit = session.transactions.run(query, folds=folds)
+        finally:
+            for own in tables:
+                session.transactions.leave(own)
+    version = "NULL" if commit is None or not commit.committed else str(commit.version)
+    return plan(session, f"SELECT arrow_cast({version}, 'Int64') AS version")

@@ -1,0 +1,270 @@
+"""The state of one transaction: its owner, its tables, its savepoints, and how it ends.
+
+A transaction holds the layers and the conditions of each of its tables separately. Today one of
+them may be changed, because each table has a log of its own; under serializable isolation no other
+is read either.
+
+Soundness: a transaction is used by the thread that began it, in its process, until it ends, once.
+It commits nothing unless `commit` is called.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import partial
+from typing import Final
+
+from rowsieve.changes.change import Change
+from rowsieve.changes.table_handle import Handle, nothing_done
+from rowsieve.changes.vector_building import with_eager_vectors
+from rowsieve.errors import (
+    InvalidInput,
+    NotFound,
+    TransactionEnded,
+    UnsupportedOperation,
+)
+from rowsieve.storage.log.commit_log import CommitRequest, check_writable
+from rowsieve.storage.log.commit_request import check_request
+from rowsieve.storage.log.conflicts import Isolation, isolation_of
+from rowsieve.storage.log.log_entry import Commit, LogEntry
+from rowsieve.storage.log.retries import RETRY_TIMEOUT_S, Retries
+from rowsieve.storage.snapshot import Snapshot
+from rowsieve.transactions.layers import Mark, TableLayers
+from rowsieve.transactions.net_changes import net_request, own_parts
+from rowsieve.transactions.proofs import CommitProofs, written_keys
+from rowsieve.transactions.transaction_handle import TransactionHandle
+
+_LONGEST_NAME: Final = 128
+
+
+class _State(Enum):
+    OPEN = "open"
+    COMMITTED = "committed"
+    ROLLED_BACK = "rolled back"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionOptions:
+    """What `transaction()` was called with. `isolation` None: the property of the table."""
+
+    isolation: Isolation | None = None
+    token: tuple[str, int] | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+    def isolation_on(self, table: Snapshot) -> Isolation:
+        """The isolation on one table."""
+        return self.isolation or isolation_of(table.table.properties)
+
+
+class OpenTransaction:
+    """A transaction over tables, which `join` adds."""
+
+    def __init__(self, options: TransactionOptions) -> None:
+        check_request(
+            CommitRequest("transaction", metadata=dict(options.metadata), token=options.token)
+        )
+        self.options = options
+        self._process, self._thread = os.getpid(), threading.get_ident()
+        self._state = _State.OPEN
+        self._tables: dict[str, TransactionHandle] = {}
+        self._savepoints: list[tuple[str, dict[str, Mark]]] = []
+        self._started_s = time.perf_counter()
+
+    @property
+    def is_open(self) -> bool:
+        """True until the transaction has ended."""
+        return self._state is _State.OPEN
+
+    def __del__(self) -> None:
+        """Warn about a transaction that was never ended; nothing of it was committed."""
+        if getattr(self, "_state", None) is _State.OPEN and self._process == os.getpid():
+            names = ", ".join(each.store.uri for each in self._tables.values())
+            warnings.warn(
+                f"a transaction on {names} was dropped while it was open: nothing was committed. "
+                "Use it in a with block, or call commit() or rollback()",
+                ResourceWarning,
+                stacklevel=2,
+            )
+
+    def check_usable(self, what: str) -> None:
+        """Raise TransactionEnded after the end, and in another thread or process."""
+        if self._process != os.getpid():
+            raise TransactionEnded(
+                f"{what}: the transaction belongs to process {self._process}, which forked this "
+                "one; begin another one here"
+            )
+        if self._thread != threading.get_ident():
+            raise TransactionEnded(
+                f"{what}: the transaction belongs to the thread that began it; begin one in each "
+                "thread"
+            )
+        if self._state is not _State.OPEN:
+            raise TransactionEnded(
+                f"{what}: the transaction was {self._state.value}; begin another one"
+            )
+
+    def join(self, outside: Handle) -> TransactionHandle:
+        """Add a table at its newest version; the same handle for a table that is in already."""
+        self.check_usable("transaction")
+        if (known := self._tables.get(outside.newest.table.uuid)) is not None:
+            return known
+        outside.require_writable("transaction")
+        with outside.turn():  # what an open writer has acknowledged is committed first
+            pinned = outside.latest()
+        check_writable("transaction", pinned)
+        for other in self._tables.values():
+            if self.options.isolation_on(pinned) is Isolation.SERIALIZABLE:
+                raise UnsupportedOperation(
+                    f"transaction on {other.store.uri}: {outside.store.uri} has another log, and "
+                    "nothing orders the commits of two logs, so that a serializable transaction "
+                    "reads and changes one table. Open the other table at a version, or use "
+                    "isolation='snapshot', which reads others as of the moment of their first use"
+                )
+        handle = TransactionHandle(self, outside, pinned)
+        self._tables[pinned.table.uuid] = handle
+        for _, marks in self._savepoints:
+            marks[pinned.table.uuid] = handle.layers.mark()
+        return handle
+
+    # Savepoints
+
+    def savepoint(self, name: str) -> None:
+        """Mark the present state; an earlier savepoint of the name is hidden until the release."""
+        self.check_usable("savepoint")
+        if not 0 < len(name) <= _LONGEST_NAME:
+            raise InvalidInput(
+                f"savepoint: a name has 1 to {_LONGEST_NAME} characters, not {len(name)}"
+            )
+        marks = {uuid: handle.layers.mark() for uuid, handle in self._tables.items()}
+        self._savepoints.append((name, marks))
+
+    def rollback_to(self, name: str) -> None:
+        """Drop the changes since a savepoint, and later savepoints; the savepoint stays."""
+        self.check_usable("rollback to savepoint")
+        place = self._place_of(name)
+        for uuid, mark in self._savepoints[place][1].items():
+            self._tables[uuid].layers.return_to(mark)
+            self._tables[uuid].show_layers()
+        del self._savepoints[place + 1 :]
+
+    def release(self, name: str) -> None:
+        """Forget a savepoint and later ones; their changes stay."""
+        self.check_usable("release savepoint")
+        del self._savepoints[self._place_of(name) :]
+
+    def _place_of(self, name: str) -> int:
+        for place in reversed(range(len(self._savepoints))):
+            if self._savepoints[place][0] == name:
+                return place
+        known = ", ".join(each for each, _ in self._savepoints) or "none"
+        raise NotFound(f"savepoint {name!r} does not exist; there are: {known}")
+
+    # The end
+
+    def rollback(self) -> None:
+        """End the transaction; nothing is committed. Files of its changes are left as orphans."""
+        self.check_usable("rollback")
+        self._end(_State.ROLLED_BACK)
+
+    def commit(self) -> Commit | None:
+        """Commit the net changes as one commit; any error ends the transaction without one.
+
+        A transaction without changes returns what a call that had nothing to do returns, and None
+        if it has no table.
+        """
+        self.check_usable("commit")
+        try:
+            commit = self._committed()
+        except BaseException:
+            self._end(_State.FAILED)
+            raise
+        self._end(_State.COMMITTED)
+        return commit
+
+    def _committed(self) -> Commit | None:
+        changed = [each for each in self._tables.values() if each.layers.layers]
+        if len(changed) > 1:
+            raise UnsupportedOperation(
+                f"transaction: it changed {len(changed)} tables "
+                f"({', '.join(each.store.uri for each in changed)}), and each has a log of its "
+                "own; nothing was committed. Change one table in a transaction"
+            )
+        if changed:
+            return _TableCommit(changed[0], self.options, self._started_s).run()
+        for table in self._tables.values():
+            return nothing_done("transaction", table.layers.pinned)
+        return None
+
+    def _end(self, state: _State) -> None:
+        self._state = state
+        self._savepoints.clear()
+        for handle in self._tables.values():
+            handle.layers.reads.is_open = False
+
+
+@dataclass(frozen=True, slots=True)
+class _TableCommit:
+    """The commit of the changes of one table."""
+
+    handle: TransactionHandle
+    options: TransactionOptions
+    started_s: float
+
+    def run(self) -> Commit:
+        """Reduce the layers, prove what was read, and commit."""
+        handle, layers = self.handle, self.handle.layers
+        outside, pinned = handle.outside, layers.pinned
+        change = Change(
+            outside.store,
+            "transaction",
+            dict(self.options.metadata),
+            self.options.token,
+            outside.collecting,
+            Retries("transaction", RETRY_TIMEOUT_S),
+            pinned.schema.id,
+        )
+        with outside.failures_reported("transaction"):
+            request = net_request(change, layers)
+            if request is None:
+                return nothing_done("transaction", pinned)
+            prove = self._proofs(layers, request)
+            complete = partial(with_eager_vectors, outside.store)
+
+            def rebase(head: Snapshot, entries: Sequence[LogEntry]) -> CommitRequest:
+                prove(entries)
+                return complete(head, request)
+
+            head, entries = outside.log.since(pinned)
+            if outside.log.committed_before(request.token, head) is None:
+                prove(entries)
+            commit, after = outside.log.commit(
+                complete(head, request), head, rebase, change.retries
+            )
+        outside.pin(after)
+        return outside.ended(commit, self.started_s)
+
+    def _proofs(self, layers: TableLayers, request: CommitRequest) -> CommitProofs:
+        pinned, store = layers.pinned, self.handle.outside.store
+        isolation = self.options.isolation_on(pinned)
+        touched_by = []
+        if pinned.table.sequence or isolation is Isolation.SNAPSHOT:
+            touched_by = [layer.touched_by for layer in layers.layers]
+        own = own_parts(layers)
+        if isolation is Isolation.SNAPSHOT and pinned.table.key and len(own):
+            touched_by.append(written_keys(store, pinned, own))
+        return CommitProofs(
+            store,
+            pinned,
+            layers.reads.questions(),
+            frozenset(layer.kind for layer in layers.layers),
+            isolation,
+            touched_by,
+            frozenset(request.removed),
+        )
