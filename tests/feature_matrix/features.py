@@ -77,6 +77,12 @@ def vectors(folder: str) -> None:
     table.build_deletion_vectors()
 
 
+def in_the_log(folder: str) -> None:
+    table = keyed(folder, inline_bytes="16384", checkpoint_interval="2")
+    table.delete(keys=pa.table({"id": [0, 3, 23]}))
+    table.delete("id % 5 = 1")
+
+
 def appended(folder: str) -> None:
     table = rowsieve.create_table(folder, pa.Table.from_pylist(FIRST))
     table.append(pa.Table.from_pylist(SECOND, schema=table.schema))
@@ -338,6 +344,9 @@ FEATURES: Mapping[str, Feature] = {
     ),
     "sketches": Feature(sketches, [*LAST.values()], more=counts_different),
     "many commits": Feature(many_commits, FIRST, questions=QUESTIONS),
+    "small changes in the log": Feature(
+        in_the_log, _without(lambda i: i in (0, 3, 23) or i % 5 == 1), questions=QUESTIONS
+    ),
     "nested columns": Feature(nested, NESTED, questions={"f < 0": lambda _: False}),
     **{f"{name} table of an earlier release": golden(name) for name in GOLDEN},
 }
