@@ -40,7 +40,12 @@ from rowsieve.objects import ObjectStore
 from rowsieve.stats.collect import Collecting
 from rowsieve.storage.constraints import with_constraints_of
 from rowsieve.storage.log.commit_log import CommitLog, Outrun, check_writable
-from rowsieve.storage.log.commit_request import CommitRequest, check_request, must_write_again
+from rowsieve.storage.log.commit_request import (
+    CommitRequest,
+    check_request,
+    must_write_again,
+    with_noted_rewrite,
+)
 from rowsieve.storage.log.conflicts import Kind
 from rowsieve.storage.log.inline_parts import is_full
 from rowsieve.storage.log.log_entry import Commit, LogEntry
@@ -435,7 +440,12 @@ class Handle:
             self.require_writable(operation)
             try:
                 commit, snapshot = commit_mutation(
-                    self.log, lambda _: mutation, base, Retries(operation), recompute=False
+                    self.log,
+                    lambda _: mutation,
+                    base,
+                    Retries(operation),
+                    recompute=False,
+                    complete=with_noted_rewrite,
                 )
             except Stale as error:
                 raise CommitConflict(

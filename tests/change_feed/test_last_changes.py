@@ -7,6 +7,7 @@ from typing import Any
 
 import datafusion
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 import rowsieve as rs
 from rowsieve import Table
 from rowsieve.errors import InvalidInput, UnsupportedOperation, VersionNotFound
+from rowsieve.procedures.built_ins.rewrite_data_files import RewriteDataFiles
 from rowsieve.providers.datafusion import SessionContext
 from tests.duckdb_sessions import duckdb_session
 from tests.profiles import examples
@@ -128,6 +130,30 @@ def test_rewrites_in_tasks_keep_versions(tmp_path: Path, key: list[str] | None) 
     assert len(table.handle.newest.parts) == 1
     assert versions(table) == expected
     assert versions(table, 3) == {3: 4, 13: 4}
+
+
+class Upper(RewriteDataFiles):
+    name = "upper"
+    meaning = "write texts in capitals"
+
+    def changed(self, rows: Any, notes: Any) -> Any:
+        del notes
+        place = rows.schema.get_field_index("v")
+        return rows.set_column(place, rows.schema.field(place), pc.utf8_upper(rows.column(place)))
+
+
+def test_a_procedure_that_changes_values_changes_all_rows(tmp_path: Path) -> None:
+    catalog = rs.Catalog(tmp_path)
+    table = catalog.create_table("db.t", SCHEMA, ["id"], properties=KEPT)
+    put(table, 1)
+    put(table, 2)
+    catalog.procedures.add(Upper())
+    catalog.call("CALL system.upper('db.t', options => map('rewrite-all', 'true'))")
+    version = table.refresh()
+    assert table.scan(order_by_key=True).to_arrow().column("v").to_pylist() == ["X1", "X2"]
+    assert versions(table, 2) == {1: version, 2: version}
+    put(table, 3)
+    assert versions(table, version) == {3: version + 1}
 
 
 def test_versions_are_known_from_when_they_are_kept() -> None:

@@ -312,11 +312,7 @@ class RewriteDataFiles(DistributedProcedure):
         fragments: Sequence[Sequence[bytes]],
     ) -> None:
         removed = PartTable.empty().append(*(group.parts for group in groups))
-        newest = [
-            None if self.operation == "rewrite_rows" else group.newest  # changed now
-            for group in groups
-            for _ in range(group.task_count)
-        ]
+        newest = [group.newest for group in groups for _ in range(group.task_count)]
         base, results = rewrite.base, list(_results(newest, fragments))
         added = PartTable.empty().append(*(parts for parts, _ in results))
         dropped = [floor_row(texts, base.sequence_fields) for _, texts in results if texts]
@@ -342,14 +338,13 @@ class RewriteDataFiles(DistributedProcedure):
 
 
 def _results(
-    newest: Sequence[int | None], fragments: Sequence[Sequence[bytes]]
+    newest: Sequence[int], fragments: Sequence[Sequence[bytes]]
 ) -> Iterator[tuple[PartTable, tuple[str, ...]]]:
-    """The parts of each task, with the commit_ts of its group if any, and `TaskResult.dropped`."""
+    """The parts of each task, with the newest commit_ts of its group, and `TaskResult.dropped`."""
     for commit_ts, of_task in zip(newest, fragments, strict=True):
         for fragment in of_task:
             result = msgspec.msgpack.decode(fragment, type=TaskResult)
-            parts = PartTable.from_ipc(result.parts)
-            yield (parts if commit_ts is None else parts.with_commit_ts(commit_ts)), result.dropped
+            yield PartTable.from_ipc(result.parts).with_commit_ts(commit_ts), result.dropped
 
 
 def _check_changed(procedure: str, before: Rows, after: Rows, key: Sequence[str]) -> None:

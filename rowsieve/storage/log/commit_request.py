@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
 import pyarrow.compute as pc
@@ -29,6 +29,7 @@ from rowsieve.storage.log.log_entry import LogEntry
 from rowsieve.storage.log.refs import check_refs_kept
 from rowsieve.storage.log.sealed_lines import seal
 from rowsieve.storage.manifests.manifest import PartTable
+from rowsieve.storage.parts.row_versions import keeps_versions, noted_restore
 from rowsieve.storage.snapshot import INLINE_PROTOCOL, Snapshot, TableInfo
 from rowsieve.types.evolution import why_not_written_before
 from rowsieve.types.schema import Schema
@@ -284,3 +285,16 @@ def rebased(
                 "replaced it too; refresh the table and do it again"
             )
     return after
+
+
+def with_noted_rewrite(head: Snapshot, request: CommitRequest) -> CommitRequest:
+    """Note a rewrite that changes values, if the table keeps the versions of rows.
+
+    Its parts keep the commit_ts of those that they replace: a newer version of a key, which another
+    commit wrote meanwhile, still wins.
+    """
+    if request.operation != "rewrite_rows" or not keeps_versions(head.table.properties):
+        return request
+    floor = head.table.late_floor if request.info is None else request.info.late_floor
+    properties = noted_restore(head.table.properties, head.version + 1)
+    return replace(request, info=replace(head.table, late_floor=floor, properties=properties))

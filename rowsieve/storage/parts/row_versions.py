@@ -6,8 +6,8 @@ each, so that a reader can ask for the rows that were changed since a version.
 
 Soundness: a row that was rewritten without the property has the newest version of the parts that it
 was rewritten with, which is not before its own. A restore brings rows back, and changes them by
-that; so does the publication of a branch, whose versions count otherwise. So no row has a version
-before its last change.
+that; so do the publication of a branch, whose versions count otherwise, and a rewrite that changes
+values. So no row has a version before its last change.
 """
 
 from __future__ import annotations
