@@ -68,9 +68,16 @@ def with_inline_protocol(info: TableInfo) -> TableInfo:
 
 
 def encode_inline(parts: PartTable) -> tuple[bytes, int]:
-    """Return the compressed list, without columns that are NULL in all parts, and its size."""
-    table = parts.table.combine_chunks()
-    known = [name for name in table.column_names if table.column(name).null_count < len(table)]
+    """Return the compressed list, without fixed columns that are NULL in all parts, and its size.
+
+    The others stay: a manifest that lacks one of them means something else.
+    """
+    table, fixed = parts.table.combine_chunks(), frozenset(FIXED.names)
+    known = [
+        name
+        for name in table.column_names
+        if name not in fixed or table.column(name).null_count < len(table)
+    ]
     table = table.select(known).replace_schema_metadata(None)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
