@@ -267,18 +267,18 @@ def test_a_damaged_entry_is_named(tmp_path: Path, damage: str) -> None:
     database = rs.Database(tmp_path)
     database.create_table("a", kv((1, 1)), ["k"])
     database.create_table("b", kv((1, 1)), ["k"])
-    path = tmp_path / entry_path(1)
+    path = tmp_path / entry_path(2)
     data = path.read_bytes()
     changed = {
         "cut": data[:-3],
         "flipped": data[:100] + bytes([data[100] ^ 1]) + data[101:],
-        "renamed": (tmp_path / entry_path(2)).read_bytes(),
+        "renamed": (tmp_path / entry_path(1)).read_bytes(),
         "newer": data.replace(b"entry 1\n", b"entry 2\n", 1),
         "foreign": b"PAR1" + uuid.uuid4().bytes,
     }
     path.write_bytes(changed[damage])
     wanted = UnsupportedProtocol if damage == "newer" else CorruptData
-    with pytest.raises(wanted, match=f"{LOG}/0+1 in file:"):
+    with pytest.raises(wanted, match=f"{LOG}/0+2 in file:"):
         elsewhere(database).tables()
 
 

@@ -23,6 +23,7 @@ from rowsieve.objects.shared.shared_state import State
 from rowsieve.objects.store import ObjectExists
 
 _GROUP_BYTES: Final = 16 * 1024 * 1024
+_RECENT_TABLES: Final = 1_024  # for more, readers read the entries since the last root
 
 
 class Overtaken(ObjectExists):
@@ -144,6 +145,7 @@ class GroupCommit:
                 state.database,
                 max(clock.now_us(), state.timestamp_us + 1),
                 tuple(section for ticket in ready for section in ticket.sections),
+                state.recent if len(state.changes) <= _RECENT_TABLES else (),
             )
             try:
                 is_ours = log.put(entry)

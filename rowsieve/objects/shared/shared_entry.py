@@ -39,9 +39,16 @@ class Section(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     is_dropped: bool = False
     gone_below: int | None = None
 
+    def without_data(self) -> Section:
+        """The section without the table's entry."""
+        return msgspec.structs.replace(self, data=b"") if self.data else self
 
-class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One version of a database: a commit of all the tables in its sections."""
+
+class Entry(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One version of a database: a commit of all the tables in its sections.
+
+    `recent`: the entries since the last root, without data, so that a reader needs not read each.
+    """
 
     version: int
     commit_id: str
@@ -49,6 +56,18 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     database: str
     timestamp_us: int
     sections: tuple[Section, ...]
+    recent: tuple[Entry, ...] = ()
+
+    def without_data(self) -> Entry:
+        """The entry without the entries of tables in it, and without those before it."""
+        return Entry(
+            self.version,
+            self.commit_id,
+            self.predecessor,
+            self.database,
+            self.timestamp_us,
+            tuple(each.without_data() for each in self.sections),
+        )
 
     def section_of(self, table: str) -> Section | None:
         """Return what the entry says of a table."""

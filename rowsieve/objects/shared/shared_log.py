@@ -85,9 +85,7 @@ class SharedLog(SharedReader):
         _, roots = listed_versions(self.store.list(LOG))
         older = [each for each in roots if each <= version]
         state = self._newest_root(older) or _first(self.entry(0))
-        while state.version < version:
-            state = _linked(state, self.entry(state.version + 1), self.store.uri)
-        return state
+        return self._up_to(version, state)
 
     def remember(self, state: State) -> State:
         """Note a version as seen; return the newest one that this object has read."""
@@ -186,13 +184,24 @@ class SharedLog(SharedReader):
                     f"there is no database at {self.store.uri}; rs.Database(uri) creates one"
                 )
             state = _first(self.entry(0))
-        head = max([state.version, *listed, *(seen or ())])
-        numbers = range(state.version + 1, head + 1)
-        for entry in together(self.store, [partial(self.entry, each) for each in numbers]):
-            state = _linked(state, entry, self.store.uri)
+        state = self._up_to(max([state.version, *listed, *(seen or ())]), state)
         while (following := self.entry_or_none(state.version + 1)) is not None:
             state = _linked(state, following, self.store.uri)
         return state
+
+    def _up_to(self, version: int, state: State) -> State:
+        """Apply the entries after a state; the last one usually tells what the others say."""
+        if version == state.version:
+            return state
+        last = self.entry(version)
+        known = {each.version: each for each in last.recent}
+        numbers = range(state.version + 1, version)
+        unknown = [number for number in numbers if number not in known]
+        read = together(self.store, [partial(self.entry, number) for number in unknown])
+        known |= {entry.version: entry for entry in read}
+        for number in numbers:
+            state = _linked(state, known[number], self.store.uri)
+        return _linked(state, last, self.store.uri)
 
     def _newest_root(self, versions: list[int]) -> State | None:
         for version in reversed(versions):

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from rowsieve.objects.shared.shared_entry import Entry, Section
 from rowsieve.objects.shared.table_pages import Root
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """A section, and the entry that it stands in."""
 
     section: Section
@@ -23,7 +23,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The database at a version: a root, and by table and name what the entries after it say."""
+    """The database at a version: a root, and by table and name what the entries after it say.
+
+    `recent`: those entries, without data.
+    """
 
     version: int
     commit_id: str
@@ -32,6 +35,7 @@ class State:
     root: Root
     changes: Mapping[str, tuple[Change, ...]] = field(default_factory=dict)
     names: Mapping[str, str | None] = field(default_factory=dict)
+    recent: tuple[Entry, ...] = ()
 
     @staticmethod
     def of(root: Root) -> State:
@@ -41,12 +45,12 @@ class State:
     def after(self, entry: Entry) -> State:
         """The state of the next version."""
         changes, names = dict(self.changes), dict(self.names)
-        for section in entry.sections:
-            light = Change(_without_data(section), _without_sections(entry))
-            changes[section.table] = (*changes.get(section.table, ()), light)
+        light = entry.without_data()
+        for section in light.sections:
+            changes[section.table] = (*changes.get(section.table, ()), Change(section, light))
             if section.former is not None:
                 names[section.former] = None
-        names |= {each.name: each.table for each in entry.sections if each.name is not None}
+        names |= {each.name: each.table for each in light.sections if each.name is not None}
         return replace(
             self,
             version=entry.version,
@@ -54,19 +58,5 @@ class State:
             timestamp_us=entry.timestamp_us,
             changes=changes,
             names=names,
+            recent=(*self.recent, light),
         )
-
-
-def _without_data(section: Section) -> Section:
-    if not section.data:
-        return section
-    return Section(
-        section.table, section.number, b"", section.name, section.former, section.is_dropped,
-        section.gone_below,
-    )  # fmt: skip
-
-
-def _without_sections(entry: Entry) -> Entry:
-    return Entry(
-        entry.version, entry.commit_id, entry.predecessor, entry.database, entry.timestamp_us, ()
-    )
