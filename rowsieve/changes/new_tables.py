@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from rowsieve.changes.event_order.horizons import check_horizon
 from rowsieve.changes.event_order.sequence_columns import with_event_order
+from rowsieve.changes.expiry_condition import check_can_hold
 from rowsieve.changes.property_changes import check_columns
 from rowsieve.changes.vector_building import with_vectors_protocol
 from rowsieve.config import current
@@ -50,6 +51,7 @@ def new_table(
     if INLINE_BYTES not in properties and (inline_bytes := current().inline_bytes):
         properties = {**properties, INLINE_BYTES: str(inline_bytes)}
     check_columns(properties, schema, names)
+    check_can_hold(properties, schema)
     info = TableInfo(
         uuid=uuid.uuid4().hex,
         key=names,

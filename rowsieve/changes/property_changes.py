@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from rowsieve.changes.change import Change
 from rowsieve.changes.event_order.horizons import check_horizon
-from rowsieve.changes.expiry_condition import condition_of
+from rowsieve.changes.expiry_condition import check_can_hold, condition_of
 from rowsieve.changes.history.history_columns import named_history
 from rowsieve.changes.partial.combine_rules import table_rules
 from rowsieve.changes.vector_building import with_vectors_protocol
@@ -34,6 +34,7 @@ def checked_settings(
     settings = {**snapshot.table.properties, **checked}
     check_columns(settings, snapshot.schema, snapshot.table.key)
     check_horizon(settings, snapshot.sequence_fields)
+    check_can_hold(checked, snapshot.schema)
     return checked
 
 

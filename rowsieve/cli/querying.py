@@ -236,7 +236,7 @@ def _batches(stream: Any) -> Iterator[pa.RecordBatch]:
 def _as_ours(error: Exception, known: str = "") -> RowsieveError:
     """Recover our error: DataFusion passes it on only as text that begins with its class name."""
     if isinstance(error, RowsieveError):
-        return error
+        return InvalidInput(f"{error}{known}") if type(error) is InvalidInput else error
     text = str(error)
     for name, kind in vars(errors).items():
         if isinstance(kind, type) and issubclass(kind, RowsieveError) and f"{name}: " in text:

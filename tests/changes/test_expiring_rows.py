@@ -195,3 +195,16 @@ def test_what_is_left_is_what_does_not_match(
     table.set_properties({"expire_rows_when": condition})
     table.maintain()
     assert sorted(map(repr, table.to_arrow().to_pylist())) == sorted(map(repr, rows))
+
+
+@pytest.mark.parametrize("condition", ["v > 1 / 0", "v > 5 AND 1 / 0 = 1", "v < 5 OR 10 % 0 = v"])
+def test_a_part_that_fails_for_every_row_is_refused_when_it_is_set(condition: str) -> None:
+    table = keyed({"k": [1], "v": [1]})
+    with pytest.raises(InvalidInput, match="fails for every row"):
+        table.set_properties({"expire_rows_when": condition})
+    with pytest.raises(InvalidInput, match="fails for every row"):
+        table.sql(f"ALTER TABLE this SET TBLPROPERTIES ('expire_rows_when' = '{condition}')")
+    with pytest.raises(InvalidInput, match="fails for every row"):
+        rs.create_table(fresh_uri(), kv(), key=["k"], properties={"expire_rows_when": condition})
+    table.set_properties({"expire_rows_when": "10 / v > 100 AND v <> 0"})
+    assert "expire_rows_when" in table.handle.pinned.table.properties
