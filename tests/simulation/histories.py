@@ -9,7 +9,13 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 
 from rowsieve import Table
-from rowsieve.errors import CommitConflict, CorruptData, RowsieveError, StoreError
+from rowsieve.errors import (
+    CommitConflict,
+    CorruptData,
+    RowsieveError,
+    SnapshotExpired,
+    StoreError,
+)
 from rowsieve.opening import create_table
 from tests.faults.vocabulary import Fault
 from tests.simulation.bucket import FaultPlan
@@ -35,8 +41,11 @@ class History(NamedTuple):
     problems: Sequence[str]
 
 
-def run_history(seed: int, *, each: int = 4) -> History:
-    """Run a random history, in which an actor makes so many transactions."""
+def run_history(seed: int, *, each: int = 4, transacts: float = 0.0) -> History:
+    """Run a random history, in which an actor makes so many transactions.
+
+    `transacts`: the share of those that are made by several calls, which read before they append.
+    """
     draws = random.Random(f"history {seed}")
     scheduler = Scheduler(lambda ready: _chosen(draws, ready))
     setting = Setting(keyed=draws.random() < 0.6, interval=draws.choice([1, 3]))
@@ -49,7 +58,9 @@ def run_history(seed: int, *, each: int = 4) -> History:
         for number in range(draws.choice([2, 3])):
             plan = FaultPlan(draws.choice(FAULTS))
             actor = _Appender(world, f"a{number}", world.process(f"p{number}", plan), found)
-            scheduler.spawn(actor.process, actor.name, lambda actor=actor: actor.run(each))  # type: ignore[misc]
+            scheduler.spawn(
+                actor.process, actor.name, lambda actor=actor: actor.run(each, transacts)
+            )  # type: ignore[misc]
         keeper = world.process("keeper")
         scheduler.spawn(keeper, "keeper", lambda: _keep(world, keeper, random.Random(seed)))
         problems = _finished(world, found)
@@ -83,10 +94,13 @@ class _Appender:
         self._world, self._found = world, found
         self._draws = random.Random(f"{world.seed} {name}")
 
-    def run(self, count: int) -> None:
+    def run(self, count: int, transacts: float) -> None:
         """Make so many transactions."""
         table = self._world.table(self.process)
         for number in range(count):
+            if transacts and self._draws.random() < transacts:
+                self._transact(table, number)
+                continue
             if self._draws.random() < 0.35:
                 self._read(table, number)
             else:
@@ -118,6 +132,27 @@ class _Appender:
         name = f"{self.name}.{number}"
         self._found.append(Transaction(name, begun, ended, element, keys, is_refused=refused))
 
+    def _transact(self, table: Table, number: int) -> None:
+        """Read some lists, append to others, and commit both as one transaction."""
+        keys = sorted(self._draws.sample(KEYS, self._draws.randint(1, 2)))
+        asked = self._draws.sample(KEYS, self._draws.randint(1, 3))
+        element = 100 * (1 + int(self.name[1:])) + number
+        begun, ended, refused, injected = self._now(), None, False, self._injected()
+        lists: Lists = {}
+        try:
+            with table.transaction() as tx:
+                read = lists_of(tx, " OR ".join(f"k = {key}" for key in asked))
+                for key in keys:
+                    tx.update({"v": f"concat(v, '{element},')"}, where=f"k = {key}")
+            lists, ended = read, self._now()
+        except CommitConflict:
+            refused = self._injected() == injected
+        except RowsieveError as error:
+            if self._injected() == injected and not isinstance(error, SnapshotExpired):
+                self._world.problems.append(f"{self.name}.{number}: {error!r}")
+        name = f"{self.name}.{number}"
+        self._found.append(Transaction(name, begun, ended, element, keys, lists, refused))
+
     def _now(self) -> int:
         return self._world.scheduler.now_us
 
@@ -138,9 +173,9 @@ def _keep(world: World, process: SimulatedProcess, draws: random.Random) -> None
                 table.analyze()
 
 
-def lists_of(table: Table) -> Lists:
-    """Read all lists of the newest version."""
-    rows = table.scan().to_arrow().to_pylist()
+def lists_of(table: Table, where: str | None = None) -> Lists:
+    """Read lists of the newest version."""
+    rows = table.scan(where).to_arrow().to_pylist()
     return {row["k"]: [int(text) for text in row["v"].split(",") if text] for row in rows}
 
 

@@ -55,8 +55,14 @@ class Run:
     calls: int
 
 
-def run_seed(seed: int, *, calls: int = 2, thorough: bool | None = None) -> Run:
-    """Run a seed and judge it; `calls`: the most that an actor makes."""
+def run_seed(
+    seed: int,
+    *,
+    calls: int = 2,
+    thorough: bool | None = None,
+    families: Sequence[str] | None = None,
+) -> Run:
+    """Run a seed and judge it; `calls`: the most that an actor makes, of these families."""
     draws = random.Random(f"seed {seed}")
     keyed = draws.random() < 0.65
     setting = Setting(
@@ -70,7 +76,7 @@ def run_seed(seed: int, *, calls: int = 2, thorough: bool | None = None) -> Run:
     world = begun(f"seed {seed}", setting, scheduler, overlaps=draws.random() < 0.2)
     style, faults = draws.choice(sorted(STYLES)), draws.choice(["none", *sorted(FAULTS)])
     with world.entered():
-        spawn_actors(world, draws, STYLES[style], faults, calls)
+        spawn_actors(world, draws, families or STYLES[style], faults, calls)
         scheduler.before_step = applying_late(world, random.Random(f"late {seed}"))
         try:
             scheduler.run()

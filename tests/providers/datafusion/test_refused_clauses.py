@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -136,7 +137,7 @@ def test_a_change_is_not_analyzed(text: str, context: SessionContext, table: rs.
 def test_a_statement_of_others_names_the_way_out(
     text: str, verb: str, context: SessionContext, table: rs.Table, tmp_path: Path
 ) -> None:
-    runs = [table.sql, rs.Catalog(str(tmp_path / "c")).sql]
+    runs: list[Any] = [table.sql, rs.Catalog(str(tmp_path / "c")).sql]
     if verb in ("VACUUM", "OPTIMIZE"):  # our session has transactions
         runs.append(context.sql)
     for run in runs:
