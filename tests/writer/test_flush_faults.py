@@ -89,7 +89,7 @@ def test_each_record_is_committed_once(kind: str, fault: Fault) -> None:
         table = table_of_kind(kind)
         records = entries(table)
         faulty = FaultyStore(table.handle.store)
-        handle = opened(faulty)  # type: ignore[arg-type]
+        handle = opened(faulty)
         faulty.meet(fault, number)
         with suppress(RowsieveError, Crash):
             flush(handle, records, 2)
