@@ -90,8 +90,31 @@ def unset(table: rs.Table) -> None:
     table.unset_properties(["isolation"])
 
 
+def published(table: rs.Table) -> None:
+    branch = table.branch("audit")
+    (branch.upsert if branch.key else branch.append)(kv((90, 9)))
+    table.fast_forward("audit")
+
+
+def dropped(table: rs.Table, kind: str) -> None:
+    getattr(table, kind)("old")
+    getattr(table, f"drop_{kind}")("old")
+
+
+def in_transaction(table: rs.Table) -> None:
+    with table.transaction() as tx:
+        tx.delete("k = 2")
+        tx.delete("k = 3")
+
+
 BOTH: dict[str, Callable[[rs.Table], Any]] = {
     "create": lambda _: None,
+    "create_branch": lambda t: t.branch("audit"),
+    "create_tag": lambda t: t.tag("old"),
+    "drop_branch": lambda t: dropped(t, "branch"),
+    "drop_tag": lambda t: dropped(t, "tag"),
+    "fast_forward": published,
+    "transaction": in_transaction,
     "delete": lambda t: t.delete("k = 2"),
     "update": lambda t: t.update({"v": "v + 1"}, where="k >= 2"),
     "overwrite": lambda t: t.overwrite(kv((2, 20), (8, 80))),
