@@ -11,7 +11,6 @@ import re
 from typing import Any, Final
 
 from rowsieve.bridges.sql.dialects import DIALECTS
-from rowsieve.bridges.sql.language import to_text
 from rowsieve.bridges.translation import Exactness
 from rowsieve.bridges.where import semantics_of, to_predicate
 from rowsieve.errors import RowsieveError
@@ -74,6 +73,8 @@ def _read(text: str, like: Constraint, schema: Schema, dialect: str) -> Constrai
 
 def _written(constraint: Constraint, schema: Schema, dialect: str) -> str | None:
     """The condition as text of a dialect in which it has the same meaning; None if it has none."""
+    from rowsieve.bridges.sql.language import to_text  # noqa: PLC0415 - it imports sqlglot
+
     try:
         written = to_text(constraint.named(schema), schema, constraint.semantics, dialect=dialect)
     except RowsieveError:
