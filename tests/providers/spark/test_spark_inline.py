@@ -1,0 +1,54 @@
+"""Spark reads small changes that live in the log, by every way of reading."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rowsieve as rs
+from tests.parts_in_memory import count_in_memory
+from tests.small_tables import KV, kv
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> rs.Table:
+    """A file of 2,000 rows, and small changes of it in the log."""
+    folder: Path = tmp_path_factory.mktemp("inline")
+    made = rs.create_table(str(folder / "t"), KV, key=["k"], properties={"inline_bytes": 9_000})
+    made.upsert(kv(*((k, k) for k in range(2_000))))
+    made.upsert(kv((5, -5), (3_000, None)))
+    made.delete(keys={"k": [7]})
+    assert count_in_memory(made) == 2
+    return made
+
+
+ROWS = sorted([(k, k) for k in range(2_000) if k not in (5, 7)] + [(5, -5), (3_000, -1)])
+
+
+def shown(frame: Any) -> list[tuple[int, int]]:
+    return sorted((row["k"], -1 if row["v"] is None else row["v"]) for row in frame.collect())
+
+
+def test_to_spark_and_the_source_read_rows_of_the_log(spark: Any, table: rs.Table) -> None:
+    assert shown(table.to_spark(spark)) == ROWS
+    some = [row for row in ROWS if row[0] < 9 or row[0] == 3_000]
+    assert shown(table.to_spark(spark, "k < 9 OR k = 3000")) == some
+    assert table.to_spark(spark).count() == len(ROWS)
+    source = spark.read.format("rowsieve").load(table.uri)
+    assert shown(source) == ROWS
+    assert shown(source.where("v = -5")) == [(5, -5)]
+
+
+def test_statements_and_writes_of_spark_meet_rows_of_the_log(
+    spark: Any, table: rs.Table, tmp_path: Path
+) -> None:
+    copy = table.clone(str(tmp_path / "copy"))
+    frame = spark.createDataFrame([(7, 70), (5, 50)], "k long, v long")
+    frame.write.format("rowsieve").option("mode", "upsert").mode("append").save(copy.uri)
+    expected = sorted([row for row in ROWS if row[0] != 5] + [(5, 50), (7, 70)])
+    assert shown(spark.read.format("rowsieve").load(copy.uri)) == expected
+    assert copy.scan().count() == len(expected)
