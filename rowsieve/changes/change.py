@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from rowsieve.changes.data.ingest import Changes
 from rowsieve.changes.event_order.late_changes import with_sequences, without_late
@@ -19,6 +20,9 @@ from rowsieve.storage.log.commit_log import CommitRequest, check_writable
 from rowsieve.storage.log.retries import Retries
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.snapshot import Snapshot
+
+LAYER_BYTES: Final = 16 * 1024
+"""A change inside a transaction stays in memory up to this size; its commit writes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +103,7 @@ class Change:
             changes.rows,
             changes.deletes,
             base_version=snapshot.base_version,
+            in_memory_up_to=0 if snapshot.based_on is None else LAYER_BYTES,
             collecting=self.collecting,
             uploads=self.uploads,
         )

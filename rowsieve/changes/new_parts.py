@@ -25,17 +25,20 @@ def new_parts(
     deletes: pa.Table | None,
     *,
     base_version: int,
+    in_memory_up_to: int = 0,
     collecting: Collecting | None = None,
     uploads: Uploads | None = None,
 ) -> PartTable:
     """Return the parts of rows and tombstones, both in key order and with disjoint keys.
 
-    A change of at most `inline_bytes` is in the entries themselves, and its commit stores them; the
-    files of a larger one are durable when `uploads` has been waited for.
+    A change of at most `inline_bytes`, or of `in_memory_up_to` bytes, is in the entries themselves,
+    and its commit stores them; the files of a larger one are durable when `uploads` has been waited
+    for.
     """
     key: Sequence[Field] = tuple(schema.field(name) for name in info.key)
     sequence = tuple(schema.field(name) for name in info.sequence)
-    if _size_of(rows) + _size_of(deletes) <= inline_limit(info) > 0:
+    most = max(inline_limit(info), in_memory_up_to)
+    if _size_of(rows) + _size_of(deletes) <= most > 0:
         return memory_parts(
             schema,
             key,

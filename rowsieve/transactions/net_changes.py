@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.changes.change import Change
+from rowsieve.changes.new_parts import new_parts
 from rowsieve.executor.execute import Execution
 from rowsieve.executor.newest_actions import newest_actions
 from rowsieve.planner.overlap import overlap_groups
@@ -30,6 +31,7 @@ from rowsieve.predicate.ir import TRUE
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.storage.log.commit_request import CommitRequest
 from rowsieve.storage.log.conflicts import Kind
+from rowsieve.storage.log.inline_parts import inline_limit
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.parts.part_writer import PartWriter
 from rowsieve.storage.parts.tombstones import DELETED_AT
@@ -121,6 +123,13 @@ def _written(layers: TableLayers, wanted: frozenset[str]) -> PartTable:
     return parts
 
 
+def _must_be_file(own: PartTable, pinned: Snapshot) -> np.ndarray:
+    """(n,) which parts are in memory, and the table's log has none."""
+    if inline_limit(pinned.table):
+        return np.zeros(len(own), dtype=bool)
+    return own.held_in_memory()
+
+
 # Tables with a key
 
 
@@ -133,10 +142,11 @@ def _merged(change: Change, layers: TableLayers) -> PartTable:
     order = KeyOrder.of(pinned.schema, pinned.table.key)
     alone: list[str] = []
     merged = PartTable.empty()
-    ages = own.numbers("commit_ts_max")
+    ages, must_be_file = own.numbers("commit_ts_max"), _must_be_file(own, pinned)
     for group in overlap_groups(own.select("key.").table, order):
         members = np.array(group)
-        if len(np.unique(ages[members])) == 1:  # parts of one layer have disjoint keys
+        is_alone = len(np.unique(ages[members])) == 1  # parts of one layer have disjoint keys
+        if is_alone and not must_be_file[members].any():
             alone += own.take(members).part_ids
         else:
             newest_first = members[np.argsort(-ages[members], kind="stable")]
@@ -156,6 +166,18 @@ def _rewritten(change: Change, pinned: Snapshot, own: PartTable, places: np.ndar
         at_once=at_once,
         sequence=pinned.sequence_fields,
     )
+    if at_once:
+        ((rows, deletes),) = actions
+        return new_parts(
+            change.store,
+            pinned.table,
+            pinned.schema,
+            rows if rows.num_rows else None,
+            _undated(deletes) if deletes.num_rows else None,
+            base_version=pinned.version,
+            collecting=change.collecting,
+            uploads=change.uploads,
+        )
     return _write(change, pinned, actions)
 
 
@@ -196,7 +218,7 @@ def _without_hidden_rows(change: Change, layers: TableLayers) -> PartTable:
     own = own_parts(layers)
     if not len(own):
         return PartTable.empty()
-    has_vector = np.asarray(own.column("dv.path").is_valid())
+    has_vector = np.asarray(own.column("dv.path").is_valid()) | _must_be_file(own, layers.pinned)
     whole = own.take(np.flatnonzero(~has_vector))
     parts = _written(layers, frozenset(whole.part_ids))
     holed = own.take(np.flatnonzero(has_vector))

@@ -86,6 +86,8 @@ class OpenTransaction:
         """Warn about a transaction that was never ended; nothing of it was committed."""
         if getattr(self, "_state", None) is _State.OPEN and self._process == os.getpid():
             names = ", ".join(each.store.uri for each in self._tables.values())
+            if not names:  # it could not begin, or has done nothing
+                return
             warnings.warn(
                 f"a transaction on {names} was dropped while it was open: nothing was committed. "
                 "Use it in a with block, or call commit() or rollback()",

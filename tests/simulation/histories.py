@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 import pyarrow as pa
@@ -58,9 +59,7 @@ def run_history(seed: int, *, each: int = 4, transacts: float = 0.0) -> History:
         for number in range(draws.choice([2, 3])):
             plan = FaultPlan(draws.choice(FAULTS))
             actor = _Appender(world, f"a{number}", world.process(f"p{number}", plan), found)
-            scheduler.spawn(
-                actor.process, actor.name, lambda actor=actor: actor.run(each, transacts)
-            )  # type: ignore[misc]
+            scheduler.spawn(actor.process, actor.name, partial(actor.run, each, transacts))
         keeper = world.process("keeper")
         scheduler.spawn(keeper, "keeper", lambda: _keep(world, keeper, random.Random(seed)))
         problems = _finished(world, found)

@@ -23,7 +23,7 @@ from rowsieve.errors import (
     TransactionEnded,
     UnsupportedOperation,
 )
-from tests.small_tables import KV, appended, fresh_uri, keyed, kv, overtake, pairs
+from tests.small_tables import KV, appended, files, fresh_uri, keyed, kv, overtake, pairs
 
 
 def keys(*values: int) -> pa.Table:
@@ -81,10 +81,25 @@ def test_a_key_is_in_the_rows_or_in_the_tombstones_of_a_commit_once() -> None:  
 def test_changes_of_one_call_are_committed_as_they_were_written() -> None:
     table = keyed({"k": [1], "v": [1]})
     with table.transaction() as tx:
-        tx.upsert(kv((2, 2)))
+        tx.upsert(kv(*((k, k) for k in range(5_000))))  # too many to stay in memory
         (written,) = tx.handle.layers.layers
     assert written.request.added is not None
     assert set(written.request.added.part_ids) <= set(table.handle.pinned.parts.part_ids)
+
+
+@pytest.mark.parametrize("make", [keyed, appended])
+@pytest.mark.parametrize("inline_bytes", [0, 4096])
+def test_small_changes_stay_in_memory_until_the_commit(
+    make: Callable[..., Table], inline_bytes: int
+) -> None:
+    table = make({"k": [1], "v": [1]}, properties={"inline_bytes": str(inline_bytes)})
+    before = len(files(table))
+    with table.transaction() as tx:
+        for k in range(2, 8):
+            (tx.upsert if tx.key else tx.append)(kv((k, k + 1)))
+        assert pairs(tx, "k > 5") == [(6, 7), (7, 8)]
+        assert len(files(table)) == before
+    assert pairs(table) == [(1, 1), *((k, k + 1) for k in range(2, 8))]
 
 
 def test_a_table_without_a_key_appends_hides_and_updates() -> None:
