@@ -19,11 +19,14 @@ from rowsieve.arguments.annotations import (
     SequenceNames,
     StorageOptions,
     TableUri,
+    Token,
 )
 from rowsieve.catalog.catalog_statements import CatalogStatements
 from rowsieve.catalog.names import identifier
 from rowsieve.changes.table_handle import Handle
+from rowsieve.database.table_names import DEFAULT_NAMESPACE, plain_name
 from rowsieve.database.table_versions import newest_of
+from rowsieve.database.transactions import DatabaseOrder, DatabaseTransaction
 from rowsieve.database.vacuuming import Vacuumed, vacuum
 from rowsieve.errors import (
     InvalidInput,
@@ -42,9 +45,11 @@ from rowsieve.objects.shared.table_pages import new_table_id
 from rowsieve.opening import create_table, open_table
 from rowsieve.retention.retaining import Seconds
 from rowsieve.storage.log.commit_log import CommitLog
+from rowsieve.storage.log.conflicts import Isolation
 from rowsieve.table import Table
+from rowsieve.transactions.open_transaction import TransactionOptions
+from rowsieve.transactions.transaction_methods import IsolationName
 
-_DEFAULT: Final = "default"
 _VERSIONED: Final = re.compile(r"(.+)@v(\d{1,18})")
 _WEEK_S: Final = 7 * 86_400.0
 
@@ -99,7 +104,7 @@ class Database(CatalogStatements):
 
         `if_exists="ignore"` opens that table and writes nothing.
         """
-        wanted = _plain(name)
+        wanted = plain_name(name)
         if self._shared.log.id_of(wanted, self._created()) is not None:
             if if_exists == "ignore":
                 return self.open_table(name)
@@ -166,17 +171,19 @@ class Database(CatalogStatements):
         if namespace is None:
             return names
         space = identifier(namespace)
-        full = (name if "." in name else f"{_DEFAULT}.{name}" for name in names)
+        full = (name if "." in name else f"{DEFAULT_NAMESPACE}.{name}" for name in names)
         return [name for name in full if name.startswith(f"{space}.")]
 
     def namespaces(self) -> list[str]:
         """List the namespaces: those with a table, and `default`."""
         names = self._shared.log.names(self._shared.log.latest())
-        return sorted({_DEFAULT, *(name.partition(".")[0] for name in names if "." in name)})
+        return sorted(
+            {DEFAULT_NAMESPACE, *(name.partition(".")[0] for name in names if "." in name)}
+        )
 
     def rename_table(self, name: str, new_name: str) -> None:
         """Give a table another name; TableExists if that is taken."""
-        old, new = _plain(name), _plain(new_name)
+        old, new = plain_name(name), plain_name(new_name)
         if old == new:
             raise InvalidInput(f"rename_table: {name!r} has this name already; give another one")
         table_id = self._id_of(name, self._shared.log.latest())
@@ -199,10 +206,26 @@ class Database(CatalogStatements):
             if if_absent == "error":
                 raise
             return
-        dropped = Section(table_id, former=_plain(name), is_dropped=True)
+        dropped = Section(table_id, former=plain_name(name), is_dropped=True)
         self._shared.group.commit([dropped])
         if purge:
             vacuum(self._shared, self._storage_options, 0.0, only=table_id)
+
+    def transaction(
+        self,
+        *,
+        isolation: IsolationName | None = None,
+        token: Token | None = None,
+        metadata: Metadata | None = None,
+    ) -> DatabaseTransaction:
+        """Begin a transaction on the newest version: changes of several tables, one commit or none.
+
+        `isolation`, `token` and `metadata` are those of `Table.transaction`.
+        """
+        level = None if isolation is None else Isolation(isolation)
+        order = DatabaseOrder(self._shared, self._created())
+        options = TransactionOptions(level, token, dict(metadata or {}))
+        return DatabaseTransaction(order, options, self._uri_of, self._storage_options)
 
     # Namespaces: those that a table's name has
 
@@ -239,7 +262,7 @@ class Database(CatalogStatements):
                     "drop them first, or drop them with it by cascade=True"
                 )
             state = self._shared.log.known()
-            plain = [_plain(each) for each in names]
+            plain = [plain_name(each) for each in names]
             ids = {each: self._shared.log.id_of(each, state) for each in plain}
             gone = [Section(i, former=each, is_dropped=True) for each, i in ids.items() if i]
             try:
@@ -288,7 +311,7 @@ class Database(CatalogStatements):
             ) from error
 
     def _id_of(self, name: str, state: State) -> str:
-        wanted = _plain(name)
+        wanted = plain_name(name)
         table_id = self._shared.log.id_of(wanted, state)
         if table_id is None:
             near = did_you_mean(wanted, self._shared.log.names(state))
@@ -297,13 +320,3 @@ class Database(CatalogStatements):
 
     def _uri_of(self, table_id: str) -> str:
         return f"{self.uri}/{TABLES}/{table_id}"
-
-
-def _plain(name: str) -> str:
-    """The name as the log has it: without the namespace `default`; InvalidInput if it is none."""
-    steps = name.split(".")
-    if len(steps) > 2:
-        raise InvalidInput(f"{name!r} has {len(steps)} steps; a table is name or namespace.name")
-    for step in steps:
-        identifier(step)
-    return steps[1] if len(steps) == 2 and steps[0] == _DEFAULT else name

@@ -14,11 +14,11 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
 
 from rowsieve.changes.change import Change
 from rowsieve.changes.table_handle import Handle, nothing_done
@@ -63,14 +63,32 @@ class TransactionOptions:
         return self.isolation or isolation_of(table.table.properties)
 
 
-class OpenTransaction:
-    """A transaction over tables, which `join` adds."""
+class SharedOrder(Protocol):
+    """What orders the commits of several tables, as the log of a database does."""
 
-    def __init__(self, options: TransactionOptions) -> None:
+    def pinned(self, outside: Handle) -> Snapshot:
+        """The version of a table that the transaction began with."""
+        ...
+
+    def commit(
+        self, changed: Mapping[str, Callable[[], Commit]], read: Mapping[str, Callable[[], int]]
+    ) -> None:
+        """Commit tables together, by URI; `read` proves others again.
+
+        A proof returns the number that the table's next entry has.
+        """
+        ...
+
+
+class OpenTransaction:
+    """A transaction over tables, which `join` adds; several may change if something orders them."""
+
+    def __init__(self, options: TransactionOptions, order: SharedOrder | None = None) -> None:
         check_request(
             CommitRequest("transaction", metadata=dict(options.metadata), token=options.token)
         )
         self.options = options
+        self._order = order
         self._process, self._thread = os.getpid(), threading.get_ident()
         self._state = _State.OPEN
         self._tables: dict[str, TransactionHandle] = {}
@@ -118,10 +136,13 @@ class OpenTransaction:
         if (known := self._tables.get(outside.newest.table.uuid)) is not None:
             return known
         outside.require_writable("transaction")
-        with outside.turn():  # what an open writer has acknowledged is committed first
-            pinned = outside.latest()
+        if self._order is not None:
+            pinned = self._order.pinned(outside)
+        else:
+            with outside.turn():  # what an open writer has acknowledged is committed first
+                pinned = outside.latest()
         check_writable("transaction", pinned)
-        for other in self._tables.values():
+        for other in self._tables.values() if self._order is None else ():
             if self.options.isolation_on(pinned) is Isolation.SERIALIZABLE:
                 raise UnsupportedOperation(
                     f"transaction on {other.store.uri}: {outside.store.uri} has another log, and "
@@ -192,6 +213,16 @@ class OpenTransaction:
 
     def _committed(self) -> Commit | None:
         changed = [each for each in self._tables.values() if each.layers.layers]
+        if self._order is not None:
+            rest = [each for each in self._tables.values() if not each.layers.layers]
+            self._order.commit(
+                {
+                    each.store.uri: _TableCommit(each, self.options, self._started_s).run
+                    for each in changed
+                },
+                {each.store.uri: _TableRead(each, self.options).prove for each in rest},
+            )
+            return None
         if len(changed) > 1:
             raise UnsupportedOperation(
                 f"transaction: it changed {len(changed)} tables "
@@ -209,6 +240,24 @@ class OpenTransaction:
         self._savepoints.clear()
         for handle in self._tables.values():
             handle.layers.reads.is_open = False
+
+
+class _TableRead:
+    """What a transaction read of a table that it did not change."""
+
+    def __init__(self, handle: TransactionHandle, options: TransactionOptions) -> None:
+        pinned, reads = handle.layers.pinned, handle.layers.reads
+        self._log, self._known = handle.outside.log, pinned
+        isolation = options.isolation_on(pinned)
+        self._proofs = CommitProofs(
+            handle.outside.store, pinned, reads.questions(), frozenset(), isolation, (), frozenset()
+        )
+
+    def prove(self) -> int:
+        """Prove it over what was committed since; the number that the next entry has."""
+        self._known, entries = self._log.since(self._known)
+        self._proofs(entries)
+        return self._known.version + 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,6 +73,11 @@ class SectionStore:
         return self._inner.overlaps
 
     @property
+    def inner(self) -> ObjectStore:
+        """The store of the table's folder."""
+        return self._inner
+
+    @property
     def member(self) -> Membership:
         """The table's place in the database."""
         return self._member

@@ -11,7 +11,8 @@ from typing import Any, Final
 from rowsieve.checksums import checksum
 from rowsieve.locks import ForkSafeLock
 from rowsieve.objects.shared.group_commit import GroupCommit
-from rowsieve.objects.shared.section_store import Membership, SectionStore
+from rowsieve.objects.shared.joint import JointCommit
+from rowsieve.objects.shared.section_store import Committer, Membership, SectionStore
 from rowsieve.objects.shared.shared_entry import Section
 from rowsieve.objects.shared.shared_log import SharedLog
 from rowsieve.objects.store import ObjectStore
@@ -28,14 +29,22 @@ class SharedTables:
         self.group = GroupCommit(self.log)
         self.reserved: dict[str, str] = {}
         """By id, the names of tables that are being created."""
+        self.joint: dict[str, JointCommit] = {}
+        """By id, the commits of several tables that tables are created in."""
 
-    def member(self, inner: ObjectStore, table: str) -> SectionStore:
+    def member(
+        self, inner: ObjectStore, table: str, commit: Committer | None = None
+    ) -> SectionStore:
         """The store of a table, whose folder is `inner`."""
-        return SectionStore(inner, Membership(table, self.log, self.commit_one, self.reserved))
+        place = Membership(table, self.log, commit or self.commit_one, self.reserved)
+        return SectionStore(inner, place)
 
     def commit_one(self, section: Section) -> None:
-        """Commit a section by itself; `Overtaken` if its number is taken."""
-        self.group.commit([section])
+        """Commit a section; `Overtaken` if its number is taken."""
+        if (joint := self.joint.get(section.table)) is not None:
+            joint.hold(section)
+        else:
+            self.group.commit([section])
 
 
 _lock = ForkSafeLock()

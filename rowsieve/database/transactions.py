@@ -1,0 +1,213 @@
+"""Transactions over the tables of a database: changes of several tables, one commit or none.
+
+Each table that the transaction uses has layers and proofs of its own, as in a transaction on one
+table. All of them begin with one version of the database, and their commits go into one entry.
+
+Soundness (invariant 41): a table that was only read is proved again, too: the entry is put only
+while no other commit to it has come since its proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from rowsieve.arguments import checked_methods
+from rowsieve.arguments.annotations import ColumnNames, Properties, SequenceNames, StorageOptions
+from rowsieve.changes.table_handle import Handle
+from rowsieve.database.table_names import plain_name
+from rowsieve.database.table_versions import newest_of
+from rowsieve.errors import TableExists, TableNotFound, UnsupportedOperation
+from rowsieve.objects import open_store
+from rowsieve.objects.shared.joint import JointCommit
+from rowsieve.objects.shared.section_store import SectionStore
+from rowsieve.objects.shared.shared_entry import Section
+from rowsieve.objects.shared.shared_state import State
+from rowsieve.objects.shared.shared_tables import SharedTables
+from rowsieve.objects.shared.table_pages import new_table_id
+from rowsieve.opening import create_table
+from rowsieve.storage.log.commit_log import CommitLog
+from rowsieve.storage.log.log_entry import Commit
+from rowsieve.storage.snapshot import Snapshot
+from rowsieve.table import Table, Transaction
+from rowsieve.transactions.open_transaction import OpenTransaction, TransactionOptions
+
+UriOf = Callable[[str], str]
+"""The place of a table, by its id."""
+
+
+class DatabaseOrder:
+    """The log of a database as what orders the tables of one transaction."""
+
+    def __init__(self, shared: SharedTables, state: State) -> None:
+        self.shared, self.state = shared, state
+        self.creations: dict[str, Callable[[], Commit]] = {}
+        """By the id of a new table, what creates it."""
+        self.commits: dict[str, Commit] = {}
+        self._joint: JointCommit | None = None
+
+    def hold(self, section: Section) -> None:
+        """Hold a table's entry until those of the others are there."""
+        if self._joint is None:
+            raise UnsupportedOperation(
+                "a table of a transaction is committed with the transaction; nothing was committed"
+            )
+        self._joint.hold(section)
+
+    def pinned(self, outside: Handle) -> Snapshot:
+        """The version of a table that the database had at the begin."""
+        assert isinstance(outside.log, CommitLog)
+        return newest_of(self.shared.log, outside.log, _id_in(outside.store.uri), self.state)
+
+    def commit(
+        self, changed: Mapping[str, Callable[[], Commit]], read: Mapping[str, Callable[[], int]]
+    ) -> None:
+        """Commit the changes of tables, and new tables, in one entry."""
+        proofs = {_id_in(uri): prove for uri, prove in read.items()}
+        self._joint = joint = JointCommit(self.shared.group, proofs)
+        self.shared.joint.update(dict.fromkeys(self.creations, joint))
+        try:
+            self.commits = joint.run({**changed, **self.creations})
+        finally:
+            for table_id in self.creations:
+                del self.shared.joint[table_id]
+
+
+@checked_methods
+class DatabaseTransaction:
+    """A transaction over the tables of a database. For the thread that began it.
+
+    In a `with` block it commits at the end, or rolls back if the block raises.
+    """
+
+    def __init__(
+        self,
+        order: DatabaseOrder,
+        options: TransactionOptions,
+        uri_of: UriOf,
+        storage_options: StorageOptions,
+    ) -> None:
+        self._order, self._uri_of, self._storage_options = order, uri_of, storage_options
+        self._open = OpenTransaction(options, order)
+        self._tables: dict[str, Transaction] = {}
+        self._names: dict[str, str] = {}
+        """By the key of a commit, the name that the table was used under."""
+
+    @property
+    def is_open(self) -> bool:
+        """True until the transaction is committed or rolled back."""
+        return self._open.is_open
+
+    def table(self, name: str) -> Transaction:
+        """Return a table as the transaction sees it: in the version of the begin, with its changes.
+
+        TableNotFound if the database had no such table then.
+        """
+        self._open.check_usable("table")
+        wanted = plain_name(name)
+        if (known := self._tables.get(wanted)) is not None:
+            return known
+        shared = self._order.shared
+        table_id = shared.log.id_of(wanted, self._order.state)
+        if table_id is None:
+            is_new = name in self._names.values()
+            why = (
+                "it is created by this transaction: commit that first"
+                if is_new
+                else "there is none"
+            )
+            raise TableNotFound(f"table: no table {name!r} in {shared.log.store.uri}: {why}")
+        plain = open_store(self._uri_of(table_id), self._storage_options)
+        assert isinstance(plain, SectionStore)
+        store = shared.member(plain.inner, table_id, self._order.hold)
+        log = CommitLog(store)
+        snapshot = newest_of(shared.log, log, table_id, self._order.state)
+        outside = Handle(store, log, snapshot, storage_options=self._storage_options)
+        self._tables[wanted] = table = Transaction(self._open.join(outside))
+        self._names[store.uri] = wanted
+        return table
+
+    def create_table(
+        self,
+        name: str,
+        schema_or_data: Any,
+        key: ColumnNames | None = None,
+        *,
+        properties: Properties | None = None,
+        sequence: SequenceNames | None = None,
+    ) -> None:
+        """Create a table with the commit of this transaction; TableExists if the name is taken."""
+        self._open.check_usable("create_table")
+        shared, wanted = self._order.shared, plain_name(name)
+        known = shared.log.id_of(wanted, self._order.state) is not None
+        if known or wanted in self._names.values():
+            raise TableExists(f"create_table: there is a table {wanted!r}; choose another name")
+        table_id = new_table_id(wanted)
+
+        def created() -> Commit:
+            shared.reserved[table_id] = wanted
+            try:
+                table: Table = create_table(
+                    self._uri_of(table_id),
+                    schema_or_data,
+                    key,
+                    properties=properties,
+                    storage_options=self._storage_options,
+                    metadata=dict(self._open.options.metadata),
+                    sequence=sequence,
+                )
+            finally:
+                del shared.reserved[table_id]
+            return table.history()[0]
+
+        self._order.creations[table_id] = created
+        self._names[table_id] = wanted
+
+    def commit(self) -> dict[str, Commit]:
+        """Commit all changes as one entry; TransactionConflict if what was read has changed.
+
+        Returns the commit of each table by its name. After an error nothing is committed, and the
+        transaction has ended.
+        """
+        self._open.commit()
+        return {self._names[key]: commit for key, commit in self._order.commits.items()}
+
+    def rollback(self) -> None:
+        """End the transaction without a commit."""
+        self._open.rollback()
+
+    def savepoint(self, name: str) -> None:
+        """Mark the present state, to which `rollback_to` returns."""
+        self._open.savepoint(name)
+
+    def rollback_to(self, name: str) -> None:
+        """Undo the changes of rows since a savepoint; tables that were created stay."""
+        self._open.rollback_to(name)
+
+    def release(self, name: str) -> None:
+        """Forget a savepoint and those after it; the changes stay."""
+        self._open.release(name)
+
+    def __enter__(self) -> Self:
+        """Return the transaction."""
+        self._open.check_usable("with")
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Commit, or roll back if the block raised; do nothing if it has ended the transaction."""
+        if not self.is_open:
+            return
+        if kind is None:
+            self.commit()
+        else:
+            self.rollback()
+
+
+def _id_in(uri: str) -> str:
+    return uri.rpartition("/")[2]

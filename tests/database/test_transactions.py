@@ -1,0 +1,210 @@
+"""Transactions over several tables: one version before, one entry after, or nothing."""
+
+from __future__ import annotations
+
+import random
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import rowsieve as rs
+from rowsieve.errors import (
+    CommitConflict,
+    TableExists,
+    TableNotFound,
+    TransactionEnded,
+    UnsupportedOperation,
+)
+from rowsieve.objects import open_store
+from rowsieve.objects.shared.shared_entry import LOG
+from tests.small_tables import fresh_uri, kv, pairs
+
+
+@pytest.fixture
+def database() -> rs.Database:
+    """Two tables of accounts."""
+    database = rs.Database(fresh_uri())
+    for name in "ab":
+        database.create_table(name, kv((1, 100), (2, 100)), ["k"])
+    return database
+
+
+def balance(database: rs.Database, version: int | None = None) -> int:
+    tables = [database.open_table(name, version=version) for name in "ab"]
+    return sum(value for table in tables for _, value in pairs(table))
+
+
+def test_several_tables_change_in_one_entry(database: rs.Database) -> None:
+    before = len(open_store(database.uri).list(LOG))
+    with database.transaction(metadata={"why": "transfer"}) as tx:
+        a, b = tx.table("a"), tx.table("default.b")
+        a.upsert(kv((1, 70)))
+        assert pairs(a) == [(1, 70), (2, 100)]
+        b.upsert(kv((1, 130)))
+        b.delete("k = 2")
+        assert balance(database) == 400
+    assert database.version == 3
+    assert len(open_store(database.uri).list(LOG)) == before + 1
+    assert pairs(database.open_table("b")) == [(1, 130)]
+    assert [database.open_table(name).history()[0].metadata for name in "ab"] == [
+        {"why": "transfer"},
+        {"why": "transfer"},
+    ]
+    commits = database.transaction()
+    commits.table("a").upsert(kv((3, 1)))
+    assert {name: each.rows_written for name, each in commits.commit().items()} == {"a": 1}
+
+
+def test_a_block_that_raises_commits_nothing(database: rs.Database) -> None:
+    def fails(tx: Any) -> None:
+        with tx:
+            tx.table("a").upsert(kv((1, 0)))
+            tx.create_table("c", kv())
+            raise ZeroDivisionError
+
+    tx = database.transaction()
+    with pytest.raises(ZeroDivisionError):
+        fails(tx)
+    assert (database.version, database.tables(), balance(database)) == (2, ["a", "b"], 400)
+    with pytest.raises(TransactionEnded):
+        tx.table("a")
+
+
+def test_all_tables_are_read_in_one_version(database: rs.Database) -> None:
+    with database.transaction(isolation="snapshot") as tx:
+        assert pairs(tx.table("a")) == [(1, 100), (2, 100)]
+        database.open_table("b").upsert(kv((1, 0)))
+        assert pairs(tx.table("b")) == [(1, 100), (2, 100)]
+
+
+def test_a_table_that_was_read_may_not_have_changed(database: rs.Database) -> None:
+    tx = database.transaction()
+    assert tx.table("b").count("k = 1") == 1
+    tx.table("a").upsert(kv((1, 50)))
+    database.open_table("b").upsert(kv((1, 0)))
+    with pytest.raises(CommitConflict):
+        tx.commit()
+    assert pairs(database.open_table("a")) == [(1, 100), (2, 100)]
+    tx = database.transaction()
+    assert tx.table("b").count("k = 1") == 1
+    tx.table("a").upsert(kv((1, 50)))
+    database.open_table("b").upsert(kv((2, 0)))  # not what was read
+    tx.commit()
+    assert pairs(database.open_table("a")) == [(1, 50), (2, 100)]
+
+
+def test_write_skew_over_two_tables_is_refused(database: rs.Database) -> None:
+    first, second = database.transaction(), database.transaction()
+    assert first.table("a").count() == second.table("b").count() == 2
+    first.table("b").upsert(kv((3, 1)))
+    second.table("a").upsert(kv((3, 1)))
+    first.commit()
+    with pytest.raises(CommitConflict):
+        second.commit()
+
+
+def test_tables_are_created_with_the_commit(database: rs.Database) -> None:
+    with database.transaction() as tx:
+        for number in range(60):
+            tx.create_table(f"new.t{number}", kv((number, number)), ["k"])
+        with pytest.raises(TableExists):
+            tx.create_table("new.t1", kv())
+        with pytest.raises(TableExists):
+            tx.create_table("a", kv())
+        with pytest.raises(TableNotFound, match="commit that first"):
+            tx.table("new.t1")
+        tx.table("a").upsert(kv((1, 1)))
+    assert database.version == 3
+    assert len(database.tables("new")) == 60
+    assert pairs(database.open_table("new.t7")) == [(7, 7)]
+    tx = database.transaction()
+    tx.create_table("late", kv())
+    database.create_table("late", kv())
+    tx.table("a").upsert(kv((1, 2)))
+    with pytest.raises(TableExists):
+        tx.commit()
+    assert pairs(database.open_table("a")) == [(1, 1), (2, 100)]
+
+
+def test_savepoints_reach_over_tables(database: rs.Database) -> None:
+    with database.transaction() as tx:
+        a, b = tx.table("a"), tx.table("b")
+        a.upsert(kv((1, 1)))
+        tx.savepoint("s")
+        a.upsert(kv((1, 2)))
+        b.upsert(kv((1, 2)))
+        tx.rollback_to("s")
+        tx.release("s")
+        b.upsert(kv((2, 3)))
+    assert pairs(database.open_table("a")) == [(1, 1), (2, 100)]
+    assert pairs(database.open_table("b")) == [(1, 100), (2, 3)]
+
+
+def test_a_dropped_or_renamed_table_is_noticed(database: rs.Database) -> None:
+    tx = database.transaction()
+    tx.table("a").upsert(kv((1, 1)))
+    tx.table("b").upsert(kv((1, 1)))
+    database.drop_table("b")
+    with pytest.raises(TableNotFound, match="was dropped"):
+        tx.commit()
+    assert pairs(database.open_table("a")) == [(1, 100), (2, 100)]
+    tx = database.transaction()
+    tx.table("a").upsert(kv((1, 1)))
+    database.rename_table("a", "c")
+    tx.commit()
+    assert pairs(database.open_table("c")) == [(1, 1), (2, 100)]
+
+
+def test_a_token_is_used_once(database: rs.Database) -> None:
+    for _ in range(2):
+        with database.transaction(token=("loader", 1)) as tx:
+            tx.table("a").upsert(kv((5, 5)))
+            tx.table("b").upsert(kv((5, 5)))
+    assert database.version == 3
+
+
+def test_only_rows_change_in_a_transaction(database: rs.Database) -> None:
+    with database.transaction() as tx:
+        with pytest.raises(UnsupportedOperation):
+            tx.table("a").add_column("n", "int64")
+        with pytest.raises(UnsupportedOperation):
+            tx.table("a").compact()
+
+
+def test_transfers_keep_the_balance(database: rs.Database) -> None:
+    def transfer(seed: int) -> int:
+        draws = random.Random(seed)
+        done = 0
+        while done < 4:
+            source, target = draws.sample("ab", 2)
+            key, amount = draws.choice([1, 2]), draws.randint(1, 20)
+            try:
+                with database.transaction() as tx:
+                    have = dict(pairs(tx.table(source), f"k = {key}"))[key]
+                    there = dict(pairs(tx.table(target), f"k = {key}"))[key]
+                    tx.table(source).upsert(kv((key, have - amount)))
+                    tx.table(target).upsert(kv((key, there + amount)))
+            except CommitConflict:
+                continue
+            done += 1
+        return done
+
+    with ThreadPoolExecutor(3) as pool:
+        assert sum(pool.map(transfer, range(3))) == 12
+    for version in range(2, database.version + 1):
+        assert balance(database, version) == 400
+
+
+def test_engines_read_a_table_of_a_transaction(database: rs.Database) -> None:
+    from rowsieve.providers.datafusion.sql_session import SessionContext
+
+    with database.transaction() as tx:
+        tx.table("a").upsert(kv((1, 7)))
+        context = SessionContext()
+        for name in "ab":
+            context.register_table(name, tx.table(name))
+        joined = context.sql("SELECT a.v + b.v AS v FROM a JOIN b ON a.k = b.k WHERE a.k = 1")
+        rows: pa.Table = joined.to_arrow_table()
+        assert rows["v"].to_pylist() == [107]
