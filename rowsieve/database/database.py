@@ -24,7 +24,7 @@ from rowsieve.arguments.annotations import (
 from rowsieve.catalog.catalog_statements import CatalogStatements
 from rowsieve.catalog.names import identifier
 from rowsieve.changes.table_handle import Handle
-from rowsieve.database.table_names import DEFAULT_NAMESPACE, plain_name
+from rowsieve.database.database_names import DEFAULT_NAMESPACE, plain_name
 from rowsieve.database.table_versions import newest_of
 from rowsieve.database.transactions import DatabaseOrder, DatabaseTransaction
 from rowsieve.database.vacuuming import Vacuumed, vacuum

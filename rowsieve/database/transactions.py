@@ -16,7 +16,7 @@ from typing import Any, Self
 from rowsieve.arguments import checked_methods
 from rowsieve.arguments.annotations import ColumnNames, Properties, SequenceNames, StorageOptions
 from rowsieve.changes.table_handle import Handle
-from rowsieve.database.table_names import plain_name
+from rowsieve.database.database_names import plain_name
 from rowsieve.database.table_versions import newest_of
 from rowsieve.errors import TableExists, TableNotFound, UnsupportedOperation
 from rowsieve.objects import open_store
