@@ -190,11 +190,16 @@ def open_table(
     """
     store = open_store(uri, storage_options)
     log = CommitLog(store)
+    read_only = version is not None or as_of is not None
     if ref is not None:
         log = log_of_ref(log, ref)
-        store = log.store
+    if isinstance(version, str):  # its own log, so that other processes find the same version
+        if as_of is not None:
+            raise InvalidInput("version= and as_of= exclude each other")
+        log, version = log_of_ref(log, version), None
+    store = log.store
     snapshot = resolve_snapshot(log, version, as_of)
-    read_only = version is not None or as_of is not None or is_tag(snapshot)
+    read_only = read_only or is_tag(snapshot)
     return Table(Handle(store, log, snapshot, read_only=read_only, storage_options=storage_options))
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from rowsieve.errors import InvalidInput, UnsupportedOperation
-from rowsieve.objects import Location
+from rowsieve.objects import Location, open_store
 from rowsieve.predicate.codec import (
     predicate_from_json,
     predicate_to_json,
@@ -17,10 +17,14 @@ from rowsieve.predicate.codec import (
 )
 from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.storage.log.commit_log import CommitLog
+from rowsieve.storage.log.version_arguments import log_of_ref
 from rowsieve.types.instants import has_offset
 from rowsieve.types.time_zones import in_zone, is_own_name
 
 STORAGE: Final = "storage."
+REF_OPTIONS: Final = ("ref", "branch", "tag")
+"""Names of one option: a branch or tag of the table, which is read or written in its place."""
 VIEW: Final = "CREATE TEMPORARY VIEW ... USING rowsieve OPTIONS (path '...')"
 
 
@@ -57,7 +61,18 @@ def uri_of(options: Mapping[str, str], *, writes: bool = False) -> str:
     if uri.startswith("file:/") and not uri.startswith("file://"):
         uri = local_path(uri, "give the plain path")
     check_reachable(uri)
-    return uri
+    names = {options[name] for name in REF_OPTIONS if options.get(name)}
+    if len(names) > 1:
+        raise InvalidInput(
+            f"options {', '.join(REF_OPTIONS)} name the same thing; give one of them, not "
+            f"{' and '.join(sorted(names))}"
+        )
+    return ref_uri(uri, names.pop(), with_prefix(options, STORAGE)) if names else uri
+
+
+def ref_uri(uri: str, name: str, storage: Mapping[str, str]) -> str:
+    """The URI of a branch or tag of a table, by which every process opens it."""
+    return log_of_ref(CommitLog(open_store(uri, storage or None)), name).store.uri
 
 
 def local_path(uri: str, instead: str) -> str:

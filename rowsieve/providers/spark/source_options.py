@@ -21,6 +21,7 @@ from rowsieve.providers.spark.known_options import (
     refuse_unknown,
 )
 from rowsieve.providers.spark.option_values import (
+    REF_OPTIONS,
     STORAGE,
     condition_of,
     count_of,
@@ -36,6 +37,7 @@ MODES: Final = ("append", "upsert", "delete")
 STREAM_MODES: Final = (*MODES, "changes")
 _READ: Final = (
     "path",
+    *REF_OPTIONS,
     "where",
     "time_zone",
     "ansi",
@@ -53,6 +55,7 @@ _READ: Final = (
 )
 _WRITE: Final = (
     "path",
+    *REF_OPTIONS,
     "mode",
     "key",
     "sequence",

@@ -231,7 +231,7 @@ def test_rows_are_inserted(spark: Any, own: rs.Catalog) -> None:
             UnsupportedOperation,
             "event order and AS query",
         ),
-        ("SELECT * FROM db.keyed VERSION AS OF 'x'", InvalidInput, "whole number"),
+        ("SELECT * FROM db.keyed VERSION AS OF 'x'", RowsieveError, "no branch or tag 'x'"),
         ("SELECT * FROM db.keyed TIMESTAMP AS OF 'soon'", InvalidInput, "TIMESTAMP AS OF"),
         ("SELECT * FROM db.keyed WITH (a 'b')", UnsupportedOperation, "WITH"),
         ("SELECT * FROM STREAM db.keyed", UnsupportedOperation, "readChangeFeed"),

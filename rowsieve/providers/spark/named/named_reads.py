@@ -109,12 +109,9 @@ class NamedReads:
     def _version(self, node: Any, named: NamedTable) -> Any:
         table, options = named.table, named.table.handle.storage_options
         if node.version().isDefined():
-            if not (text := str(node.version().get())).isdecimal():
-                raise InvalidInput(
-                    f"sql: {named.name} VERSION AS OF {text!r}: a version is a whole number; "
-                    "the metadata table snapshots lists them"
-                )
-            old = open_table(table.uri, version=int(text), storage_options=options)
+            text = str(node.version().get())
+            version = int(text) if text.isdecimal() else text  # a text is the name of a tag
+            old = open_table(table.uri, version=version, storage_options=options)
         else:
             moment = self._moment(node.timestamp().get(), named.name)
             old = open_table(table.uri, as_of=moment, storage_options=options)

@@ -5,6 +5,7 @@
 | `db.t` | of the catalog that the statement is given |
 | `lake.db.t` | of that catalog, under any first name that Spark has no catalog for |
 | ``rowsieve.`/path` `` | at a path or URI |
+| ``db.`t@audit` `` | the branch or tag of this name |
 | one of these, and `.snapshots`, `.files` and others | what is known of the table |
 | ``db.`t$snapshots` `` | the same, as Paimon writes it |
 | `information_schema.tables`, `lake.information_schema.tables` | of that catalog |
@@ -132,12 +133,14 @@ class Names:
     def _tables(self, parts: tuple[str, ...]) -> Iterator[tuple[Table, tuple[Any, str] | None]]:
         if len(parts) == 2 and parts[0].lower() == _BY_PATH and "/" in parts[1]:
             yield self._once(open_table(parts[1])), None
-        for catalog, namespace, name in self._places(parts):
+        for catalog, namespace, last in self._places(parts):
+            name, at, ref = last.partition("@")
             for space in catalog.namespaces():
                 if self._same(space, namespace):
                     for each in catalog.tables(space):
                         if self._same(each.partition(".")[2], name):
-                            yield self._once(catalog.open_table(each)), (catalog, each)
+                            table = catalog.open_table(each, ref=ref if at else None)
+                            yield self._once(table), (catalog, f"{each}{at}{ref}")
 
     def _once(self, table: Table) -> Table:
         """The table as the statement opened it first, maybe by another name."""

@@ -11,6 +11,7 @@ from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.providers.spark.known_options import known_names, refuse_unknown
 from rowsieve.providers.spark.option_values import (
+    REF_OPTIONS,
     STORAGE,
     condition_of,
     count_of,
@@ -40,6 +41,7 @@ _WRITTEN: Final = (
 _OF_FEED: Final = tuple(map(str.lower, _WRITTEN))
 _KNOWN: Final = (
     "path",
+    *REF_OPTIONS,
     "readChangeFeed",
     *_WRITTEN,
     "columns",
