@@ -302,7 +302,20 @@ def golden(name: str) -> Feature:
     )
 
 
+def published(folder: str) -> None:
+    """Rows that two commits of a branch hide, over the same keys."""
+    table = rowsieve.create_table(folder, pa.Table.from_pylist(FIRST), key=["id"])
+    table.tag("first")
+    branch = table.branch("audit")
+    for rows in (SECOND[:4], SECOND[2:]):
+        branch.upsert(pa.Table.from_pylist(rows, schema=table.schema))
+    table.fast_forward("audit")
+    for name in ("audit", "first"):
+        table.drop_ref(name)
+
+
 FEATURES: Mapping[str, Feature] = {
+    "a published branch": Feature(published, [*LAST.values()], questions=QUESTIONS),
     "hidden rows": Feature(keyed, [*LAST.values()], questions=QUESTIONS),
     "tombstones": Feature(
         tombstones, _without(lambda i: i in (0, 3, 23) or i % 5 == 1), questions=QUESTIONS
