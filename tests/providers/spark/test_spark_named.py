@@ -91,6 +91,8 @@ def content(catalog: rs.Catalog, name: str) -> list[tuple[Any, ...]]:
         ("SELECT snapshot_id FROM db.`t$snapshots` VERSION AS OF 0", [0]),
         ("SELECT h.snapshot_id FROM lake.db.`t$history` h JOIN db.t ON id = snapshot_id", [1]),
         ("SELECT count(*) FROM db.t.properties", [0]),
+        ("SELECT id FROM IDENTIFIER('db' || '.t') WHERE id > 1", [2, 3]),
+        ("SELECT count(*) FROM IDENTIFIER(concat('db.t', '.history'))", [2]),
         ("SELECT ordinal_position FROM information_schema.columns", [1, 2, 3]),
         ("SELECT id FROM table_changes('db.t', 1)", [3]),
         ("SELECT id FROM table_changes('lake.db.t', 1, 1) WHERE _change_type = 'insert'", [3]),

@@ -31,10 +31,12 @@ _ANALYSIS: Final = "org.apache.spark.sql.catalyst.analysis."
 RELATION: Final = _ANALYSIS + "UnresolvedRelation"
 _TIME_TRAVEL: Final = _ANALYSIS + "RelationTimeTravel"
 _FUNCTION: Final = _ANALYSIS + "UnresolvedTableValuedFunction"
+_IDENTIFIER: Final = _ANALYSIS + "PlanWithUnresolvedIdentifier"
 _PATTERNS: Final = (
     "UNRESOLVED_RELATION",
     "RELATION_TIME_TRAVEL",
     "UNRESOLVED_TABLE_VALUED_FUNCTION",
+    "PLAN_WITH_UNRESOLVED_IDENTIFIER",
     "UNRESOLVED_WITH",  # which does not know what its common table expressions contain
 )
 _CHANGES: Final = "table_changes"
@@ -78,7 +80,23 @@ class NamedReads:
                 return None if named is None else self._version(node, named)
             case kind if kind == _FUNCTION and self._is_changes(node):
                 return self._changes(node)
+            case kind if kind == _IDENTIFIER and not items(node.children()):
+                return self._identified(node)
         return None
+
+    def _identified(self, node: Any) -> Any | None:
+        """The table of `IDENTIFIER(expression)`, which Spark computes; None if it is not ours."""
+        parser = self._session._jsparkSession.sessionState().sqlParser()
+        try:
+            name = column_of(self._session, node.identifierExpr())
+            text = self._session.sql("SELECT 1").select(name).first()[0]
+            parts = [str(part) for part in items(parser.parseMultipartIdentifier(text))]
+        except PySparkException:  # which Spark raises again
+            return None
+        plan = node.planBuilder().apply(
+            sequence(self._session, parts), sequence(self._session, list[str]())
+        )
+        return self._read(plan) if class_of(plan) == RELATION else None
 
     def _relation(self, node: Any, named: NamedTable) -> Any:
         if self._shown is not None and not named.view and self._is_shown(named):
