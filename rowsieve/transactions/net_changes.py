@@ -143,6 +143,8 @@ def _merged(change: Change, layers: TableLayers) -> PartTable:
     alone: list[str] = []
     merged = PartTable.empty()
     ages, must_be_file = own.numbers("commit_ts_max"), _must_be_file(own, pinned)
+    if must_be_file.any() and own.stored_bytes <= _AT_ONCE_BYTES:  # one file instead of many
+        return _rewritten(change, pinned, own, np.argsort(-ages, kind="stable"))
     for group in overlap_groups(own.select("key.").table, order):
         members = np.array(group)
         is_alone = len(np.unique(ages[members])) == 1  # parts of one layer have disjoint keys

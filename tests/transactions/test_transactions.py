@@ -100,6 +100,8 @@ def test_small_changes_stay_in_memory_until_the_commit(
         assert pairs(tx, "k > 5") == [(6, 7), (7, 8)]
         assert len(files(table)) == before
     assert pairs(table) == [(1, 1), *((k, k + 1) for k in range(2, 8))]
+    added = [path for path in files(table) if path.startswith("data/")]
+    assert len(added) <= (2 if table.key else 7)
 
 
 def test_a_table_without_a_key_appends_hides_and_updates() -> None:
