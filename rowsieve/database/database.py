@@ -38,19 +38,21 @@ from rowsieve.errors import (
     did_you_mean,
 )
 from rowsieve.objects import ObjectNotFound, open_store
+from rowsieve.objects.shared.group_commit import Overtaken
 from rowsieve.objects.shared.shared_entry import Section
 from rowsieve.objects.shared.shared_state import State
 from rowsieve.objects.shared.shared_tables import TABLES, shared_tables
 from rowsieve.objects.shared.table_pages import new_table_id
 from rowsieve.opening import create_table, open_table
-from rowsieve.retention.retaining import Seconds
+from rowsieve.retention.retaining import Seconds, checked_grace
 from rowsieve.storage.log.commit_log import CommitLog
 from rowsieve.storage.log.conflicts import Isolation
+from rowsieve.storage.log.refs import refs_of
 from rowsieve.table import Table
 from rowsieve.transactions.open_transaction import TransactionOptions
 from rowsieve.transactions.transaction_methods import IsolationName
 
-_VERSIONED: Final = re.compile(r"(.+)@v(\d{1,18})")
+_VERSIONED: Final = re.compile(r"([^@]+)@(?:v(\d{1,18})|([^@]+))")
 _WEEK_S: Final = 7 * 86_400.0
 
 
@@ -138,14 +140,15 @@ class Database(CatalogStatements):
     ) -> Table:
         """Open a table, or for reading as it is in a version of the database.
 
-        `name@v12` is the table in version 12. `as_of`: the table's own commits up to a moment.
-        `ref`: a branch or tag of the table. TableNotFound if there is no such table,
+        `name@v12` is the table in version 12, `name@audit` a branch or tag of it. `as_of`: the
+        table's own commits up to a moment. TableNotFound if there is no such table,
         VersionNotFound if there is no such version.
         """
         if (match := _VERSIONED.fullmatch(name)) is not None:
             if (version, as_of, ref) != (None, None, None):
                 raise InvalidInput(f"{name!r} names a version; give no version=, as_of= or ref=")
-            name, version = match[1], int(match[2])
+            name = match[1]
+            version, ref = (None, match[3]) if match[2] is None else (int(match[2]), None)
         if version is not None and ref is not None:
             raise InvalidInput(
                 "open_table: a version of the database has no branches; give version= or ref="
@@ -198,16 +201,24 @@ class Database(CatalogStatements):
     ) -> None:
         """Remove a table from the database; `vacuum` deletes its files, with `purge` at once.
 
-        TableNotFound if it is absent. A table of the same name may be created again.
+        TableNotFound if it is absent, UnsupportedOperation if it has branches or tags. A table of
+        the same name may be created again.
         """
-        try:
-            table_id = self._id_of(name, self._shared.log.latest())
-        except TableNotFound:
-            if if_absent == "error":
-                raise
-            return
-        dropped = Section(table_id, former=plain_name(name), is_dropped=True)
-        self._shared.group.commit([dropped])
+        while True:
+            try:
+                state = self._shared.log.latest()
+                table_id = self._id_of(name, state)
+            except TableNotFound:
+                if if_absent == "error":
+                    raise
+                return
+            known = (table_id, self._number_without_refs(name, table_id, state))
+            dropped = Section(table_id, former=plain_name(name), is_dropped=True)
+            try:
+                self._shared.group.commit([dropped], [known])
+            except Overtaken:  # it has just got a branch, or another commit
+                continue
+            break
         if purge:
             vacuum(self._shared, self._storage_options, 0.0, only=table_id)
 
@@ -266,8 +277,11 @@ class Database(CatalogStatements):
             ids = {each: self._shared.log.id_of(each, state) for each in plain}
             gone = [Section(i, former=each, is_dropped=True) for each, i in ids.items() if i]
             try:
-                self._shared.group.commit(gone)
-            except TableNotFound:  # one of them has just lost its name
+                known = [
+                    (i, self._number_without_refs(each, i, state)) for each, i in ids.items() if i
+                ]
+                self._shared.group.commit(gone, known)
+            except (TableNotFound, Overtaken):  # one of them has just changed or lost its name
                 continue
             break
         for table_id in (each.table for each in gone if purge):
@@ -285,17 +299,31 @@ class Database(CatalogStatements):
 
         The tables' own versions expire by `maintain` and `vacuum` of each table.
         """
+        checked_grace(retain_s, "retain_s")
         return vacuum(self._shared, self._storage_options, retain_s)
+
+    def _number_without_refs(self, name: str, table_id: str, state: State) -> int:
+        """The number of the table's next entry; UnsupportedOperation if it has branches or tags."""
+        log = CommitLog(open_store(self._uri_of(table_id), self._storage_options))
+        snapshot = newest_of(self._shared.log, log, table_id, state)
+        if refs := sorted(refs_of(snapshot.table.properties)):
+            raise UnsupportedOperation(
+                f"drop_table: {name!r} has branches or tags ({', '.join(refs)}), which keep its "
+                "files; drop them first, by drop_ref"
+            )
+        return snapshot.version + 1
 
     def _created(self) -> State:
         """The newest version; creates the database if there is none."""
         log = self._shared.log
-        if not log.exists:
-            try:
-                return log.create()
-            except TableExists:
-                pass
-        return log.latest()
+        try:
+            return log.latest()
+        except TableNotFound:
+            pass
+        try:
+            return log.create()
+        except TableExists:
+            return log.latest()
 
     def _at(self, version: int) -> State:
         log = self._shared.log

@@ -238,10 +238,10 @@ def _raise_floors(
     return handle.latest()
 
 
-def checked_grace(grace_s: float) -> None:
+def checked_grace(grace_s: float, name: str = "grace_s") -> None:
     """Raise InvalidInput unless this is a number of seconds from 0 to 100 years."""
     if not 0 <= grace_s <= 3.2e9:  # NaN, too
-        raise InvalidInput(f"grace_s is {grace_s!r}; it is a number of seconds from 0")
+        raise InvalidInput(f"{name} is {grace_s!r}; it is a number of seconds from 0")
 
 
 def checked_past(moment: Moment) -> int:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import multiprocessing
 import re
+import shutil
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -113,6 +115,48 @@ def test_a_dropped_table_is_gone_after_the_vacuum(database: rs.Database) -> None
         assert pairs(again) == [(1, 1)]
     database.vacuum(retain_s=0)
     assert elsewhere(database).tables() == ["b"]
+
+
+def test_a_table_with_branches_is_not_dropped(database: rs.Database) -> None:
+    table = database.create_table("ns.a", kv((1, 1)), ["k"])
+    table.tag("first")
+    branch = table.branch("audit")
+    branch.upsert(kv((2, 2)))
+    assert pairs(database.open_table("ns.a@audit")) == [(1, 1), (2, 2)]
+    rows = database.sql("SELECT count(*) AS n FROM ns.a FOR VERSION AS OF 'first'")
+    assert rows["n"].to_pylist() == [1]
+    for drop in (
+        partial(database.drop_table, "ns.a"),
+        partial(database.drop_table, "ns.a", purge=True),
+        partial(database.drop_namespace, "ns", cascade=True),
+    ):
+        with pytest.raises(UnsupportedOperation, match=r"branches or tags \(audit, first\)"):
+            drop()
+    assert pairs(branch) == [(1, 1), (2, 2)]
+    table.drop_ref("audit")
+    table.drop_ref("first")
+    database.drop_table("ns.a", purge=True)
+    assert database.tables() == []
+
+
+def test_a_database_is_created_again_where_one_was_deleted(tmp_path: Path) -> None:
+    for number in range(3):
+        database = rs.Database(tmp_path / "database")
+        for name in "abc"[number:]:
+            database.create_table(name, kv((number, number)), ["k"])
+        assert database.tables() == [*"abc"[number:]]
+        assert pairs(database.open_table("c")) == [(number, number)]
+        shutil.rmtree(tmp_path / "database")
+    with pytest.raises(TableNotFound, match="there is no database"):
+        database.tables()
+
+
+@pytest.mark.parametrize("retain_s", [float("nan"), float("inf"), -1])
+def test_a_time_that_is_none_is_refused(retain_s: float) -> None:
+    database = rs.Database(fresh_uri())
+    database.create_table("a", kv())
+    with pytest.raises(InvalidInput, match="retain_s is "):
+        database.vacuum(retain_s=retain_s)
 
 
 @pytest.mark.parametrize("name", ["", "a.b.c", "a b", ".a", "a.", "a/b", "a@v1", "x" * 129])

@@ -36,10 +36,10 @@ from rowsieve.objects.store import NotCreated, ObjectExists, ObjectNotFound, Obj
 ROOT_INTERVAL: Final = 64
 _ATTEMPTS: Final = 6
 _LOADS: Final = 4  # attempts to read a log whose oldest entries are being removed
-_seen: Final[ByteCache[str, list[int]]] = ByteCache(
+_seen: Final[ByteCache[tuple[str, str], list[int]]] = ByteCache(
     4 * 1024 * 1024, "database versions seen", keeps_unused=True
 )
-"""The highest version that this process has read, by store."""
+"""The highest version that this process has read, by store and database."""
 _log = logging.getLogger(__name__)
 
 
@@ -54,14 +54,9 @@ class SharedLog(SharedReader):
     def create(self) -> State:
         """Create an empty database; TableExists if one exists here."""
         entry = Entry(0, uuid.uuid4().hex, None, uuid.uuid4().hex, clock.now_us(), ())
-        if self.exists or not self.put(entry):
+        if self.store.list(LOG) or not self.put(entry):
             raise TableExists(f"a database already exists at {self.store.uri}; open it")
         return self.remember(_first(entry))
-
-    @property
-    def exists(self) -> bool:
-        """Whether a database is here."""
-        return bool(self._state or self.store.list(LOG))
 
     def known(self) -> State:
         """The newest version that this object has read; reads it if it has read none."""
@@ -90,13 +85,14 @@ class SharedLog(SharedReader):
     def remember(self, state: State) -> State:
         """Note a version as seen; return the newest one that this object has read."""
         with self._lock.mutex:
-            if self._state is None or self._state.version < state.version:
-                self._state = state
             newest = self._state
-        seen = _seen.get(self.store.uri)
+            is_other = newest is None or newest.database != state.database
+            if newest is None or is_other or newest.version < state.version:
+                self._state = newest = state
+        seen = _seen.get((self.store.uri, state.database))
         if seen is None:
             seen = [state.version]
-            _seen.put(self.store.uri, seen, 400 + len(self.store.uri))
+            _seen.put((self.store.uri, state.database), seen, 400 + len(self.store.uri))
         seen[0] = max(seen[0], state.version)
         return newest
 
@@ -175,7 +171,6 @@ class SharedLog(SharedReader):
         return state
 
     def _load(self) -> State:
-        seen = _seen.get(self.store.uri)
         listed, roots = listed_versions(self.store.list(LOG))
         state = self._newest_root(roots)
         if state is None:
@@ -184,7 +179,8 @@ class SharedLog(SharedReader):
                     f"there is no database at {self.store.uri}; rs.Database(uri) creates one"
                 )
             state = _first(self.entry(0))
-        state = self._up_to(max([state.version, *listed, *(seen or ())]), state)
+        seen = _seen.get((self.store.uri, state.database)) or ()
+        state = self._up_to(max([state.version, *listed, *seen]), state)
         while (following := self.entry_or_none(state.version + 1)) is not None:
             state = _linked(state, following, self.store.uri)
         return state

@@ -25,7 +25,7 @@ from rowsieve.objects.shared.table_log import Place, TableLog
 from rowsieve.objects.store import ObjectStore
 
 PAGES: Final = "_database/pages"
-_TABLES_PER_PAGE: Final = 32
+_TABLES_PER_PAGE: Final = 64
 _HASH_BITS: Final = 32
 CARRIED_BYTES: Final = 16 * 1024
 """Entries up to this size stand in the pages, too, so that old shared entries can go."""
