@@ -181,7 +181,7 @@ def check_evolution(before: Schema, after: Schema, info: TableInfo) -> None:
 def _constraint(
     change: AddConstraint, head: Snapshot, constraints: dict[str, Constraint]
 ) -> Constraint:
-    name = change.name
+    name = change.name if change.is_named else _free_name(change.name, constraints)
     if not 0 < len(name) <= _LONGEST_NAME:
         raise InvalidInput(
             f"add_constraint: the name has {len(name)} characters; give 1 to {_LONGEST_NAME}"
@@ -198,6 +198,14 @@ def _constraint(
         _check_condition(name, condition, head.schema, semantics)
     source = given if isinstance(given, str) and len(given) <= _LONGEST_SOURCE else ""
     return constraint_of(name, condition, head.schema, semantics, head.version + 1, source)
+
+
+def _free_name(stem: str, constraints: dict[str, Constraint]) -> str:
+    """A name for a constraint that was given none."""
+    name, number = stem, 2
+    while _known(name, constraints) is not None:
+        name, number = f"{stem}_{number}", number + 1
+    return name
 
 
 def _check_condition(

@@ -49,6 +49,8 @@ def test_a_constraint_may_have_no_name() -> None:
         "ALTER TABLE this ADD CHECK (v > 0), ADD COLUMN w bigint CHECK (w > v) CHECK (w < 99)"
     )
     assert table.constraints == {"check": "v > 0", "w_check": "w > v", "w_check_2": "w < 99"}
+    table.sql("ALTER TABLE this ADD CHECK (v < 7)")
+    assert table.constraints["check_2"] == "v < 7"
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

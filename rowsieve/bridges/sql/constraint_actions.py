@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from rowsieve.bridges.sql.dialects import Dialect
@@ -85,7 +85,7 @@ def numbered(changes: Sequence[Any]) -> list[Any]:
             while name in taken:
                 name, number = f"{each.name}_{number}", number + 1
             taken.add(name)
-            named.append(AddConstraint(name, each.condition, each.dialect))
+            named.append(replace(each, name=name))
         else:
             named.append(each)
     return named
