@@ -238,7 +238,7 @@ class ReadMethods(TableMethods):
         return open_feed(
             self.handle.store,
             self.handle.log,
-            self.handle.resolve(None, None),
+            self.handle.committed() if to_version is None else self.handle.resolve(),
             from_version,
             to_version,
             columns=columns,
@@ -265,7 +265,7 @@ class ReadMethods(TableMethods):
         versions since then may have expired. Deleted rows are not there. The property
         `row_versions = "kept"` is needed: with it, rewrites keep the version of each row.
         """
-        snapshot = self.handle.resolve(None, None)
+        snapshot = self.handle.committed()
         semantics = semantics_of(dialect, where, session)
         with locating_errors(where, dialect, snapshot.schema, semantics):
             return last_changes(
@@ -343,7 +343,7 @@ class ReadMethods(TableMethods):
     def _resolved_in_files(self) -> Snapshot:
         """The version that is read, after its parts in memory were written into files."""
         handle = self.handle
-        snapshot = handle.resolve(None, None)
+        snapshot = handle.committed()
         if not snapshot.parts.held_in_memory().any() or handle.read_only or handle.folds is None:
             return snapshot
         handle.folds(handle)

@@ -517,6 +517,11 @@ class Handle:
         """Let a change take its turn among the calls of an open writer (invariants, rule 19)."""
         return nullcontext() if self.writer is None else self.writer.direct()
 
+    def committed(self) -> Snapshot:
+        """Return the newest version; an open writer has committed all its earlier calls in it."""
+        with self.turn():
+            return self.resolve()
+
     def readable(self, version: int | str | None = None, as_of: Moment | None = None) -> Snapshot:
         """Return what a read sees: without arguments, also what an open writer acknowledged.
 

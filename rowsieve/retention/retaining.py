@@ -66,7 +66,8 @@ def leased(
     if isinstance(version, str):
         log, version = log_of_ref(handle.log, version), None
         handle = handle.at_log(log, log.latest(), read_only=True)
-    snapshot = handle.resolve(version, as_of)
+    is_newest = version is None and as_of is None
+    snapshot = handle.committed() if is_newest else handle.resolve(version, as_of)
     with Lease(handle.store, snapshot.table.uuid, snapshot.version, duration_s, holder):
         check_kept(snapshot.version, handle.latest())  # after the lease: invariants, rule 16
         if not snapshot.parts.in_memory:  # read columns from a checkpoint that stays

@@ -18,6 +18,9 @@ ORDER: Final = re.compile(r"\border\s+by\b", re.IGNORECASE)
 MAY_JOIN: Final = re.compile(
     r"\b(join|in|exists|any|all|some)\b|\bselect\b.*\bselect\b", re.I | re.S
 )
+COMMITS: Final = re.compile(r"\b(changes|last_changed)\b", re.IGNORECASE)
+"""Functions that read commits."""
+
 INTO: Final = re.compile(r"\binto\b", re.IGNORECASE)
 RETURNING: Final = re.compile(r"\breturning\b", re.IGNORECASE)
 _USING: Final = re.compile(r"\busing\s+`?rowsieve\b", re.IGNORECASE)

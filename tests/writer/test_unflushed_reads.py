@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -206,3 +207,71 @@ def test_a_forked_process_sees_commits(table: rs.Table, tmp_path: Path) -> None:
             os._exit(table.count())
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         assert table.count() == 1
+
+
+def test_what_reads_commits_first_commits_what_was_acknowledged(tmp_path: Path) -> None:
+    """Copies, exports, leases and the change feed have what every other reader sees."""
+    properties = {"row_versions": "kept"}
+    context, expected = SessionContext(), dict[int, Any]()
+    table = rs.create_table(tmp_path / "t", SCHEMA, key=["id"], properties=properties)
+    context.register_table("t", table)
+
+    def leased() -> dict[int, Any]:
+        with table.lease() as pinned:
+            return seen(pinned)
+
+    def exported() -> dict[int, Any]:
+        table.export("delta", tmp_path / "delta")
+        assert rows_of(table) == expected
+        return expected
+
+    def listed(rows: Any) -> dict[int, Any]:
+        return {row["id"]: row["name"] for row in rows.to_pylist()}
+
+    reads: list[Callable[[], dict[int, Any]]] = [
+        lambda: seen(table.clone(tmp_path / "copy")),
+        leased,
+        exported,
+        lambda: listed(table.changes(0).read_all()),
+        lambda: listed(table.last_changed(0).read_all()),
+        lambda: listed(context.sql("SELECT * FROM changes('t', 0)")),
+        lambda: listed(context.sql("SELECT * FROM last_changed('t', 0)")),
+        lambda: seen(table.tag("now")),
+        lambda: seen(table.branch("next")),
+    ]
+    with table.writer(wal_dir=tmp_path / "wal", flush_interval_s=NEVER) as writer:
+        for number, read in enumerate(reads):
+            expected[number] = f"row {number}"
+            writer.upsert({"id": number, "name": expected[number]}).result()
+            assert read() == expected, number
+            assert rows_of(table) == expected
+
+
+def test_reads_of_given_versions_commit_nothing(table: rs.Table, tmp_path: Path) -> None:
+    with table.writer(wal_dir=tmp_path / "wal", flush_interval_s=NEVER) as writer:
+        writer.upsert({"id": 1, "name": "a"}).result()
+        assert table.changes(0, 0).read_all().num_rows == 0
+        with table.lease(version=0) as pinned:
+            assert seen(pinned) == {}
+        assert rows_of(table) == {}
+
+
+def test_a_transaction_sees_what_a_writer_acknowledged_before_it(
+    table: rs.Table, tmp_path: Path
+) -> None:
+    """What is acknowledged after it began counts as a commit of another one."""
+    with table.writer(wal_dir=tmp_path / "wal", flush_interval_s=NEVER) as writer:
+        writer.upsert({"id": 1, "name": "a"}).result()
+        with table.transaction() as tx:
+            assert tx.to_arrow("id = 1")["name"].to_pylist() == ["a"]
+            tx.update({"name": "name || '!'"}, where="id = 1")
+            writer.upsert({"id": 2, "name": "b"}).result()
+            assert tx.to_arrow("id = 1")["name"].to_pylist() == ["a!"]
+            assert seen(table) == {1: "a", 2: "b"}
+        assert seen(table) == rows_of(table) == {1: "a!", 2: "b"}
+        transaction = table.transaction()
+        transaction.update({"name": "name || '?'"}, where="id = 1")
+        writer.upsert({"id": 1, "name": "newer"}).result()
+        with pytest.raises(rs.errors.TransactionConflict):
+            transaction.commit()
+        assert seen(table) == {1: "newer", 2: "b"}

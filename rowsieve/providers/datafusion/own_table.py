@@ -73,6 +73,15 @@ class OwnTable:
         """The last part of the name."""
         return self.parts[-1]
 
+    def refresh(self, *, commits: bool) -> None:
+        """Let the table move to the newest version.
+
+        With `commits`, the statement reads commits, so an open writer first makes one of its calls.
+        """
+        if commits:
+            self.table.handle.committed()
+        self.table.refresh()
+
     def at(self, snapshot: Snapshot) -> OwnTable:
         """The same name at another version, with a cache of its own."""
         return OwnTable(self.name, self.given_name, self.table, snapshot, self.is_fixed)

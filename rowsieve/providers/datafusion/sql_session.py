@@ -383,7 +383,7 @@ class SessionContext(datafusion.SessionContext):
         newest: dict[str, Snapshot] = {}
         for own in (own for own in ours.values() if not own.is_fixed):
             self.transactions.enter(own)
-            own.table.refresh()
+            own.refresh(commits=words.COMMITS.search(plain) is not None)
             head, line = own.table.handle.pinned, own.table.handle.line
             other = newest.get(line)
             if other is None or (other.version, len(other.parts)) < (head.version, len(head.parts)):
