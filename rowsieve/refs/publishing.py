@@ -57,9 +57,9 @@ def fast_forward(
     handle: Handle, name: str, metadata: Metadata | None, retry_timeout_s: float | None
 ) -> Commit:
     """Publish the newest version of a branch; nothing if it has not changed since the last time."""
-    if isinstance(handle.store, RefStore):
-        raise UnsupportedOperation(f"{OPERATION}: call it on the table, with the branch's name")
     with handle.failures_reported(OPERATION):
+        if isinstance(handle.store, RefStore):
+            raise UnsupportedOperation(f"{OPERATION}: call it on the table, with the branch's name")
         notes = {**(metadata or {}), "ref": name}
         change = handle.change(OPERATION, notes, None, retry_timeout_s)
         ref = _branch_named(name, handle.latest(), handle)

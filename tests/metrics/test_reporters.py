@@ -267,6 +267,10 @@ def failing_changes(table: Table) -> dict[str, Callable[[], object]]:
         "cherry_pick": lambda: table.cherry_pick(99),
         "set_properties": lambda: table.set_properties({"nothing": "1"}),
         "unset_properties": lambda: table.unset_properties(["nothing"]),
+        "fast_forward": lambda: table.fast_forward("nothing"),
+        "drop_ref": lambda: table.drop_ref("nothing"),
+        "drop_branch": lambda: table.drop_branch("nothing"),
+        "drop_tag": lambda: table.drop_tag("nothing"),
         "write_spark": lambda: table.write_spark(object(), "append"),
         "merge_spark": lambda: table.merge_spark(object(), ["k"], when_matched="delete"),
         "rewrite_data_files": lambda: table.handle.commit_rewrite(

@@ -96,8 +96,8 @@ MUTANTS = (
     Mutant(
         ORDERS,
         "rows of a snapshot come after changes of its place",
-        "pa.array([0 if each else 1 for each in marked], pa.int64())",
-        "pa.array([1 if each else 0 for each in marked], pa.int64())",
+        "    return value is True or (isinstance(value, str) and value in _SNAPSHOT)\n",
+        "    return not (value is True or (isinstance(value, str) and value in _SNAPSHOT))\n",
         _EVENTS,
     ),
     Mutant(
