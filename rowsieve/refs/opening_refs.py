@@ -6,7 +6,7 @@ from rowsieve.changes.table_handle import Handle
 from rowsieve.errors import TableNotFound, VersionNotFound
 from rowsieve.objects import ObjectStore, table_store
 from rowsieve.storage.log.commit_log import CommitLog
-from rowsieve.storage.log.refs import Ref, RefKind, own_ref, ref_named, store_of
+from rowsieve.storage.log.refs import MAIN, Ref, RefKind, own_ref, ref_named, store_of
 from rowsieve.storage.snapshot import Snapshot
 
 
@@ -28,8 +28,10 @@ def ref_snapshot(store: ObjectStore, name: str, ref: Ref) -> tuple[CommitLog, Sn
 
 
 def handle_at(handle: Handle, name: str) -> Handle:
-    """A handle at a branch, or a read-only one at a tag; VersionNotFound if there is none."""
+    """A handle at a branch or the table itself, or a read-only one at a tag; VersionNotFound."""
     table = table_log(handle)
+    if name == MAIN:
+        return handle.at_log(table, table.latest(), read_only=False)
     ref = ref_named(name, table.newest(), table.store.uri)
     log, snapshot = ref_snapshot(table.store, name, ref)
     return handle.at_log(log, snapshot, read_only=ref.is_tag)

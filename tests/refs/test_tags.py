@@ -12,6 +12,7 @@ from rowsieve import Table
 from rowsieve.errors import (
     InvalidInput,
     SnapshotExpired,
+    TableNotFound,
     UnsupportedOperation,
     UnsupportedProtocol,
     VersionNotFound,
@@ -77,7 +78,7 @@ def test_a_tag_never_changes() -> None:
     tagged = table.tag("q")
     for way in (tagged, rowsieve.open_table(tagged.uri), rowsieve.open_table(table.uri, ref="q")):
         assert way.ref == "q"
-        with pytest.raises(UnsupportedOperation, match="read-only"):
+        with pytest.raises(UnsupportedOperation, match="never changes"):
             way.upsert(kv((1, 2)))
         with pytest.raises(UnsupportedOperation):
             way.vacuum()
@@ -227,3 +228,43 @@ def test_refs_are_listed_with_their_newest_versions() -> None:
     assert table.refs().drop_columns(["timestamp"]).to_pylist() == expected
     assert branch.refs().equals(table.refs())
     assert isinstance(table.refs(), pa.Table)
+
+
+def test_a_write_to_a_tag_names_the_tag() -> None:
+    table = keyed({"k": [1], "v": [1]})
+    table.tag("q")
+    tags = (
+        table.at_ref("q"),
+        rowsieve.open_table(table.uri, ref="q"),
+        rowsieve.open_table(table.uri, version="q"),
+    )
+    for tag in tags:
+        with pytest.raises(UnsupportedOperation, match="'q' is a tag, which never changes"):
+            tag.upsert(kv((1, 2)))
+        with pytest.raises(UnsupportedOperation, match="'q' is a tag, which never changes"):
+            tag.compact()
+
+
+def test_main_is_the_table_itself() -> None:
+    table = keyed({"k": [1], "v": [1]})
+    branch = table.branch("b")
+    branch.upsert(kv((1, 5)))
+    for main in (
+        table.at_ref("main"),
+        branch.at_ref("main"),
+        rowsieve.open_table(table.uri, ref="main"),
+        rowsieve.open_table(branch.uri, ref="main"),
+    ):
+        assert (main.uri, main.ref, pairs(main)) == (table.uri, None, [(1, 1)])
+    table.at_ref("main").upsert(kv((2, 2)))
+    assert pairs(branch, version="main") == [(1, 1), (2, 2)]
+    assert pairs(branch) == [(1, 5)]
+
+
+def test_a_handle_of_a_dropped_ref_says_that_it_was_dropped() -> None:
+    table = keyed({"k": [1], "v": [1]})
+    branch = table.branch("b")
+    table.drop_branch("b")
+    for call in (branch.to_arrow, lambda: rowsieve.open_table(branch.uri)):
+        with pytest.raises(TableNotFound, match="it was dropped"):
+            call()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from rowsieve.errors import TableNotFound
-from rowsieve.objects import ObjectStore
+from rowsieve.objects import ObjectStore, RefStore
 from rowsieve.storage.log.log_entry import LOG
 
 _FOREIGN: Final = {
@@ -18,6 +18,11 @@ _FOREIGN: Final = {
 
 def no_table(store: ObjectStore) -> TableNotFound:
     """Build the error for a store without a log, from the names at its root."""
+    if isinstance(store, RefStore):
+        return TableNotFound(
+            f"no branch or tag at {store.uri}: it was dropped; refs() of the table lists its "
+            "branches and tags"
+        )
     names = [name for name in store.children() if name != "_rowsieve"]
     if not names:
         return TableNotFound(f"no table at {store.uri}: nothing is there; create_table makes one")

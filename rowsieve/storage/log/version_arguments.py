@@ -6,7 +6,7 @@ from rowsieve.arguments.annotations import Moment
 from rowsieve.errors import InvalidInput
 from rowsieve.objects import table_store
 from rowsieve.storage.log.commit_log import CommitLog
-from rowsieve.storage.log.refs import ref_named, store_of
+from rowsieve.storage.log.refs import MAIN, ref_named, store_of
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.instants import to_microseconds
 
@@ -28,8 +28,10 @@ def resolve_snapshot(log: CommitLog, version: int | str | None, as_of: Moment | 
 
 
 def log_of_ref(log: CommitLog, name: str) -> CommitLog:
-    """The log of a branch or tag, given any log of the table; VersionNotFound if it has none."""
+    """The log of a branch, tag or `main`, given any log of the table; VersionNotFound if none."""
     store = table_store(log.store)
     table = log if store is log.store else CommitLog(store)
+    if name == MAIN:
+        return table
     ref = ref_named(name, table.newest(), store.uri)
     return CommitLog(store_of(store, ref.folder))
