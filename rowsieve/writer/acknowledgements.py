@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+from rowsieve.arguments import checked
+
 
 class Acknowledgement:
     """Is done once the call's changes are durable, or have failed."""
@@ -26,13 +28,15 @@ class Acknowledgement:
         """Return whether `result` would return at once."""
         return not self._pending.locked()
 
+    @checked
     def result(self, timeout_s: float | None = None) -> int:
         """Wait until the changes are durable, and return their sequence or version.
 
         The sequence is that of the write-ahead log; with `durability="commit"`, it is the version
         of the commit. Raises the error of the call; TimeoutError after `timeout_s` seconds.
         """
-        if not self._pending.acquire(timeout=-1 if timeout_s is None else timeout_s):
+        wait_s = -1 if timeout_s is None else min(max(0.0, timeout_s), threading.TIMEOUT_MAX)
+        if not self._pending.acquire(timeout=wait_s):
             raise TimeoutError(f"the changes were not durable after {timeout_s} seconds")
         self._pending.release()
         if self._error is not None:

@@ -82,9 +82,9 @@ class Preparation:
         """Return the row of data that is one row; None for any other data."""
         if type(data) is list and len(data) == 1 and isinstance(data[0], Mapping):
             return dict(data[0])  # the caller may change it before it is prepared
-        if isinstance(data, Mapping) and self.form.key:
-            value = data.get(self.form.key[0])
-            if value is None or isinstance(value, _SCALARS) or not hasattr(value, "__len__"):
+        if isinstance(data, Mapping) and data:
+            names = self.form.key[:1] or tuple(data)
+            if any(_is_one_value(data.get(name)) for name in names):
                 return dict(data)
         return None
 
@@ -136,6 +136,11 @@ class Preparation:
 
 
 _SCALARS = (str, bytes, bytearray)
+
+
+def _is_one_value(value: Any) -> bool:
+    """Return whether this is a value of one row, not a column of values."""
+    return value is None or isinstance(value, _SCALARS) or not hasattr(value, "__len__")
 
 
 def prepared(

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Annotated
 
 from rowsieve.arguments import Example
 from rowsieve.changes.table_methods import TableMethods
 from rowsieve.writer.table_writer import Writer
 from rowsieve.writer.wal import Recovery
-from rowsieve.writer.writer_settings import Durability, Sync, WriterSettings
+from rowsieve.writer.writer_settings import Durability, Sync, WriterSettings, local_directory
 
 LocalDirectory = Annotated[str | os.PathLike[str], Example("'/var/lib/app/flights.wal'")]
 
@@ -50,7 +49,7 @@ class WriterMethods(TableMethods):
             self.handle,
             WriterSettings(
                 durability,
-                None if wal_dir is None else Path(wal_dir),
+                None if wal_dir is None else local_directory(wal_dir),
                 sync,
                 sync_interval_s,
                 recovery,

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from rowsieve.errors import InvalidInput
 from rowsieve.writer.wal import Recovery
 
 Durability = Literal["wal", "commit"]
 Sync = Literal["always", "interval", "off"]
+
+
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+
+
+def local_directory(wal_dir: str | os.PathLike[str]) -> Path:
+    """Return the directory of a log; InvalidInput for no name and for a URI."""
+    text = os.fspath(wal_dir)
+    if not text.strip() or _SCHEME.match(text):
+        raise InvalidInput(
+            f"writer: wal_dir must be the path of a local directory, not {text!r}; a log in an "
+            'object store is not available: use durability="commit" to write none'
+        )
+    return Path(text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -243,8 +243,8 @@ class SessionContext(datafusion.SessionContext):
         refuse(self, statement)
         if isinstance(statement, Query) and statement.explains:
             query = with_inside_explained(query)
+        self.transactions.check(statement)
         if isinstance(statement, CallStatement):
-            self.transactions.refuse("CALL")
             given = (options, param_values, named_params)
             default, zone = self.full_name(("",))[0], self.setting(_TIME_ZONE)
             return self.read_batches(

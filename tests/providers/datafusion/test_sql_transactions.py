@@ -197,6 +197,7 @@ def test_tables_of_a_catalog() -> None:
     table = catalog.create_table("db.t", kv((1, 1), (2, 2)), ["k"])
     context = SessionContext()
     context.register_catalog_provider("lake", catalog.to_datafusion())
+    context.register_table("mine", keyed({"k": [1], "v": [1]}))
     context.sql("BEGIN")
     context.sql("UPDATE lake.db.t SET v = v + 1")
     assert rows(context, "SELECT sum(v) FROM lake.db.t") == [(5,)]
@@ -206,11 +207,24 @@ def test_tables_of_a_catalog() -> None:
     for text in (
         "CREATE TABLE lake.db.u AS SELECT 1 AS k",
         "DROP TABLE lake.db.t",
+        "CREATE TABLE own AS SELECT 1 AS k",
+        "CREATE TABLE empty (x INT)",
+        "DROP TABLE mine",
+        "DROP TABLE IF EXISTS mine",
+        "CREATE OR REPLACE TABLE mine AS SELECT 1 AS k",
+        "CREATE VIEW v AS SELECT * FROM mine",
+        "DROP VIEW v",
+        "CREATE SCHEMA s",
+        "DROP SCHEMA public CASCADE",
         "CALL lake.system.vacuum('db.t')",
     ):
         with pytest.raises(UnsupportedOperation, match="cannot be part of a transaction"):
             context.sql(text)
+    with pytest.raises(UnsupportedOperation, match="changes of a transaction are not committed"):
+        context.sql("SELECT * FROM changes('lake.db.t', 0)")
     context.sql("COMMIT")
+    assert rows(context, "SELECT count(*) FROM changes('lake.db.t', 0)") == [(8,)]
+    assert rows(context, "SELECT count(*) FROM mine") == [(1,)]
     assert pairs(table) == [(1, 2), (2, 3), (11, 2), (12, 3)]
     assert rows(context, "SELECT count(*) FROM lake.db.t") == [(4,)]
 

@@ -168,7 +168,6 @@ def _create_or_drop(
     """Run CREATE TABLE or DROP TABLE in a Rowsieve catalog; None for other catalogs."""
     if (tables := session.catalog_named(full[0])) is None:
         return None
-    session.transactions.refuse("CREATE TABLE and DROP TABLE")
     _check_settings(session)
     catalog, name = tables.catalog, ".".join(full[1:])
     if isinstance(statement, DropTable):

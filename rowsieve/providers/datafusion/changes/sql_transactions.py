@@ -16,7 +16,10 @@ import datafusion
 
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.providers.datafusion.session_settings import IDENTIFIERS
+from rowsieve.statements.calls import CallStatement
 from rowsieve.statements.parse_statement import Statement, split_verb
+from rowsieve.statements.queries import Kept, Other
+from rowsieve.statements.read_change import Change
 from rowsieve.statements.refused import Refused
 from rowsieve.statements.transaction_control import (
     CONTROL_VERBS,
@@ -77,9 +80,9 @@ class SqlTransactions:
         own.move(table.handle.pinned)
         self._replace(own.name, own.provider())
 
-    def refuse(self, what: str) -> None:
-        """Raise UnsupportedOperation if a transaction is open: it would not contain this."""
-        if self._open is not None:
+    def check(self, statement: Statement) -> None:
+        """Raise UnsupportedOperation for what an open transaction would not contain, nor undo."""
+        if self._open is not None and (what := _refused(statement)):
             raise UnsupportedOperation(
                 f"sql: {what} cannot be part of a transaction, which changes rows only; the "
                 "transaction stays open. COMMIT or ROLLBACK it first"
@@ -125,6 +128,17 @@ class SqlTransactions:
     def _forget(self) -> None:
         self._open = None
         self._tables.clear()
+
+
+def _refused(statement: Statement) -> str:
+    """The verb of a statement that no transaction contains; empty for all others."""
+    if isinstance(statement, CallStatement):
+        return "CALL"
+    match statement:
+        case Change(changes_rows=False) | Kept(is_view=True) | Other(verb="CREATE" | "DROP"):
+            return statement.verb
+        case _:
+            return ""
 
 
 def is_control(statement: Statement) -> bool:

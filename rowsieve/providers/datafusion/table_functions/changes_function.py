@@ -73,6 +73,7 @@ class ChangesFunction:
                 "changes('table', from_version[, to_version]), and true at the end for net changes"
             )
         table, head = self._table(values[0], NAME)
+        table.handle.require_committed(NAME)
         last = values[2] if len(values) == 3 else max(head.version, values[1])
         if len(values) == 2 and values[1] == head.version + 1:
             last = None  # empty: no commit yet
