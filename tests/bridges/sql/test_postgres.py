@@ -116,7 +116,17 @@ READ = (
     *OTHERS,
 )
 FUNCTIONS = {
-    *("abs", "ascii", "bit_length", "btrim", "cardinality", "ceil", "ceiling", "char_length"),
+    *(
+        "abs",
+        "age",
+        "ascii",
+        "bit_length",
+        "btrim",
+        "cardinality",
+        "ceil",
+        "ceiling",
+        "char_length",
+    ),
     *("character_length", "concat", "concat_ws", "degrees", "floor", "greatest", "least", "left"),
     *("length", "lower", "lpad", "ltrim", "make_date", "md5", "mod", "now", "nullif"),
     *("octet_length", "position", "radians", "repeat", "replace", "reverse", "right", "round"),

@@ -103,10 +103,13 @@ def mutants(row: Function) -> Iterator[tuple[str, Function]]:
 
 
 def takes_ordered(sample: Sample) -> bool:
-    """Whether a column of ordered values is an argument itself, rather than a list made of it."""
+    """Whether an argument is a column of ordered values, not a list of it, and so is the result."""
     operand = sample.operand
-    return is_ordered(sample.x) and not (
-        isinstance(operand, Call) and isinstance(operand.arguments[0], Call)
+    gives_interval = isinstance(operand, Call) and operand.function == "age"
+    return (
+        is_ordered(sample.x)
+        and not gives_interval
+        and not (isinstance(operand, Call) and isinstance(operand.arguments[0], Call))
     )
 
 

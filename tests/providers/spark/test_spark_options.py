@@ -113,7 +113,6 @@ def test_an_unknown_option_suggests_none_of_our_own(
         (WriteOptions.parse, {"overwriteSchema": "true"}, "keeps the columns.*mergeSchema adds"),
         (WriteOptions.parse_stream, {"overwriteSchema": "true"}, "nothing was written"),
         (WriteOptions.parse, {"partitionOverwriteMode": "dynamic"}, "replaceWhere"),
-        (ReadOptions.parse, {"branch": "main"}, "one line of versions"),
         (ReadOptions.parse, {"as-of-timestamp": "1"}, "timestampAsOf"),
         (FeedOptions.parse, {"maxBytesPerTrigger": "1g"}, "maxFilesPerTrigger"),
         (WriteOptions.parse, {}, "by which tables are only read.*Table.write_spark"),
