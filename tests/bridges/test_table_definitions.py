@@ -31,12 +31,12 @@ def test_columns_keys_defaults_and_constraints_are_read(dialect: str) -> None:
     ]
     assert defined.key == ("Id",)
     checks: list[TableChange] = [
-        AddConstraint("n_check", "n > 0", dialect),
-        AddConstraint("n_check_2", "n <> 7", dialect),
+        AddConstraint("n_check", "n > 0", dialect, is_named=False),
+        AddConstraint("n_check_2", "n <> 7", dialect, is_named=False),
         AddConstraint("no_bracket", "s <> ')'", dialect),
         AddConstraint("small", "n < 100", dialect),
-        AddConstraint("check", "n IN (1, 5)", dialect),
-        AddConstraint("check_2", "Id > n", dialect),
+        AddConstraint("check", "n IN (1, 5)", dialect, is_named=False),
+        AddConstraint("check_2", "Id > n", dialect, is_named=False),
     ]
     assert list(defined.changes) == [SetDefault(("n",), 5), SetComment(("s",), "a, b"), *checks]
 

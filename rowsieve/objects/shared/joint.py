@@ -62,7 +62,6 @@ class JointCommit:
                     "a transaction has one commit for each table, and this table's was made"
                 )
             self._held[section.table] = section
-            self._changed.notify_all()
             while True:
                 if self._failed_put is not None:
                     raise self._failed_put
