@@ -81,7 +81,7 @@ def _check(snapshot: Snapshot, since: int) -> None:
             "property row_versions = 'kept', from which on they do"
         )
     if since < 0:
-        raise InvalidInput(f"last_changed: since={since} is no version; give one from 0")
+        raise InvalidInput(f"last_changed: since={since} is below 0; give the number of a version")
     if since > snapshot.version:
         raise VersionNotFound(
             f"last_changed: the newest version is {snapshot.version}, and since={since} is after it"

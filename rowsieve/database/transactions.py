@@ -63,7 +63,12 @@ class DatabaseOrder:
     def commit(
         self, changed: Mapping[str, Callable[[], Commit]], read: Mapping[str, Callable[[], int]]
     ) -> None:
-        """Commit the changes of tables, and new tables, in one entry."""
+        """Commit the changes of tables, and new tables, in one entry.
+
+        A transaction that changed nothing has read one version: it needs no proof.
+        """
+        if not changed and not self.creations:
+            return
         proofs = {_id_in(uri): prove for uri, prove in read.items()}
         self._joint = joint = JointCommit(self.shared.group, proofs)
         self.shared.joint.update(dict.fromkeys(self.creations, joint))

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 import xxhash
 
 from rowsieve.objects.ref_store import table_store
+from rowsieve.objects.shared.section_store import SectionStore
 from rowsieve.objects.store import ObjectStore
 
 if TYPE_CHECKING:
@@ -104,7 +105,9 @@ class Draft(io.RawIOBase):
     def __init__(self, store: ObjectStore, path: str) -> None:
         super().__init__()
         self.path: Final = path
-        self._store = table_store(store)  # a data file of a branch has the same path there
+        self._store = _store_of_files(
+            table_store(store)
+        )  # a data file of a branch has the same path there
         self._memory = io.BytesIO()  # all bytes, or the last ones; grows by an eighth
         self._file: DraftFile | None = None
         self._size = 0
@@ -183,3 +186,8 @@ def _discard(owner: int, descriptor: int, temporary: Path) -> None:
     if os.getpid() == owner:
         with suppress(OSError):
             temporary.unlink()
+
+
+def _store_of_files(store: ObjectStore) -> ObjectStore:
+    """The store in which the data files of a table lie, also of a table in a database."""
+    return store.inner if isinstance(store, SectionStore) else store

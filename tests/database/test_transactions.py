@@ -95,6 +95,14 @@ def test_a_table_that_was_read_may_not_have_changed(database: rs.Database) -> No
     assert pairs(database.open_table("a")) == [(1, 50), (2, 100)]
 
 
+def test_a_transaction_that_only_reads_never_conflicts(database: rs.Database) -> None:
+    with database.transaction() as tx:
+        assert tx.table("a").count() == 2
+        database.open_table("a").upsert(kv((3, 1)))
+        assert tx.table("a").count() + tx.table("b").count() == 4
+    assert database.version == 3
+
+
 def test_write_skew_over_two_tables_is_refused(database: rs.Database) -> None:
     first, second = database.transaction(), database.transaction()
     assert first.table("a").count() == second.table("b").count() == 2
