@@ -105,9 +105,8 @@ class Draft(io.RawIOBase):
     def __init__(self, store: ObjectStore, path: str) -> None:
         super().__init__()
         self.path: Final = path
-        self._store = _store_of_files(
-            table_store(store)
-        )  # a data file of a branch has the same path there
+        # A data file of a branch, or of a table in a database, has the same path there.
+        self._store = _store_of_files(table_store(store))
         self._memory = io.BytesIO()  # all bytes, or the last ones; grows by an eighth
         self._file: DraftFile | None = None
         self._size = 0
