@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+import pyarrow as pa
+
 from rowsieve.changes.data.ingest import Changes
 from rowsieve.changes.event_order.late_changes import with_sequences, without_late
 from rowsieve.changes.event_order.too_late import OnTooLate
@@ -80,6 +82,22 @@ class Change:
             uploads=self.uploads,
         )
 
+    def new_parts(
+        self, snapshot: Snapshot, rows: pa.Table | None, deletes: pa.Table | None = None
+    ) -> PartTable:
+        """Start writing rows and tombstones of this table as parts."""
+        return new_parts(
+            self.store,
+            snapshot.table,
+            snapshot.schema,
+            rows,
+            deletes,
+            base_version=snapshot.base_version,
+            in_memory_up_to=0 if snapshot.based_on is None else LAYER_BYTES,
+            collecting=self.collecting,
+            uploads=self.uploads,
+        )
+
     def write(
         self, snapshot: Snapshot, changes: Changes, *, overtakes: bool = False
     ) -> CommitRequest:
@@ -96,17 +114,7 @@ class Change:
                 changes, late = without_late(
                     self.store, snapshot, changes, self.operation, self.on_too_late
                 )
-        added = new_parts(
-            self.store,
-            snapshot.table,
-            snapshot.schema,
-            changes.rows,
-            changes.deletes,
-            base_version=snapshot.base_version,
-            in_memory_up_to=0 if snapshot.based_on is None else LAYER_BYTES,
-            collecting=self.collecting,
-            uploads=self.uploads,
-        )
+        added = self.new_parts(snapshot, changes.rows, changes.deletes)
         request = self.request(
             added,
             rows_written=0 if changes.rows is None else changes.rows.num_rows,

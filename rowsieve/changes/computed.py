@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from rowsieve.changes.change import Change
 from rowsieve.changes.data.ingest import Changes
-from rowsieve.changes.hiding import write_keyless
 from rowsieve.changes.mutation import Check, Mutation, TouchesKeys, key_columns_of, never
 from rowsieve.changes.operations import overwrite_all
 from rowsieve.storage.log.conflicts import Kind
@@ -54,7 +53,7 @@ def appended(change: Change, snapshot: Snapshot, rows: pa.Table, reads: Check) -
     """Append rows, computed from the table itself, to a table without a key."""
     if not rows.num_rows:
         return None
-    added = write_keyless(change, snapshot, rows)
+    added = change.new_parts(snapshot, rows)
     request = change.request(added, rows_written=rows.num_rows)
     return Mutation(request, Kind.READING, touched_by=never, matched_by=reads)
 

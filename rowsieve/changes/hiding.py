@@ -27,9 +27,9 @@ from rowsieve.predicate.ir import TRUE
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.storage.log.conflicts import Kind
+from rowsieve.storage.log.inline_parts import vector_limit
 from rowsieve.storage.manifests.manifest import PartTable
-from rowsieve.storage.parts.deletion_vectors import write_deletion_vector
-from rowsieve.storage.parts.part_writer import write_parts
+from rowsieve.storage.parts.deletion_vectors import write_deletion_vectors
 from rowsieve.storage.snapshot import Snapshot
 
 
@@ -43,23 +43,8 @@ def hide_and_append(
     if rows is None:
         mutation = hide_and_add(change, snapshot, plan, PartTable.empty(), 0)
         return mutation if mutation.request.removed else None
-    added = write_keyless(change, snapshot, rows)
+    added = change.new_parts(snapshot, rows)
     return hide_and_add(change, snapshot, plan, added, rows.num_rows)
-
-
-def write_keyless(change: Change, snapshot: Snapshot, rows: pa.Table) -> PartTable:
-    """Write rows for a table without a key into new parts."""
-    return write_parts(
-        change.store,
-        snapshot.schema,
-        (),
-        rows,
-        None,
-        base_version=snapshot.base_version,
-        properties=snapshot.table.properties,
-        collecting=change.collecting,
-        uploads=change.uploads,
-    )
 
 
 def hide_and_add(
@@ -89,7 +74,7 @@ def hide_places(
     The table has no key. `reads` tells whether a concurrent commit could have changed the choice.
     Returns None if there is nothing to hide and nothing to append.
     """
-    added = PartTable.empty() if rows is None else write_keyless(change, snapshot, rows)
+    added = PartTable.empty() if rows is None else change.new_parts(snapshot, rows)
     row_sets = _placed(change.store, snapshot, places)
     if not row_sets and not len(added):
         return None
@@ -132,25 +117,24 @@ def _hidden_and_added(
     """Hide more rows of each part, in addition to the hidden ones, and add parts."""
     parts = snapshot.parts
     places = {part_id: i for i, part_id in enumerate(parts.part_ids)}
-    touched, replaced, hidden_count = [], PartTable.empty(), 0
-    for part_id, (matched, hidden_before) in row_sets.items():
-        touched.append(part_id)
-        hidden_count += len(matched)
-        hidden = matched.union(hidden_before)
-        if not hidden.is_full:
-            ref = write_deletion_vector(change.uploads, hidden, snapshot.base_version)
-            replaced = replaced.append(parts.take([places[part_id]]).with_deletion_vector(ref))
-    replaced = replaced.append(added)
+    hidden = {part_id: matched.union(before) for part_id, (matched, before) in row_sets.items()}
+    partly = {part_id: rows for part_id, rows in hidden.items() if not rows.is_full}
+    vectors = write_deletion_vectors(
+        change.uploads, list(partly.values()), snapshot.base_version, vector_limit(snapshot)
+    )
+    replaced = PartTable.empty()
+    for part_id, ref in zip(partly, vectors, strict=True):
+        replaced = replaced.append(parts.take([places[part_id]]).with_deletion_vector(ref))
     request = change.request(
-        replaced,
-        tuple(touched),
+        replaced.append(added),
+        tuple(row_sets),
         rows_written=row_count,
-        rows_deleted=hidden_count,
+        rows_deleted=sum(len(matched) for matched, _ in row_sets.values()),
     )
     return Mutation(
         request,
         Kind.READING,
-        touched_by=TouchesParts(frozenset(touched)),
+        touched_by=TouchesParts(frozenset(row_sets)),
         matched_by=reads,
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
@@ -35,17 +35,44 @@ def new_parts(
     and its commit stores them; the files of a larger one are durable when `uploads` has been waited
     for.
     """
-    key: Sequence[Field] = tuple(schema.field(name) for name in info.key)
-    sequence = tuple(schema.field(name) for name in info.sequence)
-    most = max(inline_limit(info), in_memory_up_to)
-    if _size_of(rows) + _size_of(deletes) <= most > 0:
+    return parts_by_size(
+        store,
+        schema,
+        tuple(schema.field(name) for name in info.key),
+        rows,
+        deletes,
+        base_version=base_version,
+        in_memory_up_to=max(inline_limit(info), in_memory_up_to),
+        properties=info.properties,
+        sequence=tuple(schema.field(name) for name in info.sequence),
+        collecting=collecting,
+        uploads=uploads,
+    )
+
+
+def parts_by_size(
+    store: ObjectStore,
+    schema: Schema,
+    key: Sequence[Field],
+    rows: pa.Table | None,
+    deletes: pa.Table | None,
+    *,
+    base_version: int,
+    in_memory_up_to: int,
+    properties: Mapping[str, str],
+    sequence: Sequence[Field] = (),
+    collecting: Collecting | None = None,
+    uploads: Uploads | None = None,
+) -> PartTable:
+    """Return a part in memory of rows and tombstones of at most so many bytes, or write parts."""
+    if _size_of(rows) + _size_of(deletes) <= in_memory_up_to > 0:
         return memory_parts(
             schema,
             key,
             rows,
             deletes,
             base_version=base_version,
-            properties=info.properties,
+            properties=properties,
             sequence=sequence,
             collecting=collecting,
         )
@@ -56,7 +83,7 @@ def new_parts(
         rows,
         deletes,
         base_version=base_version,
-        properties=info.properties,
+        properties=properties,
         collecting=collecting,
         uploads=uploads,
         sequence=sequence,

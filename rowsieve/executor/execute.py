@@ -204,7 +204,7 @@ class Execution:
         parts = parts[:FOOTERS_AHEAD]
         refs = (ref for part in parts for ref in (part.data, part.deletes) if ref is not None)
         expect_tails(self._store, refs, with_pages=with_pages)
-        vectors = (part.dv for part in parts if part.dv is not None)
+        vectors = [part.dv for part in parts if part.dv is not None and not part.dv.in_manifest]
         self._store.expect((vector.path, 0, vector.size_bytes) for vector in vectors)
         stored = [part.vector for part in parts if part.vector is not None]
         self._store.expect(places_of_vectors(stored))

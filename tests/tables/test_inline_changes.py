@@ -99,6 +99,49 @@ def test_the_configuration_is_recorded_when_a_table_is_created() -> None:
         rs.Config(inline_bytes=-1)
 
 
+def test_deletes_without_a_key_put_one_entry_and_no_file(tmp_path: Path) -> None:
+    uri = str(tmp_path / "t")
+    rows = kv(*((k, k % 50) for k in range(4_000)))
+    table = rs.create_table(uri, rows, properties=INLINE)
+    before = files(table)
+    table.delete("k < 5")
+    table.delete("v = 7")
+    table.update({"v": "1"}, where="k = 3999")
+    assert files(table) - before == {"_rowsieve/log": 3}
+    assert table.files().column("kind").to_pylist() == ["data"]
+    expected = [(k, 1 if k == 3_999 else v) for k, v in pairs_of(rows) if k >= 5 and v != 7]
+    for version in (None, table.version):
+        assert pairs(rs.open_table(uri), version=version) == expected
+    assert pairs(rs.open_table(uri), version=0) == pairs_of(rows)
+    table.set_properties({"inline_total_bytes": "100"})
+    table.delete("v = 8")
+    vectors = [ref for ref in table.handle.newest.parts.deletion_vectors() if ref is not None]
+    assert [ref.in_manifest for ref in vectors] == [False]
+    expected = [(k, v) for k, v in expected if v != 8]
+    assert pairs(rs.open_table(uri)) == expected
+    table.maintain(retain_last=1, grace_s=0)
+    assert pairs(rs.open_table(uri)) == expected
+
+
+def pairs_of(rows: pa.Table) -> list[tuple[int, int]]:
+    return [(row["k"], row["v"]) for row in rows.to_pylist()]
+
+
+def test_a_vector_in_an_entry_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = rs.create_table(fresh_uri(), kv(*((k, k) for k in range(3_000))), properties=INLINE)
+    table.delete("k = 7")
+    ref = table.handle.newest.parts.deletion_vectors()[0]
+    assert ref is not None
+    assert ref.in_manifest
+    for path in ("data:AAAA", "data:AAA"):
+        damaged = table.handle.newest.parts.with_deletion_vector(replace(ref, path=path))
+        monkeypatch.setattr(
+            table.handle, "newest", replace(table.handle.newest, parts=damaged), raising=False
+        )
+        with pytest.raises(CorruptData, match="deletion vector"):
+            table.scan().to_arrow()
+
+
 def test_older_releases_refuse_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     table = small()
     table.upsert(kv((1, 10)))

@@ -65,7 +65,7 @@ from rowsieve.storage.log.commit_request import (
 )
 from rowsieve.storage.log.create_only import prove_create_only
 from rowsieve.storage.log.floors import check_open, floors_of, raised
-from rowsieve.storage.log.inline_parts import MAX_ENTRY_BYTES, encode_inline
+from rowsieve.storage.log.inline_parts import bytes_of_vectors, encode_inline, stands_in_entry
 from rowsieve.storage.log.log_entry import (
     LOG,
     AddedFile,
@@ -298,9 +298,9 @@ class CommitLog(LogReader):
         if not tables:
             return _Draft(request, commit_id, None, None)
         parts = tables[0].append(*tables[1:])
-        if parts.has_no_files:
+        if parts.has_no_files or bytes_of_vectors(parts):
             content, size = encode_inline(parts)
-            if size <= MAX_ENTRY_BYTES:
+            if stands_in_entry(parts, size, properties):
                 file = AddedFile("", size, "", len(parts), row_count(parts), content)
                 return _Draft(request, commit_id, file, parts)
         data = put_side_file(self._store, LOG, commit_id, parts, inline_bytes(properties))

@@ -24,7 +24,7 @@ from rowsieve.storage.log.floors import (
     check_not_lowered,
     is_given_up,
 )
-from rowsieve.storage.log.inline_parts import bytes_in_memory
+from rowsieve.storage.log.inline_parts import bytes_in_memory, bytes_of_vectors
 from rowsieve.storage.log.log_entry import LogEntry
 from rowsieve.storage.log.refs import check_refs_kept
 from rowsieve.storage.log.sealed_lines import seal
@@ -141,10 +141,10 @@ def check_in_memory(request: CommitRequest, info: TableInfo) -> None:
     if info.reader_version >= INLINE_PROTOCOL:
         return
     for parts in (request.added, request.restored):
-        if parts and bytes_in_memory(parts):
+        if parts and (bytes_in_memory(parts) or bytes_of_vectors(parts)):
             raise InvalidInput(
-                f"this {request.operation} adds rows that no file has to a table that older "
-                "releases read; set its property inline_bytes first"
+                f"this {request.operation} adds rows or deletions that no file has to a table that "
+                "older releases read; set its property inline_bytes first"
             )
 
 

@@ -20,7 +20,12 @@ import pyarrow.compute as pc
 
 from rowsieve.errors import CorruptData
 from rowsieve.storage.manifests.manifest import PartTable
-from rowsieve.storage.manifests.manifest_layout import FIXED, check_columns, check_parts
+from rowsieve.storage.manifests.manifest_layout import (
+    FIXED,
+    check_columns,
+    check_parts,
+    vectors_in_manifest,
+)
 from rowsieve.storage.snapshot import INLINE_PROTOCOL, Snapshot, TableInfo
 
 INLINE_BYTES: Final = "inline_bytes"
@@ -49,6 +54,33 @@ def bytes_in_memory(parts: PartTable) -> int:
         if parts.columns.schema.get_field_index(name) >= 0:
             total += int(pc.sum(pc.binary_length(parts.column(name))).as_py() or 0)
     return total
+
+
+def bytes_of_vectors(parts: PartTable) -> int:
+    """The bytes of all deletion vectors that a version's manifest itself has."""
+    paths = parts.column("dv.path")
+    if paths.null_count == len(paths):
+        return 0
+    sizes = parts.column("dv.size_bytes").filter(vectors_in_manifest(paths))
+    return int(pc.sum(sizes).as_py() or 0)
+
+
+def vector_limit(snapshot: Snapshot) -> int:
+    """The most bytes of deletion vectors that a change may leave in the manifest.
+
+    Only compaction removes them, so all of a version have at most `inline_total_bytes`.
+    """
+    most = inline_limit(snapshot.table)
+    if most == 0:
+        return 0
+    return min(most, total_limit(snapshot.table.properties) - bytes_of_vectors(snapshot.parts))
+
+
+def stands_in_entry(parts: PartTable, size_bytes: int, properties: Mapping[str, str]) -> bool:
+    """Return whether a log entry has this list, which takes so many bytes, and no file has it."""
+    if parts.has_no_files:
+        return size_bytes <= MAX_ENTRY_BYTES
+    return size_bytes <= int(properties.get(INLINE_BYTES, "0"))
 
 
 def is_full(snapshot: Snapshot) -> bool:

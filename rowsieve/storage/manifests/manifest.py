@@ -52,6 +52,7 @@ from rowsieve.storage.manifests.manifest_layout import (
     DELETES_CONTENT,
     FILE_FIELDS,
     FIXED,
+    INLINE_PREFIX,
     INLINE_VECTOR,
     PART_PATH,
     PLACED_PATH,
@@ -59,6 +60,7 @@ from rowsieve.storage.manifests.manifest_layout import (
     check_parts,
     counts_of,
     is_path,
+    vectors_in_manifest,
 )
 from rowsieve.storage.manifests.vector_columns import (
     COMPLETE_THROUGH,
@@ -113,10 +115,9 @@ class FileRef:
 
 @dataclass(frozen=True, slots=True)
 class DeletionVectorRef:
-    """A file with the hidden rows of a part; `rows` is their number.
+    """The hidden rows of a part; `rows` is their number.
 
-    Only in memory, in views of other formats' tables, `path` may be `data:` and the bytes in
-    base64.
+    `path` names a file, or is `data:` and the bytes in base64.
     """
 
     path: str
@@ -125,9 +126,14 @@ class DeletionVectorRef:
     checksum: str
 
     @property
+    def in_manifest(self) -> bool:
+        """True if the path has the vector itself, and no file does."""
+        return self.path.startswith(INLINE_PREFIX)
+
+    @property
     def is_valid(self) -> bool:
-        """True if the path has the form of a vector's file, or holds the vector itself."""
-        return any(form.fullmatch(self.path) for form in (PART_PATH, INLINE_VECTOR))
+        """True if the path has the form of a vector's file, or has the vector itself."""
+        return is_path(self.path, INLINE_VECTOR if self.in_manifest else PART_PATH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +311,7 @@ class PartTable:
     def file_paths(self) -> dict[str, list[str]]:
         """The paths of the files of all parts, by the column that names them.
 
-        The paths of parts in memory are names only: no file has them.
+        The paths of parts in memory are names only, and vectors in the manifest are no files.
         """
         names = self._columns.schema.names
         found = {}
@@ -315,6 +321,8 @@ class PartTable:
                 continue
             if content in names:
                 paths = paths.filter(self.column(content).is_null())
+            if name == "dv.path":
+                paths = paths.filter(pc.invert(vectors_in_manifest(paths)))
             if texts := paths.drop_null().to_pylist():
                 found[name] = texts
         return found

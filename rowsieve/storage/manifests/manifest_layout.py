@@ -24,7 +24,9 @@ PART_PATH: Final = re.compile(r"data/[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}")
 PLACED_PATH: Final = re.compile(r"[a-z][a-z0-9]{0,15}://[!-~]+")
 """The URI of a foreign file that was imported in place."""
 _LONGEST_PATH: Final = 5_000  # not in the patterns: Arrow's repeat at most 1,000 times
-INLINE_VECTOR: Final = re.compile(r"data:[A-Za-z0-9+/=]+")
+INLINE_PREFIX: Final = "data:"
+INLINE_VECTOR: Final = re.compile(rf"{INLINE_PREFIX}[A-Za-z0-9+/=]+")
+"""A deletion vector in the manifest itself."""
 _FEW_PARTS = 64  # parts; a commit usually adds fewer
 
 FILE_FIELDS = (
@@ -109,7 +111,16 @@ def check_values(table: pa.Table) -> None:
             placed = table.column(COLUMNS).is_valid()
             _check_paths(paths.filter(placed), PLACED_PATH)
             paths = paths.filter(pc.invert(placed))
+        if name == "dv.path" and paths.null_count < len(paths):
+            inline = vectors_in_manifest(paths)
+            _check_paths(paths.filter(inline), INLINE_VECTOR)
+            paths = paths.filter(pc.invert(inline))
         _check_paths(paths, PART_PATH)
+
+
+def vectors_in_manifest(paths: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return which of these paths of deletion vectors have the vector itself; NULL has none."""
+    return pc.fill_null(pc.starts_with(paths, INLINE_PREFIX), False)  # noqa: FBT003 - pyarrow's
 
 
 def _check_content(table: pa.Table, prefix: str) -> None:

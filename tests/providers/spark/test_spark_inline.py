@@ -9,6 +9,8 @@ import pytest
 
 import rowsieve as rs
 from tests.parts_in_memory import count_in_memory
+from tests.providers.spark.test_spark_stream_sink import ROWS as ROWS_OF_FEED
+from tests.providers.spark.test_spark_stream_sink import Feed
 from tests.small_tables import KV, kv
 
 pytestmark = pytest.mark.spark
@@ -52,3 +54,20 @@ def test_statements_and_writes_of_spark_meet_rows_of_the_log(
     expected = sorted([row for row in ROWS if row[0] != 5] + [(5, 50), (7, 70)])
     assert shown(spark.read.format("rowsieve").load(copy.uri)) == expected
     assert copy.scan().count() == len(expected)
+
+
+def test_small_batches_of_a_stream_are_in_the_log_until_they_are_many(
+    spark: Any, tmp_path: Path
+) -> None:
+    properties = {"inline_bytes": "9000", "inline_total_bytes": "1500"}
+    table = rs.create_table(str(tmp_path / "log"), ROWS_OF_FEED, properties=properties)
+    feed = Feed(spark, tmp_path, ROWS_OF_FEED)
+    for i in range(5):
+        feed.put((i, "a"), (i, "b"))
+        feed.run(table)
+        table.refresh()
+        if i == 0:
+            assert (count_in_memory(table), table.files().num_rows) == (1, 0)
+    assert any(commit.operation == "compact" for commit in table.history())
+    rows = table.scan().to_arrow().to_pylist()
+    assert sorted((row["id"], row["s"]) for row in rows) == [(i, s) for i in range(5) for s in "ab"]

@@ -46,6 +46,7 @@ class WriteJob:
     sequence: str | None = None
     keeps_missing: bool = False  # a column that the changes lack keeps its value
     has_event_order: bool = False  # of the table
+    inline_bytes: int = 0  # rows that the commit stores in its entry
     creates: NewTable | None = None  # the table that the commit creates
     ignores_existing: bool = False  # commit nothing if another process has created the table
     replaces: Question | None = None  # an overwrite of the rows that match it

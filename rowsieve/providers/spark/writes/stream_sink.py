@@ -8,7 +8,8 @@ Spark tells the id of the query to tasks only, and the number of the batch to th
 task sends the id with its rows. A task with few rows sends them to the commit, which writes the
 rows of all such tasks as one part; other tasks write parts, as in a batch write. The rows of a
 change stream are always sent, because the last change of a key may be in any task, and so are those
-for a table with an event order: a method of the table writes them.
+for a table with an event order: a method of the table writes them. Few rows stand in the log entry
+(property `inline_bytes`).
 """
 
 from __future__ import annotations
@@ -24,8 +25,11 @@ from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMess
 from pyspark.sql.types import StructType
 
 from rowsieve.changes.data.ingest import Changes
+from rowsieve.changes.new_parts import parts_by_size
 from rowsieve.errors import CommitConflict, UnsupportedOperation
+from rowsieve.maintenance.steps import fold_in_memory
 from rowsieve.objects import open_store
+from rowsieve.opening import open_table
 from rowsieve.providers.spark.source_options import WriteOptions
 from rowsieve.providers.spark.writes.batch_tokens import QUERY_ID
 from rowsieve.providers.spark.writes.committing import already_committed, commit_parts
@@ -33,8 +37,8 @@ from rowsieve.providers.spark.writes.job import WriteJob
 from rowsieve.providers.spark.writes.table_changes import change_table, is_by_table
 from rowsieve.providers.spark.writes.write_tasks import TaskParts, begin_job
 from rowsieve.storage.log.commit_log import CommitLog
+from rowsieve.storage.log.inline_parts import is_full
 from rowsieve.storage.manifests.manifest import PartTable
-from rowsieve.storage.parts.part_writer import write_parts
 
 SENT_BYTES: Final = 1024 * 1024  # a task with more rows than this writes parts itself
 _APPLICATION: Final = "spark-stream:"
@@ -96,7 +100,8 @@ class RowsieveStreamWriter(DataSourceStreamArrowWriter):
             return
         token = (f"{_APPLICATION}{written[0].query_id}", batchId)
         job = replace(self._job, token=token)
-        if already_committed(CommitLog(open_store(job.table_uri, job.storage)).latest(), token):
+        head = CommitLog(open_store(job.table_uri, job.storage)).latest()
+        if already_committed(head, token):
             return
         _check_same_columns(job, written)
         if is_by_table(job):
@@ -111,6 +116,8 @@ class RowsieveStreamWriter(DataSourceStreamArrowWriter):
             rows_deleted=sent.rows_deleted + sum(each.rows_deleted for each in written),
             may_empty=True,
         )
+        if is_full(head):
+            fold_in_memory(open_table(job.table_uri, storage_options=dict(job.storage)).handle)
 
     def abort(
         self,
@@ -137,13 +144,14 @@ def _write_sent(job: WriteJob, encoded: Sequence[bytes]) -> _Sent:
     if changes.is_empty:
         return _Sent()
     order = job.order
-    parts = write_parts(
+    parts = parts_by_size(
         open_store(job.table_uri, job.storage),
         job.schema,
         () if order is None else order.fields,
         changes.rows,
         changes.deletes,
         base_version=job.base_version,
+        in_memory_up_to=job.inline_bytes,
         properties=job.properties,
     )
     counts = [0 if each is None else each.num_rows for each in (changes.rows, changes.deletes)]

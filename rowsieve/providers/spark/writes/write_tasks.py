@@ -33,6 +33,7 @@ from rowsieve.providers.spark.writes.one_pass import (
 )
 from rowsieve.providers.spark.writes.replacing import replaced_rows
 from rowsieve.storage.log.commit_log import CommitLog, check_writable
+from rowsieve.storage.log.inline_parts import inline_limit
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.parts.part_writer import PartWriter
 from rowsieve.storage.snapshot import Snapshot
@@ -165,6 +166,7 @@ def begin_job(
         sequence=options.sequence,
         keeps_missing=options.keeps_missing,
         has_event_order=bool(head.table.sequence),
+        inline_bytes=inline_limit(head.table),
         replaces=replaced_rows(options, head.schema),
         one_pass=options.one_pass,
     )
