@@ -265,6 +265,7 @@ class ReadMethods(TableMethods):
         versions since then may have expired. Deleted rows are not there. The property
         `row_versions = "kept"` is needed: with it, rewrites keep the version of each row.
         """
+        self.handle.require_committed("last_changed")
         snapshot = self.handle.committed()
         semantics = semantics_of(dialect, where, session)
         with locating_errors(where, dialect, snapshot.schema, semantics):

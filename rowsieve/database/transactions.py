@@ -10,8 +10,7 @@ while no other commit to it has come since its proof.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from rowsieve.arguments import checked_methods
 from rowsieve.arguments.annotations import ColumnNames, Properties, SequenceNames, StorageOptions
@@ -32,6 +31,7 @@ from rowsieve.storage.log.log_entry import Commit
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.table import Table, Transaction
 from rowsieve.transactions.open_transaction import OpenTransaction, TransactionOptions
+from rowsieve.transactions.transaction_block import TransactionBlock
 
 UriOf = Callable[[str], str]
 """The place of a table, by its id."""
@@ -80,7 +80,7 @@ class DatabaseOrder:
 
 
 @checked_methods
-class DatabaseTransaction:
+class DatabaseTransaction(TransactionBlock):
     """A transaction over the tables of a database. For the thread that began it.
 
     In a `with` block it commits at the end, or rolls back if the block raises.
@@ -100,9 +100,8 @@ class DatabaseTransaction:
         """By the key of a commit, the name that the table was used under."""
 
     @property
-    def is_open(self) -> bool:
-        """True until the transaction is committed or rolled back."""
-        return self._open.is_open
+    def _transaction(self) -> OpenTransaction:
+        return self._open
 
     def table(self, name: str) -> Transaction:
         """Return a table as the transaction sees it: in the version of the begin, with its changes.
@@ -177,41 +176,6 @@ class DatabaseTransaction:
         """
         self._open.commit()
         return {self._names[key]: commit for key, commit in self._order.commits.items()}
-
-    def rollback(self) -> None:
-        """End the transaction without a commit."""
-        self._open.rollback()
-
-    def savepoint(self, name: str) -> None:
-        """Mark the present state, to which `rollback_to` returns."""
-        self._open.savepoint(name)
-
-    def rollback_to(self, name: str) -> None:
-        """Undo the changes of rows since a savepoint; tables that were created stay."""
-        self._open.rollback_to(name)
-
-    def release(self, name: str) -> None:
-        """Forget a savepoint and those after it; the changes stay."""
-        self._open.release(name)
-
-    def __enter__(self) -> Self:
-        """Return the transaction."""
-        self._open.check_usable("with")
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Commit, or roll back if the block raised; do nothing if it has ended the transaction."""
-        if not self.is_open:
-            return
-        if kind is None:
-            self.commit()
-        else:
-            self.rollback()
 
 
 def _id_in(uri: str) -> str:

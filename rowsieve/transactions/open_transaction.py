@@ -37,7 +37,7 @@ from rowsieve.storage.log.retries import RETRY_TIMEOUT_S, Retries
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.transactions.layers import Mark, TableLayers
 from rowsieve.transactions.net_changes import net_request, own_parts
-from rowsieve.transactions.proofs import CommitProofs, written_keys
+from rowsieve.transactions.proofs import CommitProofs, expiry_is_a_conflict, written_keys
 from rowsieve.transactions.transaction_handle import TransactionHandle
 
 _LONGEST_NAME: Final = 128
@@ -247,7 +247,8 @@ class _TableRead:
 
     def __init__(self, handle: TransactionHandle, options: TransactionOptions) -> None:
         pinned, reads = handle.layers.pinned, handle.layers.reads
-        self._log, self._known = handle.outside.log, pinned
+        self._log, self._pinned, self._known = handle.outside.log, pinned, pinned
+        self._uri = handle.outside.store.uri
         isolation = options.isolation_on(pinned)
         self._proofs = CommitProofs(
             handle.outside.store, pinned, reads.questions(), frozenset(), isolation, (), frozenset()
@@ -255,7 +256,8 @@ class _TableRead:
 
     def prove(self) -> int:
         """Prove it over what was committed since; the number that the next entry has."""
-        self._known, entries = self._log.since(self._known)
+        with expiry_is_a_conflict(self._pinned, self._uri):
+            self._known, entries = self._log.since(self._known)
         self._proofs(entries)
         return self._known.version + 1
 
@@ -292,12 +294,13 @@ class _TableCommit:
                 prove(entries)
                 return complete(head, request)
 
-            head, entries = outside.log.since(pinned)
-            if outside.log.committed_before(request.token, head) is None:
-                prove(entries)
-            commit, after = outside.log.commit(
-                complete(head, request), head, rebase, change.retries
-            )
+            with expiry_is_a_conflict(pinned, outside.store.uri):
+                head, entries = outside.log.since(pinned)
+                if outside.log.committed_before(request.token, head) is None:
+                    prove(entries)
+                commit, after = outside.log.commit(
+                    complete(head, request), head, rebase, change.retries
+                )
         outside.pin(after)
         return outside.ended(commit, self.started_s)
 

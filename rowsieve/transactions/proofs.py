@@ -13,7 +13,8 @@ is not checked again: each call gets the commits since the last one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -32,6 +33,7 @@ from rowsieve.planner.part_facts import planned_parts
 from rowsieve.planner.plan import table_columns
 from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate.ir import Predicate, conjoin
+from rowsieve.storage.log.commit_log import Outrun
 from rowsieve.storage.log.conflicts import (
     OPERATIONS,
     RETENTION_OPERATIONS,
@@ -145,6 +147,24 @@ def hides_rows(
         return count(old) != count(new)
     except EvaluationError:
         return True
+
+
+@contextmanager
+def expiry_is_a_conflict(pinned: Snapshot, uri: str) -> Iterator[None]:
+    """Raise TransactionConflict where commits since `pinned` can no longer be read.
+
+    Without evidence a transaction does not commit (invariant 12).
+    """
+    try:
+        yield
+    except Outrun as error:
+        raise TransactionConflict(
+            f"transaction on {uri}, begun at version {pinned.version}: commits since then have "
+            "expired, so that nothing proves what they changed; nothing was committed. Run the "
+            "transaction again, as rowsieve.run_transaction does",
+            version=pinned.version + 1,
+            table=uri,
+        ) from error
 
 
 class CommitProofs:

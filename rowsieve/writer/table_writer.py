@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from rowsieve.changes.table_handle import Handle
-from rowsieve.errors import UnsupportedOperation
+from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.metrics import IngestMetrics
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.writer.acknowledgements import Acknowledgement
@@ -98,12 +98,13 @@ class Writer:
         """Add rows to a table without a key; as `upsert` otherwise."""
         return self._submitted(self._call("append", rows))
 
-    def delete(self, *, keys: Any) -> Acknowledgement:
+    def delete(self, where: Any = None, *, keys: Any = None) -> Acknowledgement:
         """Delete the rows with these keys; as `upsert` otherwise.
 
-        In a table with an event order, the keys have its sequence columns.
+        In a table with an event order, the keys have its sequence columns. UnsupportedOperation for
+        a condition: it depends on rows, which a writer does not read (invariant I7).
         """
-        return self._submitted(self._call("delete", keys))
+        return self._submitted(self._call("delete", _only_keys(where, keys)))
 
     async def upsert_async(self, rows: Any) -> int:
         """Upsert rows and wait until they are durable, without blocking the event loop."""
@@ -113,9 +114,9 @@ class Writer:
         """Append rows and wait until they are durable, without blocking the event loop."""
         return await self._awaited(self._call("append", rows))
 
-    async def delete_async(self, *, keys: Any) -> int:
+    async def delete_async(self, where: Any = None, *, keys: Any = None) -> int:
         """Delete by key and wait until that is durable, without blocking the event loop."""
-        return await self._awaited(self._call("delete", keys))
+        return await self._awaited(self._call("delete", _only_keys(where, keys)))
 
     def flush(self) -> int:
         """Wait until all calls so far are committed; return the version that has them.
@@ -216,3 +217,15 @@ class Writer:
         call.acknowledgement.when_done(wake)
         await waiter
         return call.acknowledgement.result()
+
+
+def _only_keys(where: Any, keys: Any) -> Any:
+    """Return the keys to delete; an error for a condition, and without keys."""
+    if where is not None:
+        raise UnsupportedOperation(
+            "delete: a writer deletes by key, keys={'id': 7}, because it reads no rows; "
+            "Table.delete(where) deletes by a condition, after all earlier calls of the writer"
+        )
+    if keys is None:
+        raise InvalidInput("delete: give the keys of the rows to delete, such as keys={'id': 7}")
+    return keys

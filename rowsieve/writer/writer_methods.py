@@ -49,7 +49,7 @@ class WriterMethods(TableMethods):
             self.handle,
             WriterSettings(
                 durability,
-                None if wal_dir is None else local_directory(wal_dir),
+                None if wal_dir is None else local_directory(wal_dir, self.handle.store.uri),
                 sync,
                 sync_interval_s,
                 recovery,

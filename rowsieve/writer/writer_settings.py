@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from rowsieve.errors import InvalidInput
+from rowsieve.objects.location import Location
 from rowsieve.writer.wal import Recovery
 
 Durability = Literal["wal", "commit"]
@@ -18,13 +19,18 @@ Sync = Literal["always", "interval", "off"]
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
 
-def local_directory(wal_dir: str | os.PathLike[str]) -> Path:
-    """Return the directory of a log; InvalidInput for no name and for a URI."""
+def local_directory(wal_dir: str | os.PathLike[str], table_uri: str) -> Path:
+    """Return the directory of a log; InvalidInput for no name, a URI and the table's folder."""
     text = os.fspath(wal_dir)
     if not text.strip() or _SCHEME.match(text):
         raise InvalidInput(
             f"writer: wal_dir must be the path of a local directory, not {text!r}; a log in an "
             'object store is not available: use durability="commit" to write none'
+        )
+    if f"{Location.local(text).uri}/".startswith(f"{table_uri.rstrip('/')}/"):
+        raise InvalidInput(
+            f"writer: wal_dir {text!r} is in the folder of the table, which goes when the table is "
+            "dropped; give a directory beside it"
         )
     return Path(text)
 

@@ -18,8 +18,8 @@ from rowsieve.errors import (
     InvalidInput,
     KeyViolation,
     NotFound,
-    SnapshotExpired,
     TableNotFound,
+    TransactionConflict,
     TransactionEnded,
     UnsupportedOperation,
 )
@@ -257,6 +257,7 @@ REFUSED = [
     pytest.param(lambda tx: tx.transaction(), id="nested"),
     pytest.param(lambda tx: tx.scan(version=0), id="another version"),
     pytest.param(lambda tx: tx.changes(0), id="the change feed"),
+    pytest.param(lambda tx: tx.last_changed(0), id="rows that commits changed"),
     pytest.param(lambda tx: tx.export("delta"), id="an export"),
     pytest.param(lambda tx: tx.tag("q3"), id="a tag"),
     pytest.param(lambda tx: tx.branch("audit"), id="a branch"),
@@ -382,8 +383,9 @@ def test_evidence_that_has_expired_is_no_evidence() -> None:  # invariant 12
     for value in range(3):
         table.upsert(kv((2, value)))
     table.vacuum(retain_last=1, grace_s=0)
-    with pytest.raises((CommitConflict, SnapshotExpired)):
+    with pytest.raises(TransactionConflict, match="commits since then have expired") as raised:
         tx.commit()
+    assert (raised.value.table, raised.value.version) == (table.uri, 2)
     assert not tx.is_open
     assert pairs(table) == [(1, 1), (2, 2)]
 
@@ -426,6 +428,18 @@ def test_what_changes_the_table_as_a_whole_conflicts(other: Callable[[Table], An
     with pytest.raises(CommitConflict, match="Run the transaction again"):
         tx.commit()
     assert not tx.is_open
+
+
+@pytest.mark.parametrize("make", [keyed, appended])
+def test_without_reads_a_transaction_goes_on_top_of_an_overwrite(
+    make: Callable[..., Table],
+) -> None:
+    table = make({"k": [1], "v": [1]})
+    tx = table.transaction()
+    getattr(tx, "upsert" if table.key else "append")(kv((2, 2)))
+    rowsieve.open_table(table.uri).overwrite(kv((7, 7)))
+    tx.commit()
+    assert pairs(table) == [(2, 2), (7, 7)]
 
 
 def test_a_table_that_is_dropped_under_it_is_not_there() -> None:

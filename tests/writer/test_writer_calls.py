@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import rowsieve as rs
-from rowsieve.errors import InvalidInput
+from rowsieve.errors import InvalidInput, UnsupportedOperation, WriterFailed
 
 
 @pytest.fixture
@@ -52,6 +52,44 @@ def test_a_log_is_in_a_local_directory(
     with pytest.raises(InvalidInput, match="path of a local directory"):
         table.writer(wal_dir=wal_dir)
     assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("inside", ["", "wal", "a/b", "../t"])
+def test_a_log_is_not_in_the_folder_of_its_table(table: rs.Table, inside: str) -> None:
+    folder = Path(table.uri.removeprefix("file://"))
+    with pytest.raises(InvalidInput, match="in the folder of the table"):
+        table.writer(wal_dir=folder / inside)
+    assert [each.name for each in folder.iterdir()] == ["_rowsieve"]
+    table.writer(wal_dir=folder.with_name("t2")).close()
+
+
+def test_a_writer_deletes_by_key_only(table: rs.Table, tmp_path: Path) -> None:  # invariant I7
+    with table.writer(wal_dir=tmp_path / "wal") as writer:
+        with pytest.raises(UnsupportedOperation, match=r"Table\.delete\(where\)"):
+            writer.delete("id = 1")
+        with pytest.raises(UnsupportedOperation, match=r"Table\.delete\(where\)"):
+            asyncio.run(writer.delete_async(where="id = 1"))
+        with pytest.raises(InvalidInput, match="give the keys"):
+            writer.delete()
+
+
+def test_a_constraint_of_another_process_stops_the_writer_until_it_is_dropped(
+    table: rs.Table, tmp_path: Path
+) -> None:
+    writer = table.writer(wal_dir=tmp_path / "wal", flush_interval_s=3600)
+    writer.upsert({"id": -1, "name": "a"}).result()
+    other = rs.open_table(table.uri)
+    other.add_constraint("above", "id > 0")
+    for call in (writer.flush, writer.close):
+        with pytest.raises(WriterFailed, match=r"'above'.*changes are in the write-ahead log"):
+            call()
+    with pytest.raises(WriterFailed, match="'above'"), table.writer(wal_dir=tmp_path / "wal"):
+        pass
+    other.drop_constraint("above")
+    with table.writer(wal_dir=tmp_path / "wal"):
+        pass
+    assert other.refresh() == table.version
+    assert other.to_arrow().to_pylist() == [{"id": -1, "name": "a"}]
 
 
 def test_a_result_is_awaited_for_a_time_of_any_length(table: rs.Table, tmp_path: Path) -> None:

@@ -46,6 +46,7 @@ class LastChangedFunction(ChangesFunction):
                 "last_changed('table', since)"
             )
         table, head = self._table(values[0], NAME)
+        table.handle.require_committed(NAME)
         return LastChangedDataset(table, head, values[1])
 
 
