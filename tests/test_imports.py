@@ -88,6 +88,14 @@ def modules_of_commands() -> list[set[str]]:
     return [{name.partition(".")[0] for name in line.split()} for line in lines]
 
 
+def test_a_command_is_declared_without_tables_and_arrow() -> None:
+    load = "from rowsieve.cli.command_list import COMMANDS, load; [load(name) for name in COMMANDS]"
+    command = [sys.executable, "-c", f"import sys; {load}; print(*sys.modules)"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    heavy = {"pyarrow", "numpy", "rowsieve.table", "rowsieve.config", "rich.console"}
+    assert set(done.stdout.split()) & heavy == set()
+
+
 def test_the_commands_start_without_engines_and_parser() -> None:
     assert modules_of_commands()[1] & (ENGINES | {"rowsieve", "sqlglot"}) == {"rowsieve"}
 

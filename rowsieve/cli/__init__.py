@@ -20,7 +20,7 @@ def main() -> None:
     open_standard_streams()
     leave_on_interrupt("nothing was changed")
     try:
-        from rowsieve.cli import app  # noqa: PLC0415 - an extra
+        from rowsieve.cli import app
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in _NEEDS:
             raise

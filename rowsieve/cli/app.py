@@ -23,17 +23,7 @@ import typer
 from typer.core import TyperGroup
 
 import rowsieve
-from rowsieve.cli import (
-    calling,
-    changing,
-    cleaning,
-    following,
-    maintain_table,
-    naming,
-    querying,
-    run_demo,
-    translating,
-)
+from rowsieve.cli.command_list import GROUPS, SETTINGS, listed
 from rowsieve.cli.interrupts import (
     end_on_interrupt,
     exit_code,
@@ -61,6 +51,15 @@ def exit_code_of(error: RowsieveError) -> int:
 
 class _Commands(TyperGroup):
     """The group of commands; prints an error as one line, or with its traceback for `--debug`."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{**settings, "commands": listed()})
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - typer's
+        """List the commands by group; summaries are not cut."""
+        for group, commands in GROUPS.items():
+            with formatter.section(group):
+                formatter.write_dl([(name, row.summary) for name, row in commands.items()])
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; Ctrl-C raises KeyboardInterrupt only inside this method."""
@@ -151,51 +150,10 @@ app = typer.Typer(
     cls=_Commands,
     callback=_global_options,
     no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=SETTINGS,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for _command in (
-    changing.create,
-    changing.upsert,
-    changing.apply,
-    changing.ingest,
-    changing.update,
-    changing.delete,
-    changing.overwrite,
-    changing.alter,
-    changing.restore,
-    querying.query,
-    querying.explain,
-    querying.history,
-    following.changes,
-    querying.inspect,
-    changing.compact,
-    maintain_table.maintain,
-    maintain_table.analyze,
-    cleaning.expire,
-    cleaning.vacuum,
-    maintain_table.clone,
-    naming.refs,
-    naming.tag,
-    naming.branch,
-    naming.tables,
-    naming.drop,
-    naming.rename,
-    naming.register,
-    calling.call,
-    calling.sql,
-    translating.translate,
-    run_demo.demo,
-):
-    app.command()(_command)
-app.command()(naming.namespaces)
-app.command("fast-forward")(naming.fast_forward)
-app.command("drop-ref")(naming.drop_ref)
-app.command("create-namespace")(naming.create_namespace)
-app.command("drop-namespace")(naming.drop_namespace)
-app.command("set")(changing.set_properties)
-app.command("unset")(changing.unset_properties)
 
 
 def main() -> None:

@@ -12,10 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from inspect import Parameter
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
-from rowsieve.bridges.session import Session
-from rowsieve.cli.files import Input
 from rowsieve.cli.options import (
     Ansi,
     AsJson,
@@ -34,8 +32,12 @@ from rowsieve.cli.options import (
 )
 from rowsieve.cli.output import print_commit
 from rowsieve.cli.progress import watch
-from rowsieve.storage.log.log_entry import Commit
-from rowsieve.table import Table
+
+if TYPE_CHECKING:
+    from rowsieve.bridges.session import Session
+    from rowsieve.cli.input.files import Input
+    from rowsieve.storage.log.log_entry import Commit
+    from rowsieve.table import Table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +50,8 @@ class FileOptions:
 
     def input(self, path: Path) -> Input:
         """The file with these options."""
+        from rowsieve.cli.input.files import Input
+
         return Input(path, self.file_format, self.delimiter, self.null or ())
 
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from rowsieve.catalog import Catalog
+import rowsieve
 from rowsieve.cli.bundles import MeaningOptions, expanded
 from rowsieve.cli.named import catalog_of, required_catalog
-from rowsieve.cli.options import AsJson, StorageOptions, Wide, read_pairs
+from rowsieve.cli.options import AsJson, Limit, Output, StorageOptions, Wide, read_pairs
 from rowsieve.cli.output import messages, print_table
 from rowsieve.cli.progress import CatalogChange, begin
-from rowsieve.cli.writing import Limit, Output, show_rows, write_rows
-from rowsieve.procedures.engine import LocalEngine
+
+if TYPE_CHECKING:
+    from rowsieve.catalog import Catalog
+    from rowsieve.procedures.engine import LocalEngine
 
 
 @expanded
@@ -54,6 +55,8 @@ def call(
     with _engine() as engine:
         rows = catalog.call(statement, engine=engine, dialect=dialect, session=session)
     if as_json:
+        from rowsieve.cli.writing import write_rows
+
         write_rows(rows.schema, iter(rows.to_batches()), "json", None)
         return
     cells = (row.values() for row in rows.to_pylist())
@@ -72,7 +75,7 @@ def _catalog_and_statement(
         return catalog, uri
     if statement is None:
         raise typer.BadParameter("give the catalog and a statement, or use --catalog")
-    return Catalog(uri, storage_options=options), statement
+    return rowsieve.Catalog(uri, storage_options=options), statement
 
 
 def sql(
@@ -92,6 +95,8 @@ def sql(
     as_json: AsJson = False,
 ) -> None:
     """Run a statement in the catalog; --json is --output json."""
+    from rowsieve.cli.writing import show_rows
+
     catalog = required_catalog(read_pairs(storage_option, "--storage-option"))
     begin(CatalogChange(catalog.uri))
     with _engine() as engine:
@@ -103,6 +108,10 @@ def sql(
 @contextmanager
 def _engine() -> Iterator[LocalEngine]:
     """An engine that shows the progress of a call."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    from rowsieve.procedures.engine import LocalEngine
+
     columns = TextColumn("done"), BarColumn(), MofNCompleteColumn()
     with Progress(*columns, console=messages(), transient=True) as shown:
         bar = shown.add_task("call", total=None)

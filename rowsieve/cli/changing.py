@@ -11,13 +11,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, cast
 
-import pyarrow as pa
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from rowsieve.changes.data.ingest import required_names
+import rowsieve
 from rowsieve.cli.bundles import (
     CommitOptions,
     FileOptions,
@@ -26,20 +24,21 @@ from rowsieve.cli.bundles import (
     StoreOptions,
     expanded,
 )
-from rowsieve.cli.column_types import read_types, with_types
-from rowsieve.cli.files import Input, read_batches, read_messages, read_rows
 from rowsieve.cli.named import catalog_of, located
 from rowsieve.cli.options import INT64_MAX, InputFile, Uri, existing_file, read_pairs
 from rowsieve.cli.output import messages, print_commit, print_json
 from rowsieve.cli.progress import Change, begin
-from rowsieve.envelopes.applying import AppliedEvents
-from rowsieve.envelopes.event_formats import FORMATS, EventFormat
 from rowsieve.errors import TableExists, TableNotFound
-from rowsieve.opening import create_table, open_table
-from rowsieve.statements.name_lists import names_of
-from rowsieve.storage.log.log_entry import Commit
-from rowsieve.table import Table
-from rowsieve.writer.acknowledgements import Acknowledgement
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rowsieve.cli.input.files import Input
+    from rowsieve.envelopes.applying import AppliedEvents
+    from rowsieve.envelopes.event_formats import EventFormat
+    from rowsieve.storage.log.log_entry import Commit
+    from rowsieve.table import Table
+    from rowsieve.writer.acknowledgements import Acknowledgement
 
 INGEST_IN_FLIGHT: Final = 8
 """Batches that `ingest` has read and not acknowledged yet."""
@@ -80,6 +79,9 @@ def create(
     commit: CommitOptions,
 ) -> None:
     """Create a table from a file."""
+    from rowsieve.cli.input.column_types import read_types, with_types
+    from rowsieve.cli.input.files import read_rows
+
     types = read_types(read_pairs(column_type, "--type"))
     options = commit.storage
     if if_exists == "ignore" and (existing := _open_if_exists(uri, options)) is not None:
@@ -106,7 +108,7 @@ def _created(uri: str, options: Mapping[str, str], *arguments: Any, **named: Any
     catalog = catalog_of(options)
     begin(Change(uri, None, options) if catalog is None else None)
     make = (
-        partial(create_table, uri, storage_options=options)
+        partial(rowsieve.create_table, uri, storage_options=options)
         if catalog is None
         else partial(catalog.create_table, uri)
     )
@@ -124,6 +126,9 @@ def _read_whole(
     source: Input, table: Table, *, appends: bool = False, op: str | None = None
 ) -> pa.Table:
     """Read rows to write; a row of JSON that lacks a column does not set it to NULL."""
+    from rowsieve.changes.data.ingest import required_names
+    from rowsieve.cli.input.files import read_rows
+
     schema = table.handle.pinned.schema
     required = required_names(schema, source.name, appends=appends, op=op)
     return read_rows(replace(source, check=required.check_rows), table.schema)
@@ -131,7 +136,7 @@ def _read_whole(
 
 def _open_if_exists(uri: str, options: Mapping[str, str] | None) -> Table | None:
     try:
-        return open_table(located(uri, options), storage_options=options)
+        return rowsieve.open_table(located(uri, options), storage_options=options)
     except TableNotFound:
         return None
 
@@ -228,6 +233,9 @@ def apply(
     With --format debezium, debezium-unwrapped, maxwell, canal, dms, dms-files or wal2json the file
     has the events of that tool.
     """
+    from rowsieve.cli.input.files import read_messages
+    from rowsieve.envelopes.event_formats import FORMATS
+
     table = commit.table(uri)
     of_rows = {"--missing": missing == "keep", "--unchanged": unchanged, "--combine": combine}
     of_rows["--history"] = history
@@ -273,6 +281,8 @@ def _interval(columns: str | None) -> tuple[str, str] | None:
     """The columns in which a version begins and ends."""
     if columns is None:
         return None
+    from rowsieve.statements.name_lists import names_of
+
     names = names_of(columns, "--history")
     if len(names) != 2:
         raise typer.BadParameter("--history takes two columns: --history valid_from,valid_to")
@@ -297,6 +307,8 @@ def ingest(
     What was acknowledged stays if a later line is refused, or if the process dies: with --wal-dir,
     the next ingest with this directory commits it.
     """
+    from rowsieve.cli.input.files import read_batches
+
     table = commit.table(uri)
     lines = 0
     waiting: deque[tuple[int, Acknowledgement]] = deque()
@@ -359,6 +371,8 @@ def delete(
     commit: OnceOptions,
 ) -> None:
     """Delete rows by condition or by key."""
+    from rowsieve.cli.input.files import read_rows
+
     if (where is None) == (keys is None):
         raise typer.BadParameter("give either a condition or --keys FILE; all rows are 'TRUE'")
     table = commit.table(uri)
@@ -531,6 +545,14 @@ def compact(
     commit: CommitOptions,
 ) -> None:
     """Rewrite overlapping and small parts into parts that store each row once."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
     table = commit.table(uri)
     columns = (
         TextColumn("rows rewritten"),

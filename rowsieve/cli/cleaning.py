@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rowsieve.cli.bundles import CommitOptions, expanded
 from rowsieve.cli.options import INT64_MAX, Uri
 from rowsieve.cli.output import messages, print_json, print_table
-from rowsieve.retention.removed_files import RemovedFiles, kind_of
 from rowsieve.shown import size_text
+
+if TYPE_CHECKING:
+    from rowsieve.retention.removed_files import RemovedFiles
 
 RetainLast = Annotated[
     int | None,
@@ -99,6 +101,8 @@ def _show(removed: RemovedFiles, *, files: bool, as_json: bool) -> None:
         print_json({**facts, "sizes": removed.sizes} if files else facts)
         return
     if files:
+        from rowsieve.retention.removed_files import kind_of
+
         rows = [(path, kind_of(path), size) for path, size in removed.sizes.items()]
         print_table(["path", "kind", "bytes"], rows, wide=True)
     done = "would expire and delete" if removed.dry_run else "expired and deleted"

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 from rowsieve import clock
-from rowsieve.cli.options import INT64_MAX, AsJson, Dialect, StorageOptions, Uri, Wide, open_at
-from rowsieve.cli.writing import Format, Limit, Output, show_rows
-from rowsieve.table import Table
+from rowsieve.cli.options import (
+    INT64_MAX,
+    AsJson,
+    Dialect,
+    Format,
+    Limit,
+    Output,
+    StorageOptions,
+    Uri,
+    Wide,
+    open_at,
+)
+
+if TYPE_CHECKING:
+    from rowsieve.table import Table
 
 
 def changes(
@@ -54,6 +66,8 @@ def changes(
     as_json: AsJson = False,
 ) -> None:
     """Print the rows that commits inserted, updated and deleted; --json is --output json."""
+    from rowsieve.cli.writing import show_rows
+
     chosen: Format = "json" if as_json else output
     table = open_at(uri, storage_option)
     options: dict[str, Any] = {"columns": column, "where": where, "dialect": dialect}
@@ -67,6 +81,8 @@ def changes(
 
 def _follow(table: Table, version: int, options: dict[str, Any], poll_s: float) -> NoReturn:
     """Print changes for ever; a version that expired before it was read is an error."""
+    from rowsieve.cli.writing import show_rows
+
     while True:
         if version <= table.refresh():
             reader = table.changes(version, table.version, **options)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rowsieve.cli.bundles import CommitOptions, expanded
 from rowsieve.cli.options import AsJson, AsOf, StorageOptions, Uri, Version, open_at, read_pairs
 from rowsieve.cli.output import messages, print_json
-from rowsieve.maintenance.steps import Maintenance
-from rowsieve.retention.orphans import GRACE_S
+
+if TYPE_CHECKING:
+    from rowsieve.maintenance.steps import Maintenance
 
 
 @expanded
@@ -36,7 +37,7 @@ def maintain(
             min=0,
             help="Keep the files of unfinished writes for this time.",
         ),
-    ] = GRACE_S,
+    ] = 86_400.0,
     max_bytes_per_s: Annotated[
         float | None,
         typer.Option(metavar="BYTES", help="Rewrite at most this many bytes per second."),

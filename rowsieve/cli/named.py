@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import typer
 
-from rowsieve.arguments.annotations import StorageOptions
-from rowsieve.catalog import Catalog
-from rowsieve.opening import open_table
+import rowsieve
+
+if TYPE_CHECKING:
+    from rowsieve.arguments.annotations import StorageOptions
+    from rowsieve.catalog import Catalog
 
 _URI: Final[ContextVar[str | None]] = ContextVar("rowsieve-catalog", default=None)
 _REF: Final[ContextVar[str | None]] = ContextVar("rowsieve-ref", default=None)
@@ -28,7 +30,7 @@ def use_ref(name: str | None) -> None:
 def catalog_of(options: StorageOptions | None) -> Catalog | None:
     """The catalog, opened with these settings of its store; None if none is given."""
     uri = _URI.get()
-    return None if uri is None else Catalog(uri, storage_options=options)
+    return None if uri is None else rowsieve.Catalog(uri, storage_options=options)
 
 
 def required_catalog(options: StorageOptions | None) -> Catalog:
@@ -43,4 +45,4 @@ def located(table: str, options: StorageOptions | None) -> str:
     """The URI of a table that a command names, or of its branch or tag."""
     catalog, ref = catalog_of(options), _REF.get()
     uri = table if catalog is None else catalog.uri_of(table)
-    return uri if ref is None else open_table(uri, ref=ref, storage_options=options).uri
+    return uri if ref is None else rowsieve.open_table(uri, ref=ref, storage_options=options).uri

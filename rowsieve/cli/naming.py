@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rowsieve.catalog import Catalog
 from rowsieve.cli.bundles import CommitOptions, expanded
 from rowsieve.cli.named import required_catalog
 from rowsieve.cli.options import AsJson, StorageOptions, Uri, open_at, read_pairs
 from rowsieve.cli.output import messages, print_json, print_table
 from rowsieve.cli.progress import CatalogChange, begin
 from rowsieve.errors import NamespaceNotFound, TableNotFound
-from rowsieve.table import Table
+
+if TYPE_CHECKING:
+    from rowsieve.catalog import Catalog
+    from rowsieve.table import Table
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The namespace.", show_default=False)]
 TableName = Annotated[

@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 
 import typer
 
-from rowsieve.bridges.session import Session
+import rowsieve
 from rowsieve.cli.named import located
-from rowsieve.opening import open_table
-from rowsieve.table import Table
+
+if TYPE_CHECKING:
+    from rowsieve.bridges.session import Session
+    from rowsieve.table import Table
 
 INT64_MAX: Final = 2**63 - 1  # the largest whole number
+SHOWN_ROWS: Final = 100  # of a text table, unless the command says how many
 
 
 def existing_file(path: Path | None) -> Path | None:
@@ -94,6 +97,14 @@ Ansi = Annotated[
         "--ansi/--no-ansi", help="Whether the Spark session is in ANSI mode; it is by default."
     ),
 ]
+Format: TypeAlias = Literal["text", "csv", "json", "markdown", "parquet"]
+Limit: TypeAlias = Annotated[
+    int | None,
+    typer.Option(min=0, help=f"Print this many rows (text: {SHOWN_ROWS} unless given)."),
+]
+Output: TypeAlias = Annotated[
+    Format, typer.Option(help="The output format; json is one line per row.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Nulls = Annotated[
     list[str] | None,
@@ -147,7 +158,7 @@ def session_of(time_zone: str | None, ansi: bool | None) -> Session | None:
     """The session of the options; None if no option is given."""
     if time_zone is None and ansi is None:
         return None
-    return Session("UTC" if time_zone is None else time_zone, ansi)
+    return rowsieve.Session("UTC" if time_zone is None else time_zone, ansi)
 
 
 def open_at(
@@ -159,4 +170,4 @@ def open_at(
     """Open the table that a command names."""
     options = read_pairs(storage_option, "--storage-option")
     location = located(uri, options)
-    return open_table(location, version=version, as_of=as_of, storage_options=options)
+    return rowsieve.open_table(location, version=version, as_of=as_of, storage_options=options)

@@ -10,19 +10,24 @@ import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import typer
-from rich.console import Console
 
 from rowsieve.cli.text_table import cell, text_table
 from rowsieve.shown import printable
-from rowsieve.storage.log.log_entry import Commit
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from rowsieve.storage.log.log_entry import Commit
 
 
 def messages() -> Console:
     """The console for progress: stderr, so that it does not mix with piped output."""
+    from rich.console import Console
+
     return Console(stderr=True)
 
 

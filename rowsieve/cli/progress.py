@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+import rowsieve
 from rowsieve.errors import RowsieveError, TableNotFound
-from rowsieve.metrics import CommitReport
-from rowsieve.metrics.reports import Report
-from rowsieve.opening import open_table
-from rowsieve.table import Table
+
+if TYPE_CHECKING:
+    from rowsieve.metrics.reports import Report
+    from rowsieve.table import Table
 
 
 @dataclass(slots=True)
@@ -31,7 +32,7 @@ class Change:
 
     def report(self, report: Report) -> None:
         """Remember the commit."""
-        if isinstance(report, CommitReport) and report.error is None:
+        if isinstance(report, rowsieve.metrics.CommitReport) and report.error is None:
             self.committed = report.version
 
 
@@ -92,6 +93,6 @@ def _append_newest(change: Change, versions: list[int | None]) -> None:
     """Append the newest version to `versions`; appends nothing if the table cannot be read."""
     with suppress(RowsieveError, OSError):
         try:
-            versions.append(open_table(change.uri, storage_options=change.options).version)
+            versions.append(rowsieve.open_table(change.uri, storage_options=change.options).version)
         except TableNotFound:
             versions.append(None)

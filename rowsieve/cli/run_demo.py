@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich.console import Console
 
 _PIPE_WIDTH = 10_000
 
@@ -24,17 +23,19 @@ def demo(
     ] = "embedded",
 ) -> None:
     """Load, correct, delete, query and time-travel; exit code 1 if an answer is wrong."""
+    from rich.console import Console
+
     with ExitStack() as stack:
         if folder is None:
             name = stack.enter_context(tempfile.TemporaryDirectory(prefix="rowsieve-demo-"))
             folder = Path(name)
         out = Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH)
         if engine == "spark":
-            from rowsieve.demo.spark_story import tell_on_spark  # noqa: PLC0415 - starts Java
+            from rowsieve.demo.spark_story import tell_on_spark
 
             checks = tell_on_spark(folder, out)
         else:
-            from rowsieve.demo.story import tell  # noqa: PLC0415 - needs the extra `demo`
+            from rowsieve.demo.story import tell
 
             checks = tell(folder, out)
     for failure in checks.failed:

@@ -6,9 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rowsieve.bridges.sql.column_list import columns_of
-from rowsieve.bridges.sql.dialects import DIALECTS
-from rowsieve.bridges.sql.syntax import in_syntax
 from rowsieve.cli.options import Ansi, AsJson, StorageOptions, TimeZone, open_at, session_of
 from rowsieve.cli.output import print_json
 from rowsieve.errors import InvalidInput
@@ -17,7 +14,7 @@ from rowsieve.shown import printable
 if TYPE_CHECKING:
     from rowsieve.bridges.pasted import Pasted
 
-_NAMES = ", ".join(DIALECTS)
+_NAMES = "postgres, spark, datafusion, duckdb, trino"
 
 
 def translate(
@@ -63,7 +60,7 @@ def translate(
     if syntax_only:
         made = _in_syntax(condition, source, target, strict)
     else:
-        from rowsieve.bridges.pasted import pasted  # noqa: PLC0415 - it imports all bridges
+        from rowsieve.bridges.pasted import pasted
 
         made = pasted(
             condition,
@@ -94,6 +91,8 @@ def _columns(
             "--schema and --table both give the columns and may differ: leave one of them out"
         )
     if schema is not None:
+        from rowsieve.bridges.sql.column_list import columns_of
+
         return columns_of(schema, dialect)
     if table is not None:
         return open_at(table, storage_option)
@@ -107,7 +106,8 @@ def _columns(
 
 def _in_syntax(condition: str, source: str, target: str, strict: bool) -> Pasted:
     """The condition in the target's syntax, even if it means something else there."""
-    from rowsieve.bridges.pasted import Pasted  # noqa: PLC0415 - it imports all bridges
+    from rowsieve.bridges.pasted import Pasted
+    from rowsieve.bridges.sql.syntax import in_syntax
 
     words = in_syntax(condition, source, target)
     if strict:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.csv
@@ -17,23 +17,14 @@ import pyarrow.parquet as pq
 import typer
 
 from rowsieve.cli.number_texts import with_number_texts
+from rowsieve.cli.options import SHOWN_ROWS, Format
 from rowsieve.cli.output import print_json, print_table
 from rowsieve.cli.text_table import cell
 from rowsieve.errors import InvalidInput
 from rowsieve.executor.output_batches import take_first
 from rowsieve.types.shown_values import python_values
 
-Format: TypeAlias = Literal["text", "csv", "json", "markdown", "parquet"]
 Batches: TypeAlias = Iterator[pa.RecordBatch]
-
-SHOWN_ROWS = 100
-Limit: TypeAlias = Annotated[
-    int | None,
-    typer.Option(min=0, help=f"Print this many rows (text: {SHOWN_ROWS} unless given)."),
-]
-Output: TypeAlias = Annotated[
-    Format, typer.Option(help="The output format; json is one line per row.")
-]
 
 
 def show_rows(

@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 import rowsieve as rs
-from rowsieve.cli import files
 from rowsieve.cli.app import app
+from rowsieve.cli.input import files
 
 SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("at", pa.timestamp("us", "UTC"))])
 

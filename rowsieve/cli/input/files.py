@@ -20,8 +20,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from rowsieve.cli.csv_files import first_rounded, inexact_columns, open_quote, parse_csv
-from rowsieve.cli.json_files import Documents, as_lines, documents, read_lines, rounded_number
+from rowsieve.cli.input.csv_files import first_rounded, inexact_columns, open_quote, parse_csv
+from rowsieve.cli.input.json_files import Documents, as_lines, documents, read_lines, rounded_number
 from rowsieve.errors import InvalidData, InvalidInput
 from rowsieve.parquet.foreign_rows import ForeignRows
 from rowsieve.types.encodings import logical_type

@@ -1,0 +1,111 @@
+"""The commands, by what they are for. The module of a command is imported when the command runs.
+
+So names are completed, and help and the version shown, without the code of tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from typing import Any, Final, NamedTuple
+
+import typer
+from typer.core import TyperCommand
+from typer.main import get_command
+
+SETTINGS: Final = {"help_option_names": ["-h", "--help"]}
+
+
+class Listed(NamedTuple):
+    """What is known of a command without its module."""
+
+    place: str  # module.function, below this package
+    summary: str  # a line of the list
+
+
+GROUPS: Final[Mapping[str, Mapping[str, Listed]]] = {
+    "Read": {
+        "query": Listed("querying.query", "Run a SELECT over tables."),
+        "explain": Listed("querying.explain", "Show what a read skips, and why."),
+        "changes": Listed("following.changes", "Print the changes that commits made."),
+        "history": Listed("querying.history", "List the commits, newest first."),
+        "inspect": Listed("querying.inspect", "Show columns, key, version and sizes."),
+    },
+    "Change rows": {
+        "create": Listed("changing.create", "Create a table from a file."),
+        "upsert": Listed("changing.upsert", "Insert rows, or replace those with the same key."),
+        "apply": Listed("changing.apply", "Apply a file of changes (CDC) in one commit."),
+        "ingest": Listed("changing.ingest", "Upsert JSON lines as they come, durably."),
+        "update": Listed("changing.update", "Set columns of the rows that match."),
+        "delete": Listed("changing.delete", "Delete rows by condition or by key."),
+        "overwrite": Listed("changing.overwrite", "Replace the rows that match by a file's."),
+        "restore": Listed("changing.restore", "Restore an earlier version, as a new commit."),
+    },
+    "Change the table": {
+        "alter": Listed("changing.alter", "Add, drop, rename or widen columns."),
+        "set": Listed("changing.set_properties", "Set table properties."),
+        "unset": Listed("changing.unset_properties", "Reset table properties to their defaults."),
+        "refs": Listed("naming.refs", "List branches and tags."),
+        "tag": Listed("naming.tag", "Give a version a name that keeps it for ever."),
+        "branch": Listed("naming.branch", "Begin a branch with a version."),
+        "fast-forward": Listed("naming.fast_forward", "Make a branch's newest version ours."),
+        "drop-ref": Listed("naming.drop_ref", "Remove a branch or tag."),
+    },
+    "Keep it fast": {
+        "compact": Listed("changing.compact", "Rewrite overlapping and small parts."),
+        "maintain": Listed("maintain_table.maintain", "Compact, analyze and clean up as advised."),
+        "analyze": Listed("maintain_table.analyze", "Collect statistics that parts lack."),
+        "expire": Listed("cleaning.expire", "Give up old versions, and delete their files."),
+        "vacuum": Listed("cleaning.vacuum", "Expire versions, and remove unneeded files."),
+        "clone": Listed("maintain_table.clone", "Copy one version into a new table."),
+    },
+    "Catalogs (after --catalog)": {
+        "sql": Listed("calling.sql", "Run a statement in the catalog."),
+        "call": Listed("calling.call", "Call a procedure on a table."),
+        "tables": Listed("naming.tables", "List the tables."),
+        "drop": Listed("naming.drop", "Drop a table."),
+        "rename": Listed("naming.rename", "Give a table another name."),
+        "register": Listed("naming.register", "Give a table that exists elsewhere a name."),
+        "namespaces": Listed("naming.namespaces", "List the namespaces."),
+        "create-namespace": Listed("naming.create_namespace", "Create an empty namespace."),
+        "drop-namespace": Listed("naming.drop_namespace", "Drop a namespace."),
+    },
+    "Others": {
+        "translate": Listed("translating.translate", "Translate a condition for another engine."),
+        "demo": Listed("run_demo.demo", "Load, correct and query a year of flights."),
+    },
+}
+COMMANDS: Final = {name: listed for group in GROUPS.values() for name, listed in group.items()}
+
+
+@cache
+def load(name: str) -> TyperCommand:
+    """The command of this name with its options, from its module."""
+    module, _, function = COMMANDS[name].place.partition(".")
+    alone = typer.Typer(
+        add_completion=False,
+        context_settings=SETTINGS,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+    alone.command(name)(getattr(import_module(f"rowsieve.cli.{module}"), function))
+    command = get_command(alone)
+    assert isinstance(command, TyperCommand)
+    return command
+
+
+class _Unloaded(TyperCommand):
+    """A command with its name and summary; its options come from its module when it is used."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
+    ) -> Any:
+        """The context of the command with its options."""
+        assert self.name is not None
+        return load(self.name).make_context(info_name, args, parent, **extra)
+
+
+def listed() -> dict[str, TyperCommand]:
+    """Every command by name, to list, complete and run."""
+    return {name: _Unloaded(name, short_help=row.summary) for name, row in COMMANDS.items()}

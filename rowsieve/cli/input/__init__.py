@@ -1,0 +1,1 @@
+"""The files that commands read: formats, and the types of their columns."""
