@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rowsieve.database.database import Database
     from rowsieve.envelopes.applying import AppliedEvents
     from rowsieve.envelopes.routing import AppliedTables
+    from rowsieve.flags.rollout import Flags, Rollout
     from rowsieve.foreign.from_delta import from_delta, import_delta
     from rowsieve.foreign.from_iceberg import from_iceberg, import_iceberg
     from rowsieve.foreign.import_parquet import from_parquet
@@ -48,6 +49,8 @@ __all__ = [
     "Config",
     "Database",
     "Exactness",
+    "Flags",
+    "Rollout",
     "RowSet",
     "Scan",
     "ScanPlan",
@@ -81,6 +84,8 @@ _HOMES: Final = {
     "Config": "rowsieve.config",
     "Database": "rowsieve.database.database",
     "Exactness": "rowsieve.bridges.translation",
+    "Flags": "rowsieve.flags.rollout",
+    "Rollout": "rowsieve.flags.rollout",
     "RowSet": "rowsieve.predicate.rowset",
     "Scan": "rowsieve.scan",
     "ScanPlan": "rowsieve.planner.plan",

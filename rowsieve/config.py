@@ -1,4 +1,4 @@
-"""Defaults of reads, used where no argument, option or table property gives a value.
+"""Defaults used where no argument, option, table property or rollout rule gives a value.
 
 They apply to one process. Nothing is read from the environment, and another process gets a default
 only as an option of the engine that reads there.
@@ -12,26 +12,24 @@ from typing import Final, Literal
 
 from rowsieve.arguments import checked
 from rowsieve.errors import InvalidInput, repr_of
+from rowsieve.flags.flag import FLAGS, FlaggedTable
+from rowsieve.flags.resolution import ResolvedFlag, resolve_flag, resolved_settings
+from rowsieve.flags.rollout import Flags
 from rowsieve.metrics import Reporter
 
 Pruning = Literal["on", "soft", "off"]
 OnViolation = Literal["raise", "report"]
 
-PRUNINGS: Final = ("on", "soft", "off")
-MAX_INLINE_BYTES: Final = 999_999
-ON_VIOLATION: Final = ("raise", "report")
-
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """Defaults of reads; `configure` sets them for the process.
+    """Defaults of the process, which `configure` sets.
 
     `split_bytes` is the target size of a plan's splits in stored bytes. `memory_bytes` limits the
     memory of a read, without the snapshot and without batches that the caller has received.
-    `pruning`, `audit_percent` and `audit_on_violation` are the defaults of the arguments of
-    `Table.scan`. `reporter` receives the reports of tables that have no reporter of their own.
-    `reporters` are those that an option of Spark may select, by name. `inline_bytes` is the table
-    property of that name of tables that this process creates; 0 for none.
+    `reporter` receives the reports of tables that have no reporter of their own. `reporters` are
+    those that an option of Spark may select, by name. The other fields are flags: each has the name
+    of a table property, and counts for tables without it that no rollout rule of `flags` selects.
     """
 
     split_bytes: int = 64 * 1024 * 1024
@@ -42,6 +40,11 @@ class Config:
     reporter: Reporter | None = None
     reporters: Mapping[str, Reporter] = field(default_factory=dict, hash=False)
     inline_bytes: int = 0
+    statistics: Literal["on", "off"] = "on"
+    visibility: Literal["lazy", "eager"] = "lazy"
+    value_forms: Literal["structured", "opaque"] = "structured"
+    compaction: Literal["leveled", "tiered"] = "leveled"
+    flags: Flags = field(default_factory=Flags)
 
     def __post_init__(self) -> None:
         for name in ("split_bytes", "memory_bytes"):
@@ -50,16 +53,12 @@ class Config:
                 raise InvalidInput(
                     f"Config: {name} must be a number of bytes, at least 1, not {repr_of(value)}"
                 )
-        if (
-            isinstance(self.inline_bytes, bool)
-            or not isinstance(self.inline_bytes, int)
-            or not 0 <= self.inline_bytes <= MAX_INLINE_BYTES
-        ):
+        for flag in FLAGS.values():
+            flag.check(f"Config: {flag.name}", getattr(self, flag.name))
+        if not isinstance(self.flags, Flags):
             raise InvalidInput(
-                "Config: inline_bytes must be a number of bytes from 0 to "
-                f"{MAX_INLINE_BYTES}, not {repr_of(self.inline_bytes)}"
+                f"Config: flags must be Flags([Rollout(…), …]), not {repr_of(self.flags)}"
             )
-        check_switches("Config", self.pruning, self.audit_percent, self.audit_on_violation)
         if not isinstance(self.reporters, Mapping):
             raise InvalidInput(
                 f"Config: reporters must be a dict of names and reporters, not "
@@ -79,22 +78,6 @@ def _check_reporter(what: str, reporter: object) -> None:
         )
 
 
-def check_switches(owner: str, pruning: object, audit: object, on_violation: object) -> None:
-    """Raise InvalidInput for an invalid value of a read option; `owner` begins the message."""
-    if not isinstance(pruning, str) or pruning not in PRUNINGS:
-        raise InvalidInput(
-            f"{owner}: pruning must be 'on', 'soft' or 'off', not {repr_of(pruning)}"
-        )
-    if isinstance(audit, bool) or not isinstance(audit, int | float) or not 0 <= audit <= 100:
-        raise InvalidInput(
-            f"{owner}: audit must be a percentage from 0 to 100, not {repr_of(audit)}"
-        )
-    if not isinstance(on_violation, str) or on_violation not in ON_VIOLATION:
-        raise InvalidInput(
-            f"{owner}: on_violation must be 'raise' or 'report', not {repr_of(on_violation)}"
-        )
-
-
 DEFAULT: Final = Config()
 _current = DEFAULT
 
@@ -110,3 +93,18 @@ def configure(config: Config) -> Config:
 def current() -> Config:
     """Return the current defaults."""
     return _current
+
+
+def settings_of(table: FlaggedTable) -> Mapping[str, str]:
+    """The table's properties, and what this process's flags give writes beside them."""
+    return resolved_settings(table, _current)
+
+
+def flags_of(table: FlaggedTable) -> tuple[ResolvedFlag, ...]:
+    """All flags of a table, as this process resolves them without the arguments of a call."""
+    return tuple(resolve_flag(flag, table, _current) for flag in FLAGS.values())
+
+
+def write_flags_of(table: FlaggedTable) -> tuple[ResolvedFlag, ...]:
+    """The flags of writes of a table, as this process resolves them."""
+    return tuple(each for each in flags_of(table) if not FLAGS[each.name].is_of_reads)

@@ -29,8 +29,9 @@ from rowsieve.changes.event_order.sequence_columns import check_sequences
 from rowsieve.changes.new_parts import new_parts
 from rowsieve.changes.new_tables import new_table
 from rowsieve.changes.table_handle import Handle, send_failure
-from rowsieve.config import current
+from rowsieve.config import current, write_flags_of
 from rowsieve.errors import InvalidData, InvalidInput, TableExists
+from rowsieve.flags.resolution import flags_as_dict
 from rowsieve.metrics import CommitReport, WriterMetrics, send
 from rowsieve.objects import ObjectStore, Uploads, open_store
 from rowsieve.properties import check_properties
@@ -101,7 +102,17 @@ def create_table(
     elapsed_s = time.perf_counter() - started_s
     send(
         current().reporter,
-        CommitReport(store.uri, 0, "create", rows, 0, parts, writer=written, elapsed_s=elapsed_s),
+        CommitReport(
+            store.uri,
+            0,
+            "create",
+            rows,
+            0,
+            parts,
+            writer=written,
+            flags=flags_as_dict(write_flags_of(snapshot.table)),
+            elapsed_s=elapsed_s,
+        ),
     )
     return Table(Handle(store, log, snapshot, storage_options=storage_options))
 

@@ -6,20 +6,15 @@ import re
 from collections.abc import Mapping
 
 from rowsieve.errors import InvalidInput, did_you_mean
+from rowsieve.flags.flag import FLAGS
 
 _COUNT = "a count from 1", re.compile(r"[1-9]\d{0,17}", re.ASCII)
 _COMMITS = "a count from 1 to 999999999", re.compile(r"[1-9]\d{0,8}", re.ASCII)
-_PERCENTAGE = "a percentage from 0 to 100", re.compile(r"\d{1,2}(\.\d{1,9})?|100", re.ASCII)
 _FORMS: Mapping[str, tuple[str, re.Pattern[str]]] = {
     "target_part_bytes": _COUNT,
     "checkpoint_interval": _COMMITS,
     "statistics_inline_bytes": _COUNT,
-    "compaction": ("leveled or tiered", re.compile("leveled|tiered")),
     "isolation": ("serializable or snapshot", re.compile("serializable|snapshot")),
-    "visibility": ("lazy or eager", re.compile("lazy|eager")),
-    "pruning": ("on, soft or off", re.compile("on|soft|off")),
-    "audit_percent": _PERCENTAGE,
-    "audit_on_violation": ("raise or report", re.compile("raise|report")),
     "late_horizon": (
         "a count of seconds, minutes, hours or days, or forever; '7 days of event time'",
         re.compile(r"\d{1,9} (second|minute|hour|day)s?( of event time)?|forever", re.ASCII),
@@ -27,12 +22,12 @@ _FORMS: Mapping[str, tuple[str, re.Pattern[str]]] = {
     "on_too_late": ("error or drop", re.compile("error|drop")),
     "row_versions": ("kept or dropped", re.compile("kept|dropped")),
     "column_names": ("user or tag", re.compile("user|tag")),
-    "inline_bytes": ("a count of bytes from 0 to 999999", re.compile(r"\d{1,6}", re.ASCII)),
     "inline_total_bytes": _COUNT,
-    "value_forms": ("structured or opaque", re.compile("structured|opaque")),
+    **{flag.name: (flag.form, flag.pattern) for flag in FLAGS.values()},
 }
 
 PROPERTIES: Mapping[str, str] = {
+    "account": "whose table it is, for rollouts of flags to a share of accounts",
     "target_part_bytes": "stored bytes at which a writer starts another part (default 128 MiB)",
     "checkpoint_interval": "commits between checkpoints (default 32)",
     "cluster_by": "order of written rows without a key: 'a, b DESC', zorder(a, b), hilbert(a, b)",

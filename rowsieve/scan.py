@@ -27,7 +27,8 @@ from rowsieve.errors import InvalidInput, UnprunablePredicate, UnsupportedOperat
 from rowsieve.executor.audit import Auditor
 from rowsieve.executor.execute import Execution
 from rowsieve.executor.execute import resolve as resolve_plan
-from rowsieve.executor.read_settings import read_settings
+from rowsieve.executor.read_settings import ReadSwitches
+from rowsieve.flags.resolution import flags_as_dict
 from rowsieve.metrics import Reporter, ScanMetrics, ScanReport, send
 from rowsieve.objects import ObjectStore, open_store
 from rowsieve.planner.cache import PLANS
@@ -92,9 +93,7 @@ class Scan:
         self._memory_bytes = memory_bytes
         self._threads = threads
         self._reporter = config.reporter if reporter is None else reporter
-        self._settings = read_settings(
-            snapshot.table.properties, pruning=pruning, audit=audit, on_violation=on_violation
-        )
+        self._settings = ReadSwitches(pruning, audit, on_violation).settings(snapshot.table)
         self._percent = self._settings.audited_percent
         semantics = semantics or semantics_of(dialect, where, session)
         output = _output_columns(columns, snapshot, dialect, session)
@@ -237,7 +236,7 @@ class Scan:
         of these parts.
         """
         store = self._store if row_groups else None
-        return explain(self._plan, self._snapshot, _text, store=store)
+        return explain(self._plan, self._snapshot, _text, store=store, flags=self._settings.flags)
 
     def require_pruning(self) -> Explanation:
         """Return `explain()`, or raise UnprunablePredicate if a conjunct cannot skip any part.
@@ -329,6 +328,7 @@ class Scan:
             return unread
         metrics = planned_metrics(plan)
         metrics.planning_s = self._planning_s
+        metrics.flags = flags_as_dict(self._settings.flags)
         metrics.plans_reused = int(self._reused and plan is self._plan)
         return Execution(
             plan, self._store, metrics, threads=self._threads, memory_bytes=self._memory_bytes

@@ -15,6 +15,8 @@ import pyarrow as pa
 from rowsieve.arguments import checked_methods
 from rowsieve.arguments.annotations import Metadata, Token
 from rowsieve.changes.column_methods import ColumnMethods
+from rowsieve.config import flags_of
+from rowsieve.flags.resolution import flags_as_dict
 from rowsieve.maintenance.upkeep import UpkeepMethods
 from rowsieve.metrics import Reporter, WriterMetrics
 from rowsieve.reading import ReadMethods
@@ -112,6 +114,7 @@ class Table(ReadMethods, RowMethods, WriterMethods, ColumnMethods, UpkeepMethods
             "key": list(snapshot.table.key),
             **({"sequence": list(snapshot.table.sequence)} if snapshot.table.sequence else {}),
             "properties": dict(snapshot.table.properties),
+            "flags": flags_as_dict(flags_of(snapshot.table)),
             "parts": len(parts),
             "rows_stored": int(parts.numbers("data.rows").sum()),
             "tombstones": int(parts.numbers("deletes.rows").sum()),

@@ -26,6 +26,7 @@ FLOORS = (
     ("checksums", "clock", "computed_property", "errors", "locks", "varints"),
     ("byte_cache",),
     ("arguments", "metrics"),
+    ("flags",),
     ("config", "properties", "shown"),
     ("types",),
     ("predicate", "objects"),

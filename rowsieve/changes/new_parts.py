@@ -43,7 +43,7 @@ def new_parts(
         deletes,
         base_version=base_version,
         in_memory_up_to=max(inline_limit(info), in_memory_up_to),
-        properties=info.properties,
+        properties=info.settings,
         sequence=tuple(schema.field(name) for name in info.sequence),
         collecting=collecting,
         uploads=uploads,

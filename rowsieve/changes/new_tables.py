@@ -13,7 +13,7 @@ from rowsieve.changes.event_order.sequence_columns import with_event_order
 from rowsieve.changes.expiry_condition import check_can_hold
 from rowsieve.changes.property_changes import check_columns
 from rowsieve.changes.vector_building import with_vectors_protocol
-from rowsieve.config import current
+from rowsieve.config import settings_of
 from rowsieve.properties import COMBINE
 from rowsieve.storage.log.inline_parts import INLINE_BYTES, with_inline_protocol
 from rowsieve.storage.parts.row_versions import ROW_VERSIONS
@@ -48,8 +48,6 @@ def new_table(
     names = KeyOrder.of(schema, key).names if key else ()  # key= may spell names in another case
     ordering = tuple(schema.field(name).name for name in sequence)
     schema, next_id = schema_of(columns, not_null=(*names, *ordering))
-    if INLINE_BYTES not in properties and (inline_bytes := current().inline_bytes):
-        properties = {**properties, INLINE_BYTES: str(inline_bytes)}
     check_columns(properties, schema, names)
     check_can_hold(properties, schema)
     info = TableInfo(
@@ -61,11 +59,20 @@ def new_table(
     )
     if "visibility" in properties:
         info = with_vectors_protocol(info)
-    if properties.get(INLINE_BYTES, "0") != "0":
-        info = with_inline_protocol(info)
+    info = _as_flags_need(info)
     if COMBINE in properties or ROW_VERSIONS in properties:
         info = replace(info, writer_version=max(info.writer_version, ORDER_WRITER))
     check_horizon(properties, tuple(map(schema.field, ordering)))
     if ordering:
         info = with_event_order(info, schema, ordering, "create_table")
     return NewTable(info, schema, next_id)
+
+
+def _as_flags_need(info: TableInfo) -> TableInfo:
+    """Return the table information with the protocol that this process's flags would need."""
+    settings = settings_of(with_inline_protocol(info))  # it refuses no flag
+    if settings.get("visibility", "lazy") != "lazy":
+        info = with_vectors_protocol(info)
+    if settings.get(INLINE_BYTES, "0") != "0":
+        info = with_inline_protocol(info)
+    return info

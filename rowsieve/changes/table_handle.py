@@ -27,13 +27,14 @@ from rowsieve.changes.merged_columns import changes_with_data
 from rowsieve.changes.mutation import Mutation, Stale, commit_mutation, never
 from rowsieve.changes.operations import overwrite_all
 from rowsieve.changes.vector_building import with_eager_vectors
-from rowsieve.config import current
+from rowsieve.config import current, write_flags_of
 from rowsieve.errors import (
     CommitConflict,
     InvalidInput,
     UnsupportedOperation,
     without_frames,
 )
+from rowsieve.flags.resolution import flags_as_dict
 from rowsieve.locks import ForkSafeLock
 from rowsieve.metrics import CommitReport, Reporter, WriterMetrics, send
 from rowsieve.objects import ObjectStore
@@ -376,6 +377,7 @@ class Handle:
                 commit.operation,
                 *counts,
                 written,
+                flags=flags_as_dict(write_flags_of(self.newest.table)),
                 elapsed_s=elapsed_s,
             ),
         )

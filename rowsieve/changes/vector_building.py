@@ -84,7 +84,7 @@ def with_eager_vectors(store: ObjectStore, head: Snapshot, request: CommitReques
     and reads their keys.
     """
     added, table = request.added, head.table
-    if not added or not table.key or table.properties.get("visibility") != EAGER:
+    if not added or not table.key or table.settings.get("visibility") != EAGER:
         return request
     if table.writer_version < VECTORS_WRITER or request.removed or request.schema is not None:
         return request

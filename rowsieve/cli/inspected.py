@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rowsieve.config import flags_of
 from rowsieve.table import Table
 from rowsieve.types.logical import type_name
 from rowsieve.types.shown_values import python_value
@@ -54,3 +55,8 @@ def _bound(key: tuple[str, ...], values: tuple[Any, ...]) -> dict[str, Any]:
         name: None if value is None else python_value(value)
         for name, value in zip(key, values, strict=False)
     }
+
+
+def flags_set(table: Table) -> list[str]:
+    """The flags of the table that have another value than usual, and why."""
+    return [str(flag) for flag in flags_of(table.handle.pinned.table) if not flag.is_usual]

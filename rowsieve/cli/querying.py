@@ -141,7 +141,7 @@ def inspect(
     as_json: AsJson = False,
 ) -> None:
     """Show a table's columns, key, version and sizes, and optionally its parts."""
-    from rowsieve.cli.inspected import columns_of, parts_of
+    from rowsieve.cli.inspected import columns_of, flags_set, parts_of
 
     table = open_at(uri, storage_option, version, as_of)
     detail = table.detail()
@@ -153,6 +153,9 @@ def inspect(
         return
     if not detail["distinct_counts"]:
         del detail["distinct_counts"]
+    del detail["flags"]
+    if flags := flags_set(table):
+        detail["flags"] = flags
     print_facts({name: _shown(value) for name, value in detail.items()})
     kinds = [tuple(column.values()) for column in columns]
     print_table(["id", "column", "type", "null", "comment"][: len(kinds[0])], kinds, wide=wide)

@@ -116,7 +116,7 @@ def pick(
     order = KeyOrder.of(snapshot.schema, key) if key else None
     sequence = KeyOrder(snapshot.sequence_fields)
     units, ages = units_of(parts, order, horizon, sequence), Ages.of(parts)
-    picker = picker_of(snapshot.table.properties)
+    picker = picker_of(snapshot.table.settings)
     if order is not None:
         slices = [one for unit in units for one in _slices_of(unit, ages, target_bytes, picker)]
         if not slices and picker is Picker.LEVELED:
@@ -125,7 +125,7 @@ def pick(
         if slices:
             return Picked(slices=tuple(slices))
 
-    keeps_opaque = has_opaque_forms(snapshot.table.properties)
+    keeps_opaque = has_opaque_forms(snapshot.table.settings)
 
     def outdated(unit: Unit) -> bool:
         return unit.only_in_memory or (unit.has_opaque_values and not keeps_opaque)

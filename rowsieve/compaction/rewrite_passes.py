@@ -179,7 +179,7 @@ class Compaction:
             self.store,
             snapshot.schema,
             KeyOrder.of(snapshot.schema, key).fields if key else (),
-            snapshot.table.properties,
+            snapshot.table.settings,
             snapshot.version,
             self.collecting,
             uploads,

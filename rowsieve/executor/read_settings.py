@@ -1,15 +1,13 @@
-"""Resolves the settings by which one read prunes and audits.
-
-Each setting is taken from the read's argument or option, else from the table's property, else from
-`Config`.
-"""
+"""Resolves the flags by which one read prunes and audits; see `rowsieve.flags.resolution`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any, Final
 
-from rowsieve.config import OnViolation, Pruning, check_switches, current
+from rowsieve.config import OnViolation, Pruning, current
+from rowsieve.flags.flag import FLAGS, FlaggedTable
+from rowsieve.flags.resolution import ResolvedFlag, resolve_flag
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,12 +16,13 @@ class ReadSettings:
 
     `pruning`: "on"; "off" reads every part; "soft" reads every part and audits everything first.
     `audit_percent`: the share of pruned data that the audit checks. `on_violation`: what the audit
-    does if it finds that pruning is wrong.
+    does if it finds that pruning is wrong. `flags` says where each value came from.
     """
 
     pruning: Pruning
     audit_percent: float
     on_violation: OnViolation
+    flags: tuple[ResolvedFlag, ...] = field(default=(), compare=False)
 
     @property
     def skips(self) -> bool:
@@ -36,36 +35,34 @@ class ReadSettings:
         return {"soft": 100.0, "off": 0.0}.get(self.pruning, self.audit_percent)
 
 
-def read_settings(
-    properties: Mapping[str, str],
-    *,
-    pruning: Pruning | None = None,
-    audit: float | None = None,
-    on_violation: OnViolation | None = None,
-) -> ReadSettings:
-    """Resolve the settings of a read; InvalidInput for a value that a setting does not allow."""
-    config = current()
-    settings = (
-        properties.get("pruning", config.pruning) if pruning is None else pruning,
-        float(properties.get("audit_percent", config.audit_percent)) if audit is None else audit,
-        properties.get("audit_on_violation", config.audit_on_violation)
-        if on_violation is None
-        else on_violation,
-    )
-    check_switches("read", *settings)
-    return ReadSettings(settings[0], float(settings[1]), settings[2])  # type: ignore[arg-type] # checked
-
-
 @dataclass(frozen=True, slots=True)
 class ReadSwitches:
-    """The options of one read for pruning and audits; None: by property or `Config`."""
+    """The options of one read for pruning and audits; None: by property, rollout or `Config`."""
 
     pruning: Pruning | None = None
     audit: float | None = None
     on_violation: OnViolation | None = None
 
-    def settings(self, properties: Mapping[str, str]) -> ReadSettings:
-        """The settings of a read of a table with these properties; InvalidInput as above."""
-        return read_settings(
-            properties, pruning=self.pruning, audit=self.audit, on_violation=self.on_violation
+    def __post_init__(self) -> None:
+        for flag in READ_FLAGS:
+            if (value := getattr(self, flag.argument)) is not None:
+                flag.check(f"read: {flag.argument}", value)
+
+    def settings(self, table: FlaggedTable) -> ReadSettings:
+        """The settings of a read of this table; InvalidInput for a property that cannot be."""
+        flags = tuple(
+            resolve_flag(flag, table, current(), getattr(self, flag.argument))
+            for flag in READ_FLAGS
         )
+        for flag, resolved in zip(READ_FLAGS, flags, strict=True):
+            flag.check(f"read: {flag.name}", resolved.value)
+        values: dict[str, Any] = {each.name: each.value for each in flags}
+        return ReadSettings(
+            values["pruning"],
+            float(values["audit_percent"]),
+            values["audit_on_violation"],
+            flags,
+        )
+
+
+READ_FLAGS: Final = tuple(flag for flag in FLAGS.values() if flag.is_of_reads)

@@ -130,7 +130,7 @@ def advise(snapshot: Snapshot) -> Advice:
                 Action.COMPACT, _why_compact(advice), len(chosen), int(sizes[chosen].sum())
             )
         )
-    if snapshot.table.properties.get("statistics", "on") == "on":
+    if snapshot.table.settings.get("statistics", "on") == "on":
         recommended += _analyses(sizes, unknown, uncounted)
     recommended += _vectors(snapshot, units, frozenset(chosen), sizes)
     return replace(

@@ -118,7 +118,7 @@ def plan_missing(
 
     Also collects sketches of columns that other parts have sketches of.
     """
-    if snapshot.table.properties.get("statistics", "on") != "on":
+    if snapshot.table.settings.get("statistics", "on") != "on":
         return None
     sketched = tuple(sketched_fields(snapshot.parts, snapshot.schema))
     return plan_analysis(store, snapshot, Analysis(sketched=sketched), metadata)

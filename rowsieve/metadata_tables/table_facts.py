@@ -91,7 +91,7 @@ def detail_of(table: Table) -> pa.Table:
         "timestamp": table.handle.pinned.timestamp,
         "properties": list(facts["properties"].items()),
     }
-    del facts["distinct_counts"]
+    del facts["distinct_counts"], facts["flags"]
     names = pa.list_(pa.string())
     kinds = {"timestamp": TIME, "key": names, "sequence": names, "properties": NOTES}
     types = {

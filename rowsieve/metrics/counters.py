@@ -6,15 +6,23 @@ seconds, sizes in bytes of stored files. The threads of a scan must update count
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 from rowsieve.locks import ForkSafeLock
+
+FlagValues: TypeAlias = Mapping[str, Mapping[str, str | int | float]]
+"""By name of a flag: its value, and the source of it, which is `UNSET` for the default."""
+UNSET: Final = "process default"
 
 
 @dataclass(slots=True)
 class ScanMetrics:
-    """Counters of one scan; `pruned_by` counts skipped parts by reason."""
+    """Counters of one scan; `pruned_by` counts skipped parts by reason.
+
+    `flags` has the value of each flag of the read, and where it came from.
+    """
 
     parts_considered: int = 0
     parts_pruned: int = 0
@@ -34,6 +42,7 @@ class ScanMetrics:
     rows_audited: int = 0
     bytes_audited: int = 0
     pruned_by: dict[str, int] = field(default_factory=dict)
+    flags: FlagValues = field(default_factory=dict)
     statistics_contradicting: int = 0
     statistics_unreadable: int = 0
     plans_reused: int = 0

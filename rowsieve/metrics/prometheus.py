@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 
 from rowsieve.locks import ForkSafeLock
 from rowsieve.metrics.caches import gauge_lines
-from rowsieve.metrics.counters import WriterMetrics
+from rowsieve.metrics.counters import FlagValues, WriterMetrics
 from rowsieve.metrics.histograms import Histogram
 from rowsieve.metrics.ingest_metrics import IngestReport
 from rowsieve.metrics.reports import CommitReport, Report, ScanReport
@@ -90,6 +90,7 @@ _OTHERS: Final = {
     "scans_total": "Reads of scans.",
     "scan_errors_total": "Reads that ended with an error.",
     "scan_parts_pruned_total": "Pruned parts, by reason.",
+    "flags_total": "Reads and commits, by a flag's value and where it came from.",
     "commits_total": "Commits, by operation.",
     "commit_errors_total": "Changes that ended with an error, by operation.",
 }
@@ -194,6 +195,7 @@ def _scan(report: ScanReport) -> Iterator[Sample]:
     yield "scans_total", (table,), 1
     if report.error and report.error != "GeneratorExit":
         yield "scan_errors_total", (table, ("error", report.error)), 1
+    yield from _flags(report.metrics.flags, table)
     for reason, parts in report.metrics.pruned_by.items():
         yield "scan_parts_pruned_total", (table, ("by", reason)), parts
     for counter, (name, _) in SCAN.items():
@@ -210,6 +212,13 @@ def _commit(report: CommitReport) -> Iterator[Sample]:
     for counter, (name, _) in COMMIT.items():
         yield name, (table,), getattr(report, counter)
     yield from _writer(report.writer, table)
+    yield from _flags(report.flags, table)
+
+
+def _flags(flags: FlagValues, table: tuple[str, str]) -> Iterator[Sample]:
+    for name, flag in flags.items():
+        value, source = str(flag["value"]), str(flag["source"])
+        yield "flags_total", (table, ("flag", name), ("value", value), ("source", source)), 1
 
 
 def _writer(metrics: WriterMetrics, table: tuple[str, str]) -> Iterator[Sample]:

@@ -12,7 +12,7 @@ import logging
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
-from rowsieve.metrics.counters import ScanMetrics, WriterMetrics
+from rowsieve.metrics.counters import UNSET, FlagValues, ScanMetrics, WriterMetrics
 from rowsieve.metrics.ingest_metrics import IngestReport
 
 _LOG = logging.getLogger("rowsieve")
@@ -42,6 +42,7 @@ class CommitReport:
     `writer` counts the writes of the `Table` object since its last report. These exceed the
     commit's if the change was retried, or other threads write. `elapsed_s` is the duration of the
     call. `version` is the commit's; after a failure, the newest version that the object knew.
+    `flags` has the value of each flag of the write, and where it came from; not after a failure.
     """
 
     table: str
@@ -53,6 +54,7 @@ class CommitReport:
     parts_removed: int = 0
     writer: WriterMetrics = field(default_factory=WriterMetrics)
     error: str | None = None
+    flags: FlagValues = field(default_factory=dict)
     elapsed_s: float = field(default=0.0, compare=False)
 
 
@@ -80,7 +82,7 @@ class LoggingReporter:
             return
         ended = "" if isinstance(report, IngestReport) else report.error
         if isinstance(report, ScanReport):
-            counts = report.metrics.as_dict()
+            counts = report.metrics.as_dict() | {"flags": _flags_set(report.metrics.flags)}
             what = "scan" if report.engine == "python" else f"scan by {report.engine}"
         elif isinstance(report, IngestReport):
             counts = dict(report.metrics.as_dict())
@@ -92,6 +94,7 @@ class LoggingReporter:
             counts = {name: getattr(report, name) for name in names} | {
                 f"writer_{name}": count for name, count in report.writer.as_dict().items()
             }
+            counts["flags"] = _flags_set(report.flags)
             what = report.operation
         shown = " ".join(f"{name}={_shown(count)}" for name, count in counts.items() if count)
         self._logger.log(
@@ -113,6 +116,14 @@ def send(reporter: Reporter | None, report: Report) -> None:
         reporter.report(report)
     except Exception:
         _LOG.exception("%s failed on a report of %s", type(reporter).__name__, report.table)
+
+
+def _flags_set(flags: FlagValues) -> str:
+    """The flags that have a value by something else than the process's default."""
+    values = ((name, flag["value"], flag["source"]) for name, flag in flags.items())
+    return ",".join(
+        f"{name}:{value}({source})" for name, value, source in values if source != UNSET
+    )
 
 
 def _shown(count: object) -> str:

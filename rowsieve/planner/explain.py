@@ -6,11 +6,12 @@ planning. Only explanations of row groups read files: footers and Bloom filters.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from rowsieve.flags.resolution import ResolvedFlag
 from rowsieve.objects import ObjectStore
 from rowsieve.planner.explain_row_groups import explain_row_groups
 from rowsieve.planner.explanation import (
@@ -44,7 +45,12 @@ _NOT_BY_ROWS = {
 
 
 def explain(
-    plan: ScanPlan, snapshot: Snapshot, describe: Describe, *, store: ObjectStore | None = None
+    plan: ScanPlan,
+    snapshot: Snapshot,
+    describe: Describe,
+    *,
+    store: ObjectStore | None = None,
+    flags: Sequence[ResolvedFlag] = (),
 ) -> Explanation:
     """Explain a plan of this snapshot; `describe` renders a condition as text.
 
@@ -74,6 +80,7 @@ def explain(
         conditions=tuple(
             _conditions(plan, snapshot, describe, merged=any(piece.needs_merge for piece in pieces))
         ),
+        flags=tuple(flags),
     )
 
 

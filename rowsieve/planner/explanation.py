@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from rowsieve.flags.resolution import ResolvedFlag, flags_as_dict
 from rowsieve.shown import printable_lines
 
 MAX_LINES = 20  # of one kind in the text; `as_dict` has all
@@ -134,10 +135,12 @@ class Explanation:
     groups: tuple[GroupReason, ...] = field(default=())
     conditions: tuple[ConditionReason, ...] = field(default=())
     constraints: tuple[str, ...] = field(default=())
+    flags: tuple[ResolvedFlag, ...] = field(default=())
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
-        return asdict(self)
+        values = asdict(replace(self, flags=()))
+        return values | {"flags": flags_as_dict(self.flags)}
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
@@ -160,6 +163,9 @@ class Explanation:
             f"  bytes {self.bytes_considered:,} considered, "
             f"{self.bytes_considered - self.bytes_read:,} skipped, {self.bytes_read:,} to read"
         )
+        for flag in self.flags:
+            if not flag.is_usual:
+                yield f"  flag {flag}"
         for each in self.constraints:
             yield f"  decided by the constraint {each}"
         yield f"  {self._filtering()}"

@@ -98,7 +98,7 @@ class _Conjunct:
         self._columns = snapshot.parts.columns
         key = [snapshot.schema.field(name) for name in snapshot.table.key]
         self._first_key = key[0].id if key else None
-        self._options = statistics_options(snapshot.table.properties, snapshot.schema, key)
+        self._options = statistics_options(snapshot.table.settings, snapshot.schema, key)
         self._statistics = _Recording(snapshot)
         self._verdicts = interpret(bound, self._statistics)
         nodes = [*ir.walk(bound.root)]

@@ -22,6 +22,7 @@ from rowsieve import errors
 from rowsieve.arguments.annotations import StorageOptions
 from rowsieve.config import configure, current
 from rowsieve.errors import CallCancelled, InvalidInput, RowsieveError
+from rowsieve.flags.rollout import Flags
 from rowsieve.procedures.procedure import DistributedProcedure
 from rowsieve.procedures.task_reports import run_task
 
@@ -60,7 +61,8 @@ def process_pool(procedure: DistributedProcedure, count: int) -> ProcessPoolExec
             f"LocalEngine(processes=…) cannot send {procedure.name} to another process: {error}; "
             "define its class in a module, or use threads"
         ) from error
-    config = replace(current(), reporter=None)  # reports are of tables, which tasks do not open
+    # reports are of tables, which tasks do not open, and the coordinator resolves the flags
+    config = replace(current(), reporter=None, flags=Flags())
     return ProcessPoolExecutor(count, get_context("spawn"), configure, (config,))
 
 

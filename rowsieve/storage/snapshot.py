@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, NamedTuple, TypeAlias
 
+from rowsieve.config import settings_of
 from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.storage.manifests.manifest import PartTable
@@ -71,6 +72,11 @@ class TableInfo:
     features: tuple[str, ...] = ()
     sequence: tuple[str, ...] = ()
     late_floor: tuple[str, ...] = ()
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """What writers go by: the properties, and what the process's flags give beside them."""
+        return settings_of(self)
 
 
 @dataclass(frozen=True, slots=True)

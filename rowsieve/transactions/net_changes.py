@@ -191,7 +191,7 @@ def _write(
         change.store,
         pinned.schema,
         tuple(pinned.schema.field(name) for name in pinned.table.key),
-        pinned.table.properties,
+        pinned.table.settings,
         pinned.version,
         change.collecting,
         change.uploads,

@@ -10,8 +10,9 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.errors import InvalidInput
-from rowsieve.executor.read_settings import ReadSettings, read_settings
+from rowsieve.executor.read_settings import ReadSettings, ReadSwitches
 from rowsieve.metrics.reports import Report
+from rowsieve.storage.snapshot import TableInfo
 
 
 class Kept:
@@ -20,6 +21,10 @@ class Kept:
 
     def report(self, report: Report) -> None:
         self.reports.append(report)
+
+
+def read_settings(properties: dict[str, str], **switches: Any) -> ReadSettings:
+    return ReadSwitches(**switches).settings(TableInfo("1f", ("id",), "upsert", properties))
 
 
 pytestmark = pytest.mark.usefixtures("former_config")

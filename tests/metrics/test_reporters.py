@@ -197,7 +197,7 @@ def test_prometheus_text_is_well_formed() -> None:
 
 def test_every_counter_reaches_prometheus() -> None:
     of_scans = {f.name for f in dataclasses.fields(ScanMetrics) if not f.name.startswith("_")}
-    assert of_scans - set(prometheus.SCAN) == {"parts_pruned", "pruned_by"}
+    assert of_scans - set(prometheus.SCAN) == {"parts_pruned", "pruned_by", "flags"}
     assert set(prometheus.WRITER) == {f.name for f in dataclasses.fields(WriterMetrics)}
 
 

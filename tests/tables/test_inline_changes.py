@@ -88,12 +88,20 @@ def test_a_table_without_the_property_has_files_until_it_is_set() -> None:
 
 
 @pytest.mark.usefixtures("former_config")
-def test_the_configuration_is_recorded_when_a_table_is_created() -> None:
+def test_the_configuration_decides_at_each_write_of_a_table_created_under_it() -> None:
+    before = rs.create_table(fresh_uri(), kv((1, 10)), key=["k"])
     rs.configure(replace(current(), inline_bytes=5_000))
     table = rs.create_table(fresh_uri(), kv((1, 10)), key=["k"])
+    assert table.detail()["properties"] == {}
+    assert table.detail()["flags"]["inline_bytes"]["value"] == 5_000
+    before.upsert(kv((2, 20)))
+    assert count_in_memory(before) == 0  # a release that reads it knows no parts in memory
+    assert "protocol" in before.detail()["flags"]["inline_bytes"]["detail"]
     rs.configure(replace(current(), inline_bytes=0))
-    assert table.detail()["properties"]["inline_bytes"] == "5000"
     assert count_in_memory(table) == 1
+    table.upsert(kv((1, 11)))
+    assert count_in_memory(table) == 1
+    table.upsert(kv((1, 10)))
     assert pairs(rs.open_table(table.uri)) == [(1, 10)]
     with pytest.raises(InvalidInput, match="inline_bytes"):
         rs.Config(inline_bytes=-1)

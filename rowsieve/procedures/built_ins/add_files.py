@@ -173,7 +173,7 @@ class AddFiles(DistributedProcedure):
                 group,
                 context.table.uri,
                 schema_to_json(snapshot.schema),
-                dict(snapshot.table.properties),
+                dict(snapshot.table.settings),
                 snapshot.version,
             )
             for group in groups

@@ -126,7 +126,7 @@ class Analyze(DistributedProcedure):
                 schema_to_json(schema),
                 tuple(snapshot.table.key),
                 analysis.columns,
-                dict(snapshot.table.properties),
+                dict(snapshot.table.settings),
                 tuple(field.name for field in analysis.sketched),
             )
             for some in _cut(chosen)

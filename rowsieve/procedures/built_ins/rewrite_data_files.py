@@ -367,7 +367,7 @@ def _task_encoder(
 ) -> Callable[[ScanPlan, TombstoneTask | None], bytes]:
     """Return a function that encodes the task which rewrites the rows of a plan."""
     sketched = tuple(f.name for f in sketched_fields(snapshot.parts, snapshot.schema))
-    properties = dict(snapshot.table.properties)
+    properties = dict(snapshot.table.settings)
     properties["target_part_bytes"] = str(options.target_file_size_bytes)
 
     def encode(plan: ScanPlan, tombstones: TombstoneTask | None) -> bytes:

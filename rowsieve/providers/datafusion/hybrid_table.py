@@ -75,7 +75,7 @@ def may_be_hybrid(table: Any, snapshot: Snapshot) -> bool:
 
 def may_skip(snapshot: Snapshot) -> bool:
     """Return whether parts may be skipped before our dataset plans: not if it audits reads."""
-    settings = ReadOptions().settings(snapshot.table.properties)
+    settings = ReadOptions().settings(snapshot.table)
     return settings.skips and not settings.audited_percent
 
 

@@ -58,8 +58,7 @@ class ReadOptions(ReadSwitches):
 def catalog_table(table: Table, **options: Any) -> Any:
     """Return the object to register in DataFusion; the options are the fields of `ReadOptions`."""
     catalog = imported("datafusion.catalog", "datafusion")
-    read_options = ReadOptions(**options)
-    read_options.settings({})  # rejects invalid values now
+    read_options = ReadOptions(**options)  # rejects invalid values now
     OPEN_READS.wait_at_exit()
     return catalog.Table(TableDataset(table, read_options))
 
@@ -110,7 +109,7 @@ class TableDataset(PushdownDataset):
             return scan_plan if self._part_ids is None else only_parts(scan_plan, self._part_ids)
 
         options, started_s = self._options, time.perf_counter()
-        settings = options.settings(snapshot.table.properties)
+        settings = options.settings(snapshot.table)
         planned = plan(pruning=settings.skips)
         reporter = options.reporter or self._table.handle.reporter
         scan = StatementScan(

@@ -19,6 +19,7 @@ from rowsieve.executor.audit import Auditor
 from rowsieve.executor.audit import Outcome as AuditOutcome
 from rowsieve.executor.execute import Execution
 from rowsieve.executor.read_settings import ReadSettings
+from rowsieve.flags.resolution import flags_as_dict
 from rowsieve.metrics import Reporter, ScanMetrics, ScanReport, send
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.providers.datafusion.open_reads import Use
@@ -152,4 +153,5 @@ class StatementScan(Use):
     def _planned(self) -> ScanMetrics:
         metrics = planned_metrics(self._plan)
         metrics.planning_s = self._planning_s
+        metrics.flags = flags_as_dict(self._settings.flags)
         return metrics

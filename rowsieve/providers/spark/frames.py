@@ -23,8 +23,10 @@ from rowsieve.bridges.spark_columns.sessions import using
 from rowsieve.bridges.where import semantics_of, to_predicate
 from rowsieve.change_feed.feed_columns import feed_schema
 from rowsieve.changes.table_handle import nothing_done
-from rowsieve.config import DEFAULT, current
 from rowsieve.errors import InvalidInput, UnsupportedOperation
+from rowsieve.executor.read_settings import ReadSwitches
+from rowsieve.flags.flag import FLAGS, text_of
+from rowsieve.flags.resolution import Source
 from rowsieve.objects.storage_options import flat_options
 from rowsieve.providers.spark.job_errors import own_error
 from rowsieve.providers.spark.option_values import STORAGE, check_reachable, predicate_option
@@ -265,21 +267,11 @@ def _find(table: Table, write_id: str, before: int) -> Commit | None:
 
 
 def _process_switches(table: Table) -> dict[str, str]:
-    """The settings of this process's `Config` that the table does not set, for Spark's workers."""
-    config, properties = current(), table.handle.pinned.table.properties
-    switches = {
-        "pruning": ("pruning", config.pruning, DEFAULT.pruning),
-        "audit": ("audit_percent", config.audit_percent, DEFAULT.audit_percent),
-        "on_violation": (
-            "audit_on_violation",
-            config.audit_on_violation,
-            DEFAULT.audit_on_violation,
-        ),
-    }
+    """The flags that this process gives the table, which Spark's workers do not know."""
     return {
-        option: str(value)
-        for option, (name, value, default) in switches.items()
-        if value != default and name not in properties
+        FLAGS[each.name].argument: text_of(each.value)
+        for each in ReadSwitches().settings(table.handle.pinned.table).flags
+        if each.value != FLAGS[each.name].default and each.source is not Source.PROPERTY
     }
 
 

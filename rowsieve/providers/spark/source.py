@@ -204,7 +204,7 @@ class RowsieveReader(DataSourceReader):
         plan = audited_plan(
             partial(plan_read, options, snapshot, store.uri, now_us),
             partial(plan_read, options, snapshot, store.uri, now_us, pruning=False),
-            options.switches.settings(snapshot.table.properties),
+            options.switches.settings(snapshot.table),
             store,
             reporter_of(options.reporter),
         )

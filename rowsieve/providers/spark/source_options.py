@@ -311,6 +311,4 @@ def _switches(options: Mapping[str, str]) -> ReadSwitches:
         raise InvalidInput(f"option audit is a percentage from 0 to 100, not {text!r}") from error
     pruning: Any = options.get("pruning")
     on_violation: Any = options.get("on_violation")
-    switches = ReadSwitches(pruning, audit, on_violation)
-    switches.settings({})  # rejects invalid values
-    return switches
+    return ReadSwitches(pruning, audit, on_violation)

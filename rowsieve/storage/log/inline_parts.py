@@ -1,8 +1,7 @@
 """Small changes inside their log entry: the list of parts in memory, without a file for it.
 
 A change of at most `inline_bytes` is one object: its entry, with the part as compressed Arrow IPC.
-The table property `inline_bytes` is recorded when a table is created; a table without it never has
-parts in memory.
+A table whose protocol is older never has parts in memory, whatever the flag `inline_bytes` is.
 
 Soundness: entries with parts need reader and writer protocol 7, so an older release refuses the
 table instead of missing rows. The entry's checksum covers the bytes. The parts are part of the
@@ -39,7 +38,7 @@ def inline_limit(info: TableInfo) -> int:
     """The most bytes of a change that its log entry holds; 0 for a table without inline changes."""
     if info.reader_version < INLINE_PROTOCOL:
         return 0
-    return int(info.properties.get(INLINE_BYTES, "0"))
+    return int(info.settings.get(INLINE_BYTES, "0"))
 
 
 def total_limit(properties: Mapping[str, str]) -> int:

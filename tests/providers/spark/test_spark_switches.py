@@ -42,7 +42,7 @@ def planned(table: rs.Table, **given: str) -> ScanPlan:
     options = ReadOptions.parse({"path": table.uri, "where": "v >= 200", **given})
     snapshot = table.handle.pinned
     plan = partial(plan_read, options, snapshot, table.uri, 0)
-    settings = options.switches.settings(snapshot.table.properties)
+    settings = options.switches.settings(snapshot.table)
     reporter = reporter_of(options.reporter)
     return audited_plan(plan, partial(plan, pruning=False), settings, table.handle.store, reporter)
 

@@ -20,6 +20,7 @@ from rowsieve.errors import InvalidInput
 from rowsieve.executor.audit import Auditor
 from rowsieve.executor.execute import Execution, resolve
 from rowsieve.executor.read_settings import ReadSettings
+from rowsieve.flags.resolution import flags_as_dict
 from rowsieve.metrics import Reporter, ScanMetrics, ScanReport, send
 from rowsieve.objects import ObjectStore
 from rowsieve.planner.plan import ScanPlan
@@ -59,9 +60,12 @@ def audited_plan(
         planned = resolve(planned, store)
         planning_s += time.perf_counter() - audited_s
     except BaseException as error:
-        _report(reporter, planned, planned_metrics(planned), type(error).__name__, started_s)
+        metrics = planned_metrics(planned)
+        metrics.flags = flags_as_dict(settings.flags)
+        _report(reporter, planned, metrics, type(error).__name__, started_s)
         raise
     metrics = planned_metrics(planned)
+    metrics.flags = flags_as_dict(settings.flags)
     metrics.planning_s = planning_s
     outcome.count_in(metrics)
     _report(reporter, planned, metrics, None, started_s)

@@ -178,7 +178,7 @@ def _needed(read: SparkRead, plan: ScanPlan) -> set[str]:
     All of them if the read is audited, or if its own condition may fail on a row of another part.
     """
     snapshot, whole = read.table.handle.pinned, {part.part_id for part in read_parts(plan)}
-    settings = read.options.switches.settings(snapshot.table.properties)
+    settings = read.options.switches.settings(snapshot.table)
     if not settings.skips or settings.audited_percent or read.foreign_condition:
         return whole
     if not is_total(plan.predicate, plan.schema, plan.semantics):
@@ -200,7 +200,7 @@ def _refusal(
     read: SparkRead, plan: ScanPlan, columns: Sequence[Field], allowed: Collection[str]
 ) -> Reason | None:
     """The first reason to read all parts through the source; None if there is none."""
-    settings = read.options.switches.settings(read.table.handle.pinned.table.properties)
+    settings = read.options.switches.settings(read.table.handle.pinned.table)
     reason: Reason | None
     if not set(allowed) - {"source"}:
         return Reason.ASKED

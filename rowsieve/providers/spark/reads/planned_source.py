@@ -44,7 +44,7 @@ def planned_frame(read: SparkRead) -> Any:
     plan = audited_plan(
         partial(plan_read, options, snapshot, store.uri, now_us),
         partial(plan_read, options, snapshot, store.uri, now_us, pruning=False),
-        options.switches.settings(snapshot.table.properties),
+        options.switches.settings(snapshot.table),
         store,
         reporter,
     )

@@ -41,7 +41,7 @@ def creation_job(
         base_version=0,
         schema_json=schema_to_json(new.schema),
         key=new.info.key,
-        properties=new.info.properties,
+        properties=new.info.settings,
         token=None,
         metadata=options.commit_metadata,
         done=False,

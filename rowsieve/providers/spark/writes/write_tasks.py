@@ -158,7 +158,7 @@ def begin_job(
         base_version=head.version,
         schema_json=schema_to_json(head.schema),
         key=head.table.key,
-        properties=head.table.properties,
+        properties=head.table.settings,
         token=options.token,
         metadata=options.commit_metadata,
         done=ignored or already_committed(head, options.token),

@@ -1,0 +1,1 @@
+"""Named switches of reads and writes, and the rules by which some tables get other values."""

@@ -1,0 +1,93 @@
+"""Resolve flags for a table: by call, table property, rollout rule, process default, in this order.
+
+Soundness: a table that cannot have a value (`Flag.refusal`) keeps the flag's default, whatever a
+rule or the process says; a property that could not be is refused when it is set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from rowsieve.flags.flag import FLAGS, Flag, FlaggedTable, text_of
+from rowsieve.flags.rollout import Flags
+from rowsieve.metrics.counters import UNSET
+
+
+class Source(StrEnum):
+    """Where the value of a flag came from."""
+
+    CALL = "call"
+    PROPERTY = "table property"
+    ROLLOUT = "rollout rule"
+    PROCESS = UNSET
+
+
+class Defaults(Protocol):
+    """The defaults of a process, `rs.Config`: each flag is a field, too."""
+
+    @property
+    def flags(self) -> Flags:
+        """The rollout rules."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedFlag:
+    """The value of a flag for one table, and where it came from; `detail` says more of that."""
+
+    name: str
+    value: str | int | float
+    source: Source
+    detail: str = ""
+
+    @property
+    def is_usual(self) -> bool:
+        """True for a flag that nobody has set."""
+        return self.source is Source.PROCESS and self.value == FLAGS[self.name].default
+
+    def as_dict(self) -> dict[str, str | int | float]:
+        """Plain values, for JSON."""
+        detail = {"detail": self.detail} if self.detail else {}
+        return {"value": self.value, "source": self.source.value, **detail}
+
+    def __str__(self) -> str:
+        detail = f" ({self.detail})" if self.detail else ""
+        return f"{self.name}={text_of(self.value)} by {self.source}{detail}"
+
+
+def resolve_flag(
+    flag: Flag, table: FlaggedTable, defaults: Defaults, call: str | float | None = None
+) -> ResolvedFlag:
+    """Resolve one flag; `call` is the value of the call's argument, which is checked."""
+    if call is not None:
+        return ResolvedFlag(flag.name, call, Source.CALL)
+    if (text := table.properties.get(flag.name)) is not None:
+        return ResolvedFlag(flag.name, flag.value_of(text), Source.PROPERTY)
+    value, source, detail = getattr(defaults, flag.name), Source.PROCESS, ""
+    if (chosen := defaults.flags.rule_for(flag, table)) is not None:
+        number, rule = chosen
+        value, source, detail = rule.value, Source.ROLLOUT, f"{number}: {rule}"
+    value = flag.value_of(value)
+    if value != flag.default and (refusal := flag.refusal(table)):
+        detail = f"not {text_of(value)}: {refusal}"
+        return ResolvedFlag(flag.name, flag.default, Source.PROCESS, detail)
+    return ResolvedFlag(flag.name, value, source, detail)
+
+
+def resolved_settings(table: FlaggedTable, defaults: Defaults) -> Mapping[str, str]:
+    """The table's properties, with what rules and the process give flags of writes beside them."""
+    added = {
+        each.name: text_of(each.value)
+        for flag in FLAGS.values()
+        if not flag.is_of_reads and flag.name not in table.properties
+        if (each := resolve_flag(flag, table, defaults)).value != flag.default
+    }
+    return {**table.properties, **added} if added else table.properties
+
+
+def flags_as_dict(flags: Iterable[ResolvedFlag]) -> dict[str, dict[str, str | int | float]]:
+    """Plain values by name, for JSON."""
+    return {flag.name: flag.as_dict() for flag in flags}
