@@ -25,6 +25,7 @@ from rowsieve.catalog.catalog_statements import CatalogStatements
 from rowsieve.catalog.names import identifier
 from rowsieve.changes.table_handle import Handle
 from rowsieve.database.database_names import DEFAULT_NAMESPACE, plain_name
+from rowsieve.database.database_refs import DatabaseRefs
 from rowsieve.database.table_versions import newest_of
 from rowsieve.database.transactions import DatabaseOrder, DatabaseTransaction
 from rowsieve.database.vacuuming import Vacuumed, vacuum
@@ -41,7 +42,7 @@ from rowsieve.objects import ObjectNotFound, open_store
 from rowsieve.objects.shared.group_commit import Overtaken
 from rowsieve.objects.shared.shared_entry import Section
 from rowsieve.objects.shared.shared_state import State
-from rowsieve.objects.shared.shared_tables import TABLES, shared_tables
+from rowsieve.objects.shared.shared_tables import shared_tables
 from rowsieve.objects.shared.table_pages import new_table_id
 from rowsieve.opening import create_table, open_table
 from rowsieve.retention.retaining import Seconds, checked_grace
@@ -57,7 +58,7 @@ _WEEK_S: Final = 7 * 86_400.0
 
 
 @checked_methods
-class Database(CatalogStatements):
+class Database(DatabaseRefs, CatalogStatements):
     """The tables that share the log at one URI; the first `create_table` creates the database.
 
     A table is `name` or `namespace.name`; in SQL, those without a namespace are in `default`.
@@ -115,7 +116,7 @@ class Database(CatalogStatements):
         self._shared.reserved[table_id] = wanted
         try:
             return create_table(
-                self._uri_of(table_id),
+                self._place_of(table_id),
                 schema_or_data,
                 key,
                 properties=properties,
@@ -157,9 +158,12 @@ class Database(CatalogStatements):
         table_id = self._id_of(name, state)
         if as_of is not None or ref is not None:
             return open_table(
-                self._uri_of(table_id), as_of=as_of, ref=ref, storage_options=self._storage_options
+                self._place_of(table_id),
+                as_of=as_of,
+                ref=ref,
+                storage_options=self._storage_options,
             )
-        store = open_store(self._uri_of(table_id), self._storage_options)
+        store = open_store(self._place_of(table_id), self._storage_options)
         log = CommitLog(store)
         snapshot = newest_of(self._shared.log, log, table_id, state)
         options = self._storage_options
@@ -236,7 +240,7 @@ class Database(CatalogStatements):
         level = None if isolation is None else Isolation(isolation)
         order = DatabaseOrder(self._shared, self._created())
         options = TransactionOptions(level, token, dict(metadata or {}))
-        return DatabaseTransaction(order, options, self._uri_of, self._storage_options)
+        return DatabaseTransaction(order, options, self._place_of, self._storage_options)
 
     # Namespaces: those that a table's name has
 
@@ -304,7 +308,7 @@ class Database(CatalogStatements):
 
     def _number_without_refs(self, name: str, table_id: str, state: State) -> int:
         """The number of the table's next entry; UnsupportedOperation if it has branches or tags."""
-        log = CommitLog(open_store(self._uri_of(table_id), self._storage_options))
+        log = CommitLog(open_store(self._place_of(table_id), self._storage_options))
         snapshot = newest_of(self._shared.log, log, table_id, state)
         if refs := sorted(refs_of(snapshot.table.properties)):
             raise UnsupportedOperation(
@@ -345,6 +349,3 @@ class Database(CatalogStatements):
             near = did_you_mean(wanted, self._shared.log.names(state))
             raise TableNotFound(f"{self.uri} has no table {wanted!r}{near}")
         return table_id
-
-    def _uri_of(self, table_id: str) -> str:
-        return f"{self.uri}/{TABLES}/{table_id}"

@@ -183,24 +183,32 @@ def drop_ref(handle: Handle, name: str, kind: RefKind | None, metadata: Metadata
     What a lease protects is deleted by a later `vacuum`. VersionNotFound if there is none.
     """
     with handle.failures_reported("drop_ref" if kind is None else f"drop_{kind.value}"):
+        commit = unregister_ref(handle, name, kind, metadata)
         log = table_log(handle)
-        head = log.latest()
-        found = ref_named(name, head, log.store.uri)
-        operation = f"drop_{found.kind.value}"
-        check_writable(operation, head)
-        if kind is not None and found.kind is not kind:
-            raise InvalidInput(f"{name!r} is a {found.kind.value}, not a {kind.value}")
-
-        def refs_for(newest: Snapshot) -> tuple[Mapping[str, Ref], tuple[str, ...]]:
-            properties = newest.table.properties
-            ref = ref_named(name, newest, log.store.uri)
-            left = {each: other for each, other in refs_of(properties).items() if each != name}
-            return left, (*dropped_of(properties), ref.folder)
-
-        notes = {**(metadata or {}), "ref": name}
-        commit = commit_refs(handle, log, head, operation, notes, refs_for)
         remove_dropped(log.store, log)
         return commit
+
+
+def unregister_ref(
+    handle: Handle, name: str, kind: RefKind | None, metadata: Metadata | None
+) -> Commit:
+    """Remove a branch or tag from the table; its files stay until `remove_dropped`."""
+    log = table_log(handle)
+    head = log.latest()
+    known = ref_named(name, head, log.store.uri)
+    operation = f"drop_{known.kind.value}"
+    check_writable(operation, head)
+    if kind is not None and known.kind is not kind:
+        raise InvalidInput(f"{name!r} is a {known.kind.value}, not a {kind.value}")
+
+    def refs_for(newest: Snapshot) -> tuple[Mapping[str, Ref], tuple[str, ...]]:
+        properties = newest.table.properties
+        ref = ref_named(name, newest, log.store.uri)
+        left = {each: other for each, other in refs_of(properties).items() if each != name}
+        return left, (*dropped_of(properties), ref.folder)
+
+    notes = {**(metadata or {}), "ref": name}
+    return commit_refs(handle, log, head, operation, notes, refs_for)
 
 
 def list_refs(handle: Handle) -> pa.Table:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import rowsieve as rs
@@ -71,3 +73,31 @@ def test_small_batches_of_a_stream_are_in_the_log_until_they_are_many(
     assert any(commit.operation == "compact" for commit in table.history())
     rows = table.scan().to_arrow().to_pylist()
     assert sorted((row["id"], row["s"]) for row in rows) == [(i, s) for i in range(5) for s in "ab"]
+
+
+def test_a_merge_without_a_key_changes_rows_of_the_log(spark: Any, tmp_path: Path) -> None:
+    columns = pa.schema(
+        [("id", pa.int64()), ("at", pa.timestamp("us", "UTC")), ("local", pa.timestamp("us"))]
+    )
+    moment = datetime(2026, 7, 1, 12, tzinfo=UTC)
+    rows: list[dict[str, Any]] = [
+        {"id": i, "at": moment, "local": moment.replace(tzinfo=None)} for i in range(3_000)
+    ]
+    table = rs.create_table(str(tmp_path / "t"), columns, properties={"inline_bytes": 9_000})
+    table.append(pa.Table.from_pylist(rows[:4], columns))
+    table.append(pa.Table.from_pylist(rows[4:], columns))
+    table.delete("id IN (1, 5)")
+    assert (count_in_memory(table), table.files().num_rows) == (1, 1)
+    source = spark.createDataFrame([(1,), (2,), (7,), (9_999,)], "id long")
+    later = {"at": "target.at + INTERVAL 1 DAY", "local": "target.local + INTERVAL 1 DAY"}
+    table.merge_spark(source, ["id"], when_matched={"update": later})
+    day = timedelta(days=1)
+    expected = [
+        {**row, **{name: row[name] + day for name in ("at", "local")}}
+        if row["id"] in (2, 7)
+        else row
+        for row in rows
+        if row["id"] not in (1, 5)
+    ]
+    found = rs.open_table(table.uri).scan().to_arrow().to_pylist()
+    assert sorted(found, key=lambda row: row["id"]) == expected
