@@ -108,28 +108,12 @@ class SparkMergeProvider(Protocol):
         """Merge a DataFrame into the table in one commit."""
 
 
-class DeltaProvider(Protocol):
-    """Readers of Delta read the files of a version."""
-
-    def export_log(self, target: ObjectStore, snapshot: Snapshot, source_uri: str) -> int:
-        """Write the next version of the Delta log in `target`, and return its number."""
-
-
-class IcebergProvider(Protocol):
-    """Readers of Iceberg read the files of a version."""
-
-    def export_metadata(self, target: ObjectStore, snapshot: Snapshot, source: ObjectStore) -> int:
-        """Write the next Iceberg metadata file in `target`, and return its number."""
-
-
 PROVIDERS: Final = {
     "datafusion": "rowsieve.providers.datafusion.registered_table",
     "datafusion_catalog": "rowsieve.providers.datafusion.catalog_tables",
     "arrow": "rowsieve.providers.arrow.dataset",
     "pandas": "rowsieve.providers.pandas.frames",
     "polars": "rowsieve.providers.polars.frames",
-    "delta": "rowsieve.providers.delta.export",
-    "iceberg": "rowsieve.providers.iceberg.export",
     "spark": "rowsieve.providers.spark.frames",
     "spark_merge": "rowsieve.providers.spark.writes.merge_frame",
 }
@@ -159,16 +143,6 @@ def pandas() -> PandasProvider:
 def polars() -> PolarsProvider:
     """The provider for Polars."""
     return cast("PolarsProvider", import_module(PROVIDERS["polars"]))
-
-
-def delta() -> DeltaProvider:
-    """The provider for readers of Delta."""
-    return cast("DeltaProvider", import_module(PROVIDERS["delta"]))
-
-
-def iceberg() -> IcebergProvider:
-    """The provider for readers of Iceberg."""
-    return cast("IcebergProvider", import_module(PROVIDERS["iceberg"]))
 
 
 def spark() -> SparkProvider:

@@ -1,8 +1,8 @@
-"""The methods of `Table` that read it: scans, frames, datasets, the change feed and exports."""
+"""The methods of `Table` that read it: scans, frames, datasets, the change feed."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 
@@ -11,8 +11,6 @@ from rowsieve.arguments.annotations import (
     ColumnNames,
     Moment,
     Percentage,
-    StorageOptions,
-    TableUri,
     Version,
 )
 from rowsieve.bridges.session import Session
@@ -24,7 +22,6 @@ from rowsieve.changes.table_methods import TableMethods
 from rowsieve.config import OnViolation, Pruning
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.metrics import Reporter
-from rowsieve.objects import open_store, table_store
 from rowsieve.planner.explanation import Explanation
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.ir import conjoin
@@ -45,7 +42,7 @@ FILES = pa.schema(
 
 
 class ReadMethods(TableMethods):
-    """Scans, frames and datasets, the change feed and exports of a table."""
+    """Scans, frames and datasets, the change feed of a table."""
 
     def scan(
         self,
@@ -306,49 +303,6 @@ class ReadMethods(TableMethods):
                 row = {"path": ref.path, "kind": "vector", "part": part, "rows": None}
                 entries.append({**row, "size_bytes": ref.size_bytes})
         return pa.Table.from_pylist(entries, FILES)
-
-    def export(
-        self,
-        format: Literal["delta", "iceberg"],  # noqa: A002 - the word of Delta and Spark
-        uri: TableUri | None = None,
-        *,
-        storage_options: StorageOptions | None = None,
-    ) -> int:
-        """Write metadata with which readers of Delta or Iceberg read the same files.
-
-        Writes the newest version as the next version of a Delta log, or as the next Iceberg
-        metadata file (`metadata/v<number>.metadata.json`), at `uri`, by default in the table's own
-        folder, and returns its number; copies no data. Hidden rows become position deletes of
-        Iceberg. UnsupportedOperation, which says to compact first, if these readers would read
-        other rows. Small changes in the log are compacted into files first, in a commit. Later
-        changes of the table are not exported; expiring a version deletes files that its export
-        refers to.
-        """
-        if format not in ("delta", "iceberg"):
-            raise InvalidInput(f"export: format must be 'delta' or 'iceberg', not {format!r}")
-        self.handle.require_committed("export")
-        snapshot = self._resolved_in_files()
-        target, source = self.handle.store, table_store(self.handle.store)
-        if uri is None and target is not source:
-            raise UnsupportedOperation(
-                "export: this is a branch or tag, and the metadata in the folder is that of the "
-                "table; give uri="
-            )
-        if uri is not None:
-            options = self.handle.storage_options if storage_options is None else storage_options
-            target = open_store(uri, options or None)
-        if format == "iceberg":
-            return engines.iceberg().export_metadata(target, snapshot, source)
-        return engines.delta().export_log(target, snapshot, source.uri)
-
-    def _resolved_in_files(self) -> Snapshot:
-        """The version that is read, after its parts in memory were written into files."""
-        handle = self.handle
-        snapshot = handle.committed()
-        if not snapshot.parts.held_in_memory().any() or handle.read_only or handle.folds is None:
-            return snapshot
-        handle.folds(handle)
-        return handle.resolve(None, None)
 
     # Engines
 

@@ -19,6 +19,7 @@ from rowsieve.config import flags_of
 from rowsieve.flags.resolution import flags_as_dict
 from rowsieve.maintenance.upkeep import UpkeepMethods
 from rowsieve.metrics import Reporter, WriterMetrics
+from rowsieve.publication.publish_methods import PublishMethods
 from rowsieve.reading import ReadMethods
 from rowsieve.refs.ref_methods import RefMethods
 from rowsieve.row_methods import RowMethods
@@ -34,7 +35,15 @@ from rowsieve.writer.writer_methods import WriterMethods
 
 
 @checked_methods
-class Table(ReadMethods, RowMethods, WriterMethods, ColumnMethods, UpkeepMethods, RefMethods):
+class Table(
+    ReadMethods,
+    RowMethods,
+    WriterMethods,
+    ColumnMethods,
+    UpkeepMethods,
+    RefMethods,
+    PublishMethods,
+):
     """A handle on one table, from `create_table` or `open_table`. Thread-safe."""
 
     # Properties

@@ -18,8 +18,6 @@ PROTOCOLS = {
     "arrow": engines.ArrowProvider,
     "pandas": engines.PandasProvider,
     "polars": engines.PolarsProvider,
-    "delta": engines.DeltaProvider,
-    "iceberg": engines.IcebergProvider,
     "spark": engines.SparkProvider,
     "spark_merge": engines.SparkMergeProvider,
 }

@@ -38,6 +38,7 @@ FLOORS = (
     ("changes",),
     ("envelopes",),
     ("compaction", "retention", "scan"),
+    ("publication",),
     ("change_feed", "maintenance", "refs"),
     ("engines", "writer"),
     ("reading", "row_methods", "transactions"),

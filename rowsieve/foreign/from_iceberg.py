@@ -38,9 +38,9 @@ from rowsieve.foreign.joined_columns import JoinedColumns
 from rowsieve.foreign.nested_in_files import columns_in_file, one_by_one
 from rowsieve.foreign.nullable_fields import nullable_field
 from rowsieve.foreign.open_parquet import view_of
-from rowsieve.foreign.puffin import deleted_rows
 from rowsieve.objects import Location, ObjectStore, open_store
 from rowsieve.predicate.rowset import RowSet
+from rowsieve.publication.puffin import deleted_rows
 from rowsieve.storage.parts.deletion_vectors import inline_deletion_vector
 from rowsieve.table import Table
 from rowsieve.types import logical

@@ -35,6 +35,7 @@ _DATA: Final = re.compile(r"data/(?:[0-9a-f]{32}\.[^/]*|\.tmp-[^/]*)", re.ASCII)
 _EXPORTED: Final = re.compile(
     r"_delta_log/\d{20}\.json|metadata/v[1-9]\d*\.metadata\.json|"
     r"metadata/(?:snap-\d+-[0-9a-f]{32}|[0-9a-f]{32}-m0)\.avro|"
+    r"metadata/version-hint\.text|metadata/[0-9a-f]{32}\.puffin|"
     r"metadata/[0-9a-f]{32}-[0-9a-f]{32}-deletes\.parquet",
     re.ASCII,
 )

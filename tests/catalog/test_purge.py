@@ -63,8 +63,8 @@ def test_purge_spares_tables_and_files_inside_the_folder(tmp_path: Path) -> None
     below_data = rs.create_table(folder / "data" / "inner", rows_from(6))
     for name in ("note.txt", "data/note.txt", "a file"):
         (folder / name).write_text("mine")
-    outer.export("delta", folder)
-    outer.export("iceberg")
+    outer.publish("delta", folder)
+    outer.publish("iceberg")
     (folder / "metadata" / "note.json").write_text("mine")
     catalog.drop_table("db.t", purge=True)
     assert (ids(inner), ids(below_data)) == ([5, 6, 7], [6, 7, 8])

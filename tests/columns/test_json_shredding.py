@@ -237,16 +237,16 @@ def test_files_read_as_those_of_others_have_the_columns_of_the_table(tmp_path: P
     assert other.count() == GROUP_ROWS * GROUPS
 
 
-def test_exports_have_the_columns_of_the_table(tmp_path: Path) -> None:
+def test_publications_have_the_columns_of_the_table(tmp_path: Path) -> None:
     table = made(tmp_path / "t")
-    table.export("delta")
+    table.publish("delta")
     builder = QueryBuilder().register("t", DeltaTable(tmp_path / "t"))
     found = pa.table(builder.execute("SELECT * FROM t WHERE id < 10 ORDER BY id").read_all())
     assert found.schema.names == ["id", "j"]
     assert found.column("j").to_pylist() == [document(i) for i in range(10)]
     assert rs.from_delta(tmp_path / "t").schema.names == ["id", "j"]
-    table.export("iceberg")
-    (metadata,) = (tmp_path / "t" / "metadata").glob("v1.metadata.json")
+    table.publish("iceberg")
+    (metadata,) = (tmp_path / "t" / "metadata").glob("v*.metadata.json")
     scanned = StaticTable.from_metadata(str(metadata)).scan("id < 10").to_arrow()
     assert scanned.schema.names == ["id", "j"]
     assert sorted(scanned.column("j").to_pylist()) == sorted(document(i) for i in range(10))

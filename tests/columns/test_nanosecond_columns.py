@@ -279,10 +279,10 @@ def test_files_of_others_are_read_as_nanoseconds(tmp_path: Path) -> None:
     assert ids(opened.scan(f"t = '{text(BASE + 99_000)}'").to_arrow()) == [-1]
 
 
-def test_exports_refuse_nanoseconds(table: rs.Table, tmp_path: Path) -> None:
+def test_publications_refuse_nanoseconds(table: rs.Table, tmp_path: Path) -> None:
     for format_ in ("delta", "iceberg"):
         with pytest.raises(UnsupportedOperation, match="timestamp_ns"):
-            table.export(format_, str(tmp_path / format_))
+            table.publish(format_, str(tmp_path / format_))
 
 
 @pytest.mark.parametrize("output", ["text", "json", "csv", "markdown"])

@@ -156,7 +156,7 @@ def test_compaction_rewrites_an_opaque_part_of_any_size(tmp_path: Path) -> None:
     table = rs.create_table(tmp_path / "t", rows_of(range(30)), properties=properties)
     assert table.handle.pinned.parts.column("format_version").to_pylist() == [2]
     with pytest.raises(UnsupportedOperation, match=r"opaque values.*compact first"):
-        table.export("delta")
+        table.publish("delta")
     assert not table.compact().committed
     table.unset_properties(["value_forms"])
     assert "no longer writes" in str(table.maintenance_advice())

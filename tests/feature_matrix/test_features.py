@@ -17,7 +17,7 @@ from tests.profiles import IS_DEEP
 
 STEP = 1 if IS_DEEP else 7  # no divisor of the number of ways: each feature and way comes by
 CELLS = [*itertools.product(FEATURES, WAYS)][::STEP]
-IN_PLACE = ("compact", "vacuum", "restore", "evolve", "rewrite", "export")
+IN_PLACE = ("compact", "vacuum", "restore", "evolve", "rewrite", "publish")
 PAIRS = [*itertools.product(FEATURES, itertools.permutations(IN_PLACE, 2))]
 
 

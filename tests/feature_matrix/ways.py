@@ -93,18 +93,17 @@ def rewrite_all(_: str, feature: Feature, folder: Path) -> Table:
     return table
 
 
-def export(_: str, feature: Feature, folder: Path) -> Table:
+def publish(_: str, feature: Feature, folder: Path) -> Table:
     """Readers of Iceberg have the same rows, by their numbers."""
     table = rowsieve.open_table(folder)
     try:
-        number = table.export("iceberg")
+        place = table.publish("iceberg").metadata_location
     except UnsupportedOperation:
         table.compact()
         try:
-            number = table.export("iceberg")
+            place = table.publish("iceberg").metadata_location
         except UnsupportedOperation:  # Iceberg has no such type
             return table
-    place = folder / "metadata" / f"v{number}.metadata.json"
     ids = StaticTable.from_metadata(str(place)).scan(selected_fields=(feature.key,)).to_arrow()
     assert sorted(ids[feature.key].to_pylist()) == sorted(row[feature.key] for row in feature.rows)
     return table
@@ -141,7 +140,7 @@ WAYS: Mapping[str, Way] = {
     "restore columns": restore_columns,
     "evolve": evolve,
     "rewrite": rewrite_all,
-    "export": export,
+    "publish": publish,
     "moved folder": moved_folder,
     "clone": clone,
     "pinned version": pinned,

@@ -100,7 +100,7 @@ def test_an_imported_table_is_changed_and_compacted(file: Path, tmp_path: Path) 
     table.rename_column("v", "doc")
     _check(table, "doc")
     with pytest.raises(UnsupportedOperation):
-        table.export("iceberg", str(tmp_path / "iceberg"))
+        table.publish("iceberg", str(tmp_path / "iceberg"))
     table.upsert(pa.table({"id": [1, 7], "doc": column([WANTED[1], {"z": [1.5, {"a": "é"}]}])}))
     table.upsert({"id": [0], "doc": [DOCUMENTS[0]]})
     table.compact()
@@ -109,11 +109,11 @@ def test_an_imported_table_is_changed_and_compacted(file: Path, tmp_path: Path) 
     assert _texts(table.scan(version=0).to_arrow()) == WANTED
 
 
-def test_exports_do_not_pass_variants_off_as_text(file: Path, tmp_path: Path) -> None:
+def test_publications_do_not_pass_variants_off_as_text(file: Path, tmp_path: Path) -> None:
     table = rs.from_parquet(file, str(tmp_path / "t"))
     for kind in ("delta", "iceberg"):
         with pytest.raises(RowsieveError, match=r"compact|not its own|earlier"):
-            table.export(kind, str(tmp_path / kind))
+            table.publish(kind, str(tmp_path / kind))
 
 
 def test_files_with_text_and_with_variants_are_one_column(file: Path, tmp_path: Path) -> None:

@@ -210,7 +210,7 @@ def test_a_forked_process_sees_commits(table: rs.Table, tmp_path: Path) -> None:
 
 
 def test_what_reads_commits_first_commits_what_was_acknowledged(tmp_path: Path) -> None:
-    """Copies, exports, leases and the change feed have what every other reader sees."""
+    """Copies, publications, leases and the change feed have what every other reader sees."""
     properties = {"row_versions": "kept"}
     context, expected = SessionContext(), dict[int, Any]()
     table = rs.create_table(tmp_path / "t", SCHEMA, key=["id"], properties=properties)
@@ -220,8 +220,8 @@ def test_what_reads_commits_first_commits_what_was_acknowledged(tmp_path: Path) 
         with table.lease() as pinned:
             return seen(pinned)
 
-    def exported() -> dict[int, Any]:
-        table.export("delta", tmp_path / "delta")
+    def published() -> dict[int, Any]:
+        table.publish("delta", tmp_path / "delta")
         assert rows_of(table) == expected
         return expected
 
@@ -231,7 +231,7 @@ def test_what_reads_commits_first_commits_what_was_acknowledged(tmp_path: Path) 
     reads: list[Callable[[], dict[int, Any]]] = [
         lambda: seen(table.clone(tmp_path / "copy")),
         leased,
-        exported,
+        published,
         lambda: listed(table.changes(0).read_all()),
         lambda: listed(table.last_changed(0).read_all()),
         lambda: listed(context.sql("SELECT * FROM changes('t', 0)")),

@@ -1,4 +1,4 @@
-"""An export writes the rows of the log into files first; readers of other formats see all rows."""
+"""A publication writes the rows of the log into files first, so that all readers see them."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def inline(folder: Path) -> rs.Table:
 
 
 @pytest.mark.parametrize("kind", ["delta", "iceberg"])
-def test_rows_in_the_log_are_exported(kind: str, tmp_path: Path) -> None:
+def test_rows_in_the_log_are_published(kind: str, tmp_path: Path) -> None:
     table = inline(tmp_path / "t")
     assert count_in_memory(table) == 3
     assert table.files().num_rows == 0
-    table.export(kind)  # type: ignore[arg-type]
+    table.publish(kind)  # type: ignore[arg-type]
     assert count_in_memory(table) == 0
     assert table.history(limit=1)[0].operation == "compact"
     assert pairs(table) == [(2, 21), (3, 30)]
@@ -37,4 +37,4 @@ def test_rows_in_the_log_are_exported(kind: str, tmp_path: Path) -> None:
         theirs = pa.table(DeltaTable(str(tmp_path / "t")).to_pyarrow_table()).to_pylist()
         assert sorted((row["k"], row["v"]) for row in theirs) == [(2, 21), (3, 30)]
     with pytest.raises(UnsupportedOperation, match="rows in its log"):
-        rs.open_table(table.uri, version=1).export(kind, str(tmp_path / "other"))  # type: ignore[arg-type]
+        rs.open_table(table.uri, version=1).publish(kind, str(tmp_path / "other"))  # type: ignore[arg-type]

@@ -26,6 +26,7 @@ _MAGIC: Final = b"PFA1"
 _VECTOR: Final = "deletion-vector-v1"
 _VECTOR_MAGIC: Final = b"\xd1\xd3\x39\x64"
 _MAX_ROWS: Final = 2**32  # of a data file; a bitmap of runs may describe more than fit in memory
+_ROW_POSITION: Final = 2147483645  # the id of the column with the row's number
 _AFTER_FOOTER: Final = 12  # length, flags, magic
 
 
@@ -39,6 +40,43 @@ class _Blob(msgspec.Struct):
 
 class _Footer(msgspec.Struct):
     blobs: tuple[_Blob, ...]
+
+
+def encoded_vector(hidden: npt.NDArray[np.int64]) -> bytes:
+    """Encode ascending row numbers: length, magic, bitmap and checksum; Delta's form, too."""
+    bitmap = pyroaring.BitMap64(np.ascontiguousarray(hidden, dtype=np.uint64))
+    bitmap.run_optimize()
+    inside = _VECTOR_MAGIC + bitmap.serialize()
+    length, checksum = len(inside).to_bytes(4, "big"), zlib.crc32(inside).to_bytes(4, "big")
+    return length + inside + checksum
+
+
+def puffin_file(
+    vectors: Mapping[str, tuple[bytes, int]], writer: Mapping[str, str]
+) -> tuple[bytes, dict[str, tuple[int, int]]]:
+    """Write the vectors of data files, each with its count; return the file and their places.
+
+    `writer` are properties of the file. A place is [start, stop).
+    """
+    blobs, places, at = [], {}, len(_MAGIC)
+    for path, (vector, count) in vectors.items():
+        places[path] = at, at + len(vector)
+        blobs.append(
+            {
+                "type": _VECTOR,
+                "fields": [_ROW_POSITION],
+                "snapshot-id": -1,  # inherited
+                "sequence-number": -1,
+                "offset": at,
+                "length": len(vector),
+                "properties": {"referenced-data-file": path, "cardinality": str(count)},
+            }
+        )
+        at += len(vector)
+    footer = msgspec.json.encode({"blobs": blobs, "properties": dict(writer)})
+    size = len(footer).to_bytes(4, "little") + bytes(4)  # flags
+    pieces = [_MAGIC, *(vector for vector, _ in vectors.values()), _MAGIC, footer, size, _MAGIC]
+    return b"".join(pieces), places
 
 
 def deleted_rows(data: bytes, uri: str) -> dict[str, npt.NDArray[np.int64]]:

@@ -99,8 +99,8 @@ def _type(type_: logical.LogicalType, path: str) -> Any:
             }
     if (iceberg_type := flat_type(type_)) is None:
         raise UnsupportedOperation(
-            f"export: column {path!r} has the type {logical.type_name(type_)}, which Iceberg does "
-            "not have; widen or drop the column, or export a table without it"
+            f"publish: column {path!r} has the type {logical.type_name(type_)}, which Iceberg does "
+            "not have; widen or drop the column, or publish a table without it"
         )
     return iceberg_type
 
@@ -111,8 +111,8 @@ def _check_names(schema: Schema) -> None:
     for name in (name for field in schema for name in _dotted(field, field.name)):
         if name in names:
             raise UnsupportedOperation(
-                f"export: two columns or fields have the name {name!r} in Iceberg, which joins the "
-                "names of a struct and its fields by dots; rename one"
+                f"publish: two columns or fields have the name {name!r} in Iceberg, which joins "
+                "the names of a struct and its fields by dots; rename one"
             )
         names.add(name)
 

@@ -1,4 +1,4 @@
-"""A version exported as a Delta log has the same rows for readers of Delta."""
+"""A version published as a Delta log has the same rows for readers of Delta."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_readers_of_delta_read_the_same_rows(key: list[str] | None, tmp_path: Pa
     table = rs.create_table(tmp_path / "t", ROWS, key=key)
     more = ROWS.slice(0, 5).set_column(0, "id", pa.array(range(100, 105), pa.int64()))
     (table.upsert if key else table.append)(more)
-    assert table.export("delta") == 0
+    assert table.publish("delta").number == 0
     assert (
         delta_rows(tmp_path / "t")
         == by_id(table.to_arrow())
@@ -61,22 +61,22 @@ def test_readers_of_delta_read_the_same_rows(key: list[str] | None, tmp_path: Pa
     assert rs.open_table(tmp_path / "t").count() == 55
 
 
-def test_later_exports_are_later_versions(tmp_path: Path) -> None:
+def test_later_publications_are_later_versions(tmp_path: Path) -> None:
     table = rs.create_table(tmp_path / "t", ROWS, key=["id"])
-    table.export("delta")
+    table.publish("delta")
     first = by_id(table.to_arrow())
     table.delete("id < 10")
     with pytest.raises(UnsupportedOperation, match=r"deletes hide.*compact first"):
-        table.export("delta")
+        table.publish("delta")
     table.compact()
-    assert table.export("delta") == 1
+    assert table.publish("delta").number == 1
     assert delta_rows(tmp_path / "t") == by_id(table.to_arrow()) != first
     assert delta_rows(tmp_path / "t", 0) == first
 
 
 def test_another_folder_has_the_log_alone(tmp_path: Path) -> None:
     table = rs.create_table(tmp_path / "t a%20b", ROWS, key=["id"])
-    table.export("delta", tmp_path / "log")
+    table.publish("delta", tmp_path / "log")
     delta = DeltaTable(tmp_path / "log")
     builder = QueryBuilder().register("t", delta)
     found = pa.table(builder.execute("SELECT id, s FROM t").read_all())
@@ -91,17 +91,17 @@ def test_the_delta_table_of_another_is_never_replaced(first: str, tmp_path: Path
     table = rs.create_table(tmp_path / "t", pa.table({"k": [1]}))
     match first:
         case "ours":
-            rs.create_table(tmp_path / "other", rows).export("delta", place)
+            rs.create_table(tmp_path / "other", rows).publish("delta", place)
         case "deltalake":
             write_deltalake(place, rows)
         case "appended":
-            table.export("delta", place)
+            table.publish("delta", place)
             write_deltalake(place, rows, mode="append")
-        case "replaced":  # with the properties that the export gave it
-            table.export("delta", place)
+        case "replaced":  # with the properties that the publication gave it
+            table.publish("delta", place)
             write_deltalake(place, rows, mode="overwrite", schema_mode="overwrite")
     with pytest.raises(UnsupportedOperation, match="another writer or of another table"):
-        table.export("delta", place)
+        table.publish("delta", place)
     builder = QueryBuilder().register("t", DeltaTable(place))
     found = pa.table(builder.execute("SELECT k FROM t ORDER BY k").read_all())
     assert found["k"].to_pylist() == ([1, 7, 8] if first == "appended" else [7, 8])
@@ -119,7 +119,7 @@ def test_a_log_that_cannot_be_read_is_refused(line: str, tmp_path: Path) -> None
     (tmp_path / "d" / "_delta_log").mkdir(parents=True)
     (tmp_path / "d" / "_delta_log" / f"{0:020}.json").write_text(line, "latin-1")
     with pytest.raises(UnsupportedOperation, match="another writer or of another table"):
-        table.export("delta", tmp_path / "d")
+        table.publish("delta", tmp_path / "d")
 
 
 def test_column_mapping_finds_the_columns_of_files_with_tags(tmp_path: Path) -> None:
@@ -128,13 +128,13 @@ def test_column_mapping_finds_the_columns_of_files_with_tags(tmp_path: Path) -> 
     table.rename_column("st.x", "renamed")
     renamed = pa.StructArray.from_arrays(ROWS["st"].combine_chunks().flatten(), ["renamed", "y"])
     table.upsert(ROWS.set_column(ROWS.column_names.index("st"), "st", renamed))
-    table.export("delta")
+    table.publish("delta")
     builder = QueryBuilder().register("t", DeltaTable(tmp_path / "t"))
     found = pa.table(builder.execute("SELECT * FROM t").read_all())
     assert by_id(found) == by_id(table.to_arrow())
     assert found.column_names == ROWS.column_names
     flat = rs.create_table(tmp_path / "f", ROWS.select(["id", "s", "local"]), properties=tags)
-    flat.export("delta")
+    flat.publish("delta")
     assert by_id(rs.from_delta(tmp_path / "f").to_arrow()) == by_id(flat.to_arrow())
 
 
@@ -142,17 +142,17 @@ def test_versions_that_delta_cannot_have_are_refused(tmp_path: Path) -> None:
     table = rs.create_table(tmp_path / "a", ROWS.select(["id", "s"]))
     table.delete("id = 3")
     with pytest.raises(UnsupportedOperation, match="compact first"):
-        table.export("delta")
+        table.publish("delta")
     evolved = rs.create_table(tmp_path / "b", ROWS.select(["id", "s"]))
     evolved.add_column("x", "int64", default=5)
     with pytest.raises(UnsupportedOperation, match="files of earlier columns"):
-        evolved.export("delta")
+        evolved.publish("delta")
     for i, type_ in enumerate((pa.uint32(), pa.time64("us"), pa.month_day_nano_interval())):
         odd = rs.create_table(tmp_path / f"c{i}", pa.schema({"id": pa.int64(), "odd": type_}))
         with pytest.raises(UnsupportedOperation, match="'odd' has the type"):
-            odd.export("delta")
+            odd.publish("delta")
     placed = rs.from_parquet(tmp_path / "b/data", tmp_path / "d")
     with pytest.raises(UnsupportedOperation, match="not its own"):
-        placed.export("delta")
+        placed.publish("delta")
     with pytest.raises(InvalidInput, match="format"):
-        placed.export("csv")  # type: ignore[arg-type]
+        placed.publish("csv")  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Check before an export that Iceberg's readers read the same rows from the files as we do.
+"""Check before a publication that Iceberg's readers read the same rows from the files as we do.
 
 Iceberg finds columns by field id, gives NULL for a column that a file lacks, and widens int to
 long, float to double, and the precision of decimals. So files with earlier columns are read
@@ -11,13 +11,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.objects import ObjectStore
 from rowsieve.parquet.stored_forms import STRUCTURED_FORMAT
-from rowsieve.providers.iceberg.iceberg_schema import members
+from rowsieve.publication.iceberg.iceberg_schema import members
 from rowsieve.storage.manifests.manifest import FileRef
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types import logical
@@ -31,9 +33,14 @@ _UNSIGNED_BITS: Final = 32
 """Unsigned integers with at least this many bits may be negative for some readers."""
 
 
-def check_exportable(snapshot: Snapshot, source: ObjectStore) -> None:
-    """Raise UnsupportedOperation unless Iceberg reads from the files the rows of this version."""
-    parts = snapshot.parts
+def check_readable(
+    snapshot: Snapshot, source: ObjectStore, unchecked: npt.NDArray[np.bool_]
+) -> None:
+    """Raise UnsupportedOperation unless Iceberg reads from the files the rows of this version.
+
+    `unchecked`: (n,) the parts to look at.
+    """
+    parts = snapshot.parts.take(np.flatnonzero(unchecked))
     reasons = {
         "files with opaque values": (parts.numbers("format_version") > STRUCTURED_FORMAT).any(),
         "rows in its log": parts.held_in_memory().any(),
@@ -56,7 +63,7 @@ def check_exportable(snapshot: Snapshot, source: ObjectStore) -> None:
 
 def _refused(snapshot: Snapshot, reason: str) -> UnsupportedOperation:
     return UnsupportedOperation(
-        f"export: version {snapshot.version} has {reason}, which readers of Iceberg would read "
+        f"publish: version {snapshot.version} has {reason}, which readers of Iceberg would read "
         f"otherwise; {_REMEDY}"
     )
 

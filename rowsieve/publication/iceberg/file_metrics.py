@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Context
 from typing import Any, Final
 
 import numpy as np
@@ -17,8 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.bridges.extras import imported
-from rowsieve.providers.iceberg.iceberg_schema import flat_type
+from rowsieve.publication.iceberg.iceberg_schema import flat_type
 from rowsieve.stats.tabulate import statistics_name
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.types import logical
@@ -36,7 +36,7 @@ _FIXED_WIDTH: Final[Mapping[str, tuple[pa.DataType, str]]] = {
     "timestamp": (pa.int64(), "<i8"),
     "timestamptz": (pa.int64(), "<i8"),
 }
-_MODULES: Final = ("types", "conversions")
+_EXACT: Final = Context(prec=80)
 _BYTES: Final = frozenset({"string", "binary", "fixed[16]"})
 _TRUNCATED: Final = frozenset({"string", "binary"})
 Mask = npt.NDArray[np.bool_]
@@ -161,9 +161,13 @@ def _fixed_width(values: pa.Array, storage: pa.DataType, numbers: np.dtype[Any])
 
 
 def _decimals(values: pa.Array, type_: logical.Decimal) -> list[bytes]:
-    types, conversions = (imported(f"pyiceberg.{name}", "iceberg") for name in _MODULES)
-    decimal = types.DecimalType(type_.precision, type_.scale)
-    return [
-        b"" if value is None else conversions.to_bytes(decimal, value)
+    """The unscaled values in two's complement, big-endian, in as few bytes as they need."""
+    unscaled = [
+        0 if value is None else int(value.scaleb(type_.scale, _EXACT))
         for value in values.to_pylist()
+    ]
+    lengths = [((value + (value < 0)).bit_length() + 8) // 8 for value in unscaled]
+    return [
+        value.to_bytes(length, "big", signed=True)
+        for value, length in zip(unscaled, lengths, strict=True)
     ]

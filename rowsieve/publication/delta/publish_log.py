@@ -1,10 +1,10 @@
-"""Write a Delta log over the files of one version of a table: `table.export("delta")`.
+"""Publish a version as the next version of a Delta log over the same files.
 
 The log has the schema, and an `add` with path, size and row count for each file; no data is copied.
-Soundness: Delta readers return all rows of the files, so a version is exported only if they are all
-visible: parts do not overlap, and there are no tombstones or deletion vectors. All files have the
-current columns and are our own. Anything else is refused, with what to do. Where files have tags
-instead of names, Delta's column mapping by name tells readers which column each one is.
+Soundness: Delta readers return all rows of the files, so a version is published only if they are
+all visible: parts do not overlap, and there are no tombstones or deletion vectors. All files have
+the current columns and are our own. Anything else is refused, with what to do. Where files have
+tags instead of names, Delta's column mapping by name tells readers which column each one is.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from rowsieve.errors import CommitConflict, CorruptData, UnsupportedOperation
 from rowsieve.objects import ObjectExists, ObjectStore
 from rowsieve.parquet.stored_forms import STRUCTURED_FORMAT
 from rowsieve.planner.part_facts import part_facts
+from rowsieve.publication.places import location_of
+from rowsieve.publication.publication import Publication
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types import logical
 from rowsieve.types.schema import Schema
@@ -68,8 +70,8 @@ class _Action(msgspec.Struct):
     info: _Info | None = msgspec.field(name="commitInfo", default=None)
 
 
-def export_log(target: ObjectStore, snapshot: Snapshot, source_uri: str) -> int:
-    """Write the version as the next version of the Delta log in `target`; return its number.
+def publish_log(target: ObjectStore, snapshot: Snapshot, source_uri: str) -> Publication:
+    """Write the version as the next version of the Delta log in `target`.
 
     UnsupportedOperation if Delta readers would read other rows than we do, or if the log is not
     this table's; CommitConflict if another process wrote that version of the log.
@@ -95,9 +97,9 @@ def export_log(target: ObjectStore, snapshot: Snapshot, source_uri: str) -> int:
         target.put_new(f"{LOG}/{version:020}.json", data)
     except ObjectExists as error:
         raise CommitConflict(
-            f"export: another process wrote version {version} of {target.uri}/{LOG}; call it again"
+            f"publish: another process wrote version {version} of {target.uri}/{LOG}; call it again"
         ) from error
-    return version
+    return Publication("delta", snapshot.version, location_of(target.uri), version)
 
 
 def check_clean(snapshot: Snapshot, form: str) -> None:
@@ -121,7 +123,7 @@ def check_clean(snapshot: Snapshot, form: str) -> None:
     for reason, applies in reasons.items():
         if applies:
             raise UnsupportedOperation(
-                f"export: version {snapshot.version} has {reason}, which readers of {form} would "
+                f"publish: version {snapshot.version} has {reason}, which readers of {form} would "
                 "read otherwise; compact first: table.compact(), or the procedure "
                 "rewrite_data_files with rewrite_all"
             )
@@ -146,7 +148,8 @@ def _adds(snapshot: Snapshot, prefix: str) -> dict[str, dict[str, Any]]:
 def _read(target: ObjectStore, table_uuid: str) -> tuple[int, set[str], str]:
     """The next version of the log, the files of the last one, and the table's id.
 
-    UnsupportedOperation unless each version is an export of this table: the next one replaces it.
+    UnsupportedOperation unless each version is a publication of this table, which the next one
+    replaces.
     Other writers keep the properties of a table when they change it, so the commit must name us,
     too.
     """
@@ -157,7 +160,7 @@ def _read(target: ObjectStore, table_uuid: str) -> tuple[int, set[str], str]:
     table_id = str(uuid.uuid4())
     for number, name in enumerate(names):
         if name != f"{LOG}/{number:020}.json":
-            raise CorruptData(f"export: {target.uri} lacks version {number} of its Delta log")
+            raise CorruptData(f"publish: {target.uri} lacks version {number} of its Delta log")
         owner = engine = None
         for line in target.get(name).splitlines():
             action = _action(line, target)
@@ -183,8 +186,8 @@ def _action(line: bytes, target: ObjectStore) -> _Action:
 
 def _not_ours(target: ObjectStore) -> UnsupportedOperation:
     return UnsupportedOperation(
-        f"export: {target.uri}/{LOG} has a Delta table of another writer or of another table; "
-        "export to a folder without a Delta table"
+        f"publish: {target.uri}/{LOG} has a Delta table of another writer or of another table; "
+        "publish into a folder without a Delta table"
     )
 
 
@@ -271,7 +274,7 @@ def _type(type_: logical.LogicalType, path: str, *, mapped: bool) -> Any:
         return "string"
     if (delta_type := _FLAT.get(type_)) is None:
         raise UnsupportedOperation(
-            f"export: column {path!r} has the type {logical.type_name(type_)}, which Delta does "
-            "not have; widen or drop the column, or export a table without it"
+            f"publish: column {path!r} has the type {logical.type_name(type_)}, which Delta does "
+            "not have; widen or drop the column, or publish a table without it"
         )
     return delta_type

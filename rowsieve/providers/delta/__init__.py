@@ -1,1 +1,0 @@
-"""Delta tables as a form in which other engines read ours."""

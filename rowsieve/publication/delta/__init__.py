@@ -1,0 +1,1 @@
+"""Writes versions of a table as versions of a Delta log."""

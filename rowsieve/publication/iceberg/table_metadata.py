@@ -1,0 +1,164 @@
+"""Metadata files of Iceberg: `metadata/v<number>.metadata.json`, and the hint to the newest one.
+
+The number is that of the version of the table, plus one. So a version is published once, and an
+older one never takes the place of a newer one: the names are created, never overwritten.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from rowsieve.errors import CorruptData, UnsupportedOperation
+from rowsieve.publication.iceberg.manifests import METADATA
+from rowsieve.publication.places import Folder
+from rowsieve.storage.snapshot import Snapshot
+
+FORMAT_VERSION: Final = 3
+TABLE: Final = "rowsieve.table"
+VERSION: Final = "rowsieve.version"
+COMMIT: Final = "rowsieve.commit"
+_NAME: Final = re.compile(rf"{METADATA}/v([1-9][0-9]{{0,17}})\.metadata\.json", re.ASCII)
+_HINT: Final = f"{METADATA}/version-hint.text"
+_MAX_OLD_METADATA: Final = 100
+_MAX_SNAPSHOTS: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """The newest metadata of a folder: number 0 and an empty document if there are none."""
+
+    number: int
+    metadata: Mapping[str, Any]
+
+    @property
+    def snapshot(self) -> Mapping[str, Any] | None:
+        """The current snapshot."""
+        return self.metadata["snapshots"][-1] if self.number else None
+
+    @property
+    def version(self) -> int:
+        """The version of the table that it is; -1 if there is none."""
+        return -1 if self.snapshot is None else int(self.snapshot["summary"][VERSION])
+
+    @property
+    def is_continued(self) -> bool:
+        """True if its manifests are those that are written here."""
+        return bool(self.number) and self.metadata["format-version"] == FORMAT_VERSION
+
+
+def number_of(version: int) -> int:
+    """The number of the metadata file of a version."""
+    return version + 1
+
+
+def name_of(number: int) -> str:
+    """The path of a metadata file."""
+    return f"{METADATA}/v{number}.metadata.json"
+
+
+def read_newest(folder: Folder, table_uuid: str) -> Before:
+    """The newest metadata of the folder, which must be that of a publication of this table."""
+    names = [name for name in folder.store.list(METADATA) if name.endswith(".metadata.json")]
+    if not names:
+        return Before(0, {})
+    numbers = [0 if (m := _NAME.fullmatch(name)) is None else int(m[1]) for name in names]
+    if all(numbers):
+        number = max(numbers)
+        try:
+            metadata = msgspec.json.decode(folder.store.get(name_of(number)))
+        except msgspec.DecodeError as error:
+            raise CorruptData(
+                f"publish: {name_of(number)} in {folder.store.uri} cannot be read; restore it "
+                "from a copy, or publish into another folder"
+            ) from error
+        if _is_ours(metadata, table_uuid):
+            return Before(number, metadata)
+    raise UnsupportedOperation(
+        f"publish: {folder.store.uri}/{METADATA} has an Iceberg table of another writer or of "
+        "another table; publish into a folder without an Iceberg table"
+    )
+
+
+def _is_ours(metadata: Any, table_uuid: str) -> bool:
+    if not isinstance(metadata, dict):
+        return False
+    last = (metadata.get("snapshots") or [{}])[-1]
+    return (
+        metadata.get("properties", {}).get(TABLE) == table_uuid
+        and VERSION in last.get("summary", {})
+        and last["snapshot-id"] == metadata.get("current-snapshot-id")
+    )
+
+
+def document(
+    folder: Folder,
+    snapshot: Snapshot,
+    before: Before,
+    schema: Mapping[str, Any],
+    new: Mapping[str, Any],
+    next_row_id: int,
+    oldest_version: int,
+    tags: Mapping[str, int],
+) -> dict[str, Any]:
+    """The next metadata file: that before, with the schema and the snapshot.
+
+    `tags` are versions by name. Snapshots of versions before `oldest_version` are left out.
+    """
+    old = before.metadata
+    log = [*old.get("metadata-log", ())]
+    if before.number:
+        name = folder.location(name_of(before.number))
+        log.append({"timestamp-ms": old["last-updated-ms"], "metadata-file": name})
+    others = [each for each in old.get("schemas", ()) if each["schema-id"] != schema["schema-id"]]
+    snapshots = [*_kept(before, oldest_version), new]
+    by_version = {int(each["summary"][VERSION]): each["snapshot-id"] for each in snapshots}
+    used = {each["schema-id"] for each in snapshots}
+    refs = {
+        name: {"snapshot-id": by_version[version], "type": "tag"}
+        for name, version in tags.items()
+        if version in by_version
+    }
+    ids = set(by_version.values())
+    snapshot_log = [
+        *(each for each in old.get("snapshot-log", ()) if each["snapshot-id"] in ids),
+        {"timestamp-ms": new["timestamp-ms"], "snapshot-id": new["snapshot-id"]},
+    ]
+    return {
+        "format-version": FORMAT_VERSION,
+        "table-uuid": old.get("table-uuid", str(uuid.UUID(snapshot.table.uuid))),
+        "location": folder.root,
+        "last-sequence-number": new["sequence-number"],
+        "last-updated-ms": new["timestamp-ms"],
+        "last-column-id": max(old.get("last-column-id", 0), snapshot.next_field_id - 1),
+        "schemas": [*(each for each in others if each["schema-id"] in used), schema],
+        "current-schema-id": schema["schema-id"],
+        "partition-specs": [{"spec-id": 0, "fields": []}],
+        "default-spec-id": 0,
+        "last-partition-id": 999,
+        "sort-orders": [{"order-id": 0, "fields": []}],
+        "default-sort-order-id": 0,
+        "properties": {TABLE: snapshot.table.uuid},
+        "snapshots": snapshots,
+        "current-snapshot-id": new["snapshot-id"],
+        "refs": {"main": {"snapshot-id": new["snapshot-id"], "type": "branch"}, **refs},
+        "snapshot-log": snapshot_log,
+        "metadata-log": log[-_MAX_OLD_METADATA:],
+        "next-row-id": next_row_id,
+    }
+
+
+def _kept(before: Before, oldest_version: int) -> Sequence[Mapping[str, Any]]:
+    if not before.is_continued:
+        return ()
+    kept = [
+        each
+        for each in before.metadata["snapshots"]
+        if int(each["summary"][VERSION]) >= oldest_version
+    ]
+    return kept[1 - _MAX_SNAPSHOTS :]

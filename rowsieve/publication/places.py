@@ -1,0 +1,43 @@
+"""The folder of a publication: names of its files in metadata, and inside the folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rowsieve.errors import CorruptData
+from rowsieve.objects import Location, ObjectStore, table_uri_of
+
+
+def location_of(uri: str) -> str:
+    """A table's folder as Iceberg names it: not percent-encoded, a plain path on local disk."""
+    location = Location.parse(table_uri_of(uri))
+    if location.scheme == "file":
+        return location.path
+    return f"{location.scheme}://{location.authority}/{location.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder that metadata is written into; `root` is its absolute name."""
+
+    store: ObjectStore
+    root: str
+
+    @classmethod
+    def of(cls, store: ObjectStore) -> Folder:
+        """The folder of a store."""
+        return cls(store, location_of(store.uri))
+
+    def location(self, path: str) -> str:
+        """The absolute name of a file."""
+        return f"{self.root}/{path}"
+
+    def relative(self, location: str) -> str:
+        """The path of a file by its absolute name; CorruptData for one of another folder."""
+        prefix = f"{self.root}/"
+        if not location.startswith(prefix):
+            raise CorruptData(
+                f"publish: the metadata in {self.store.uri} refers to {location}, which is in "
+                "another folder; was the folder moved? Publish into an empty one"
+            )
+        return location.removeprefix(prefix)

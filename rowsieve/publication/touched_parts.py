@@ -1,0 +1,64 @@
+"""The parts whose published rows may differ from those of an earlier version.
+
+Soundness: rows of a part become hidden or visible only if a part that may share a key with it is
+added or removed, or if its own vector of deleted rows changes. So whole groups of overlapping parts
+are touched, of both versions together; in a table with an event order, too, because a group does
+not depend on the order of its parts (invariant 36).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.planner.overlap import group_by_codes, key_codes
+from rowsieve.storage.manifests.manifest import PartTable
+from rowsieve.storage.snapshot import Snapshot
+from rowsieve.types.ordering.keys import KeyOrder
+
+Mask = npt.NDArray[np.bool_]
+
+
+def touched_parts(before: Snapshot, now: Snapshot) -> Mask:
+    """(n,) whether the published rows of each part of `now` may differ from those of `before`."""
+    added = _absent(now.parts, before.parts)
+    removed = _absent(before.parts, now.parts)
+    touched = added | _with_other_vectors(before.parts, now.parts)
+    if not now.table.key or not (added.any() or removed.any()):
+        return touched
+    order = KeyOrder.of(now.schema, now.table.key)
+    gone = before.parts.take(np.flatnonzero(removed))
+    both = now.parts.select("key.").append(gone.select("key."))
+    groups = group_by_codes(*key_codes(both.table, order))
+    changed = np.concatenate([touched, np.ones(len(gone), dtype=np.bool_)])
+    number = groups.of_members()
+    hit = np.zeros(len(groups), dtype=np.bool_)
+    hit[number[changed[groups.members]]] = True
+    in_hit = np.zeros(len(both), dtype=np.bool_)
+    in_hit[groups.members] = hit[number]
+    return in_hit[: len(now.parts)]
+
+
+def _absent(parts: PartTable, others: PartTable) -> Mask:
+    """(n,) whether each part is not among the others."""
+    known = others.column("part_id").combine_chunks()
+    present = pc.is_in(parts.column("part_id"), value_set=known)
+    return ~np.asarray(present.to_numpy(), dtype=np.bool_)
+
+
+def _with_other_vectors(before: PartTable, now: PartTable) -> Mask:
+    """(n,) whether each part has another vector of deleted rows than before."""
+    path = "dv.path"
+    known = pa.chunked_array(before.column(path)).drop_null().combine_chunks()
+    own = now.column(path)
+    same = pc.or_(own.is_null(), pc.is_in(own, value_set=known))
+    lost = pc.is_in(
+        now.column("part_id"),
+        value_set=before.column("part_id").filter(before.column(path).is_valid()).combine_chunks(),
+    )
+    return ~np.asarray(same.to_numpy(), dtype=np.bool_) | (
+        np.asarray(own.is_null().to_numpy(), dtype=np.bool_)
+        & np.asarray(lost.to_numpy(), dtype=np.bool_)
+    )
