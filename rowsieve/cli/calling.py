@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,12 +10,11 @@ import rowsieve
 from rowsieve.cli.bundles import MeaningOptions, expanded
 from rowsieve.cli.named import catalog_of, required_catalog
 from rowsieve.cli.options import AsJson, Limit, Output, StorageOptions, Wide, read_pairs
-from rowsieve.cli.output import messages, print_table
+from rowsieve.cli.output import bar, print_table
 from rowsieve.cli.progress import CatalogChange, begin
 
 if TYPE_CHECKING:
     from rowsieve.catalog import Catalog
-    from rowsieve.procedures.engine import LocalEngine
 
 
 @expanded
@@ -46,13 +43,16 @@ def call(
     meaning: MeaningOptions,
 ) -> None:
     """Call a procedure on a table of a catalog."""
+    from rowsieve.procedures.engine import LocalEngine
+
     catalog, statement = _catalog_and_statement(uri, statement, storage_option)
     dialect, session = meaning.dialect, meaning.session
     if plan:
         typer.echo(catalog.explain(statement, dialect=dialect, session=session))
         return
     begin(CatalogChange(catalog.uri))
-    with _engine() as engine:
+    with bar("done") as progress:
+        engine = LocalEngine(progress=progress)
         rows = catalog.call(statement, engine=engine, dialect=dialect, session=session)
     if as_json:
         from rowsieve.cli.writing import write_rows
@@ -96,28 +96,14 @@ def sql(
 ) -> None:
     """Run a statement in the catalog; --json is --output json."""
     from rowsieve.cli.writing import show_rows
+    from rowsieve.procedures.engine import LocalEngine
 
     catalog = required_catalog(read_pairs(storage_option, "--storage-option"))
     begin(CatalogChange(catalog.uri))
-    with _engine() as engine:
-        rows = catalog.sql(statement, engine=engine)
+    with bar("done") as progress:
+        rows = catalog.sql(statement, engine=LocalEngine(progress=progress))
     batches = iter(rows.to_batches())
     show_rows(rows.schema, batches, "json" if as_json else output, limit, wide=wide)
-
-
-@contextmanager
-def _engine() -> Iterator[LocalEngine]:
-    """An engine that shows the progress of a call."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    from rowsieve.procedures.engine import LocalEngine
-
-    columns = TextColumn("done"), BarColumn(), MofNCompleteColumn()
-    with Progress(*columns, console=messages(), transient=True) as shown:
-        bar = shown.add_task("call", total=None)
-        yield LocalEngine(
-            progress=lambda done, total: shown.update(bar, completed=done, total=total)
-        )
 
 
 def _text(value: object) -> str | None:

@@ -26,7 +26,7 @@ from rowsieve.cli.bundles import (
 )
 from rowsieve.cli.named import catalog_of, located
 from rowsieve.cli.options import INT64_MAX, InputFile, Uri, existing_file, read_pairs
-from rowsieve.cli.output import messages, print_commit, print_json
+from rowsieve.cli.output import bar, messages, print_commit, print_json
 from rowsieve.cli.progress import Change, begin
 from rowsieve.errors import TableExists, TableNotFound
 
@@ -545,29 +545,9 @@ def compact(
     commit: CommitOptions,
 ) -> None:
     """Rewrite overlapping and small parts into parts that store each row once."""
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-    )
-
     table = commit.table(uri)
-    columns = (
-        TextColumn("rows rewritten"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    out = messages()
-    shown = Progress(*columns, console=out, transient=True, disable=not out.is_terminal)
-    with shown as progress:
-        task = progress.add_task("compact", total=None)
-        made = table.compact(
-            metadata=commit.notes,
-            progress=lambda done, total: progress.update(task, completed=done, total=total),
-        )
+    with bar("rows rewritten") as progress:
+        made = table.compact(metadata=commit.notes, progress=progress)
     if not (made.parts_added or made.parts_removed) and not commit.as_json:
         typer.echo(f"version {made.version}: nothing to compact")
         return

@@ -9,10 +9,12 @@ import typer
 
 from rowsieve.cli.bundles import CommitOptions, expanded
 from rowsieve.cli.options import AsJson, AsOf, StorageOptions, Uri, Version, open_at, read_pairs
-from rowsieve.cli.output import messages, print_json
+from rowsieve.cli.output import bar, messages, print_json
 
 if TYPE_CHECKING:
     from rowsieve.maintenance.steps import Maintenance
+
+_DAMAGED = 5  # the exit code of damaged bytes
 
 
 @expanded
@@ -123,6 +125,29 @@ def analyze(
         typer.echo(f"version {made.version}: nothing to analyze")
 
 
+def verify(
+    uri: Uri,
+    *,
+    version: Version = None,
+    as_of: AsOf = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Compare only the sizes and footers of the files.")
+    ] = False,
+    storage_option: StorageOptions = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare every file of a version with its size and checksums; exit code 5 if one is damaged.
+
+    Changes nothing.
+    """
+    table = open_at(uri, storage_option, version, as_of)
+    with bar("files compared") as progress:
+        done = table.verify(quick=quick, progress=progress)
+    print_json(done.as_dict()) if as_json else typer.echo(str(done))
+    if not done.is_whole:
+        raise typer.Exit(_DAMAGED)
+
+
 def clone(
     uri: Uri,
     target: Annotated[
@@ -147,12 +172,13 @@ def clone(
     """Copy one version with its data files into a new table, while others change the table."""
     table = open_at(uri, storage_option)
     options = target_option if target_option else storage_option
-    with messages().status(f"copying {uri}"):
+    with bar("files copied") as progress:
         copy = table.clone(
             target,
             version=version,
             as_of=as_of,
             storage_options=read_pairs(options, "--target-option"),
+            progress=progress,
         )
     parts, rows = copy.files().num_rows, copy.count()
     if as_json:

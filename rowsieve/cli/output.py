@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from rowsieve.shown import printable
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from rowsieve.arguments.annotations import Progress
     from rowsieve.storage.log.log_entry import Commit
 
 
@@ -29,6 +31,24 @@ def messages() -> Console:
     from rich.console import Console
 
     return Console(stderr=True)
+
+
+@contextmanager
+def bar(label: str) -> Iterator[Progress]:
+    """Show how much of the work is done; nothing where stderr is no terminal."""
+    from rich import progress
+
+    columns = (
+        progress.TextColumn(label),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TimeElapsedColumn(),
+    )
+    out = messages()
+    shown = progress.Progress(*columns, console=out, transient=True, disable=not out.is_terminal)
+    with shown:
+        task = shown.add_task(label, total=None)
+        yield lambda done, total: shown.update(task, completed=done, total=total)
 
 
 def print_json(value: Any) -> None:

@@ -35,6 +35,7 @@ from rowsieve.maintenance.analyzing import Analysis, plan_analysis
 from rowsieve.maintenance.background import Background
 from rowsieve.maintenance.cloning import clone_version
 from rowsieve.maintenance.steps import Maintenance, compact_in_passes, fold_in_memory, maintain
+from rowsieve.maintenance.verifying import Verification, verify_version
 from rowsieve.objects import open_store
 from rowsieve.predicate.bind import bind
 from rowsieve.retention.leases import LEASE_S
@@ -229,6 +230,23 @@ class UpkeepMethods(TableMethods):
 
         work = partial(maintain, self.handle, metadata, progress, pace, vacuum)
         return Background(work, pace) if background else work()
+
+    def verify(
+        self,
+        *,
+        version: Version | None = None,
+        as_of: Moment | None = None,
+        quick: bool = False,
+        progress: Progress | None = None,
+    ) -> Verification:
+        """Read every file of a version, and compare it with its size and checksums.
+
+        The newest version without `version` and `as_of`. Damaged and missing files are in
+        `damaged`, with the reason; the table is not changed. `quick` compares only sizes and
+        footers, as it does for files that were imported in place.
+        """
+        snapshot = self.handle.resolve(version, as_of)
+        return verify_version(self.handle.store, snapshot, quick=quick, progress=progress)
 
     def clone(
         self,
