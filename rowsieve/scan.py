@@ -34,6 +34,7 @@ from rowsieve.objects import ObjectStore, open_store
 from rowsieve.planner.cache import PLANS
 from rowsieve.planner.explain import explain
 from rowsieve.planner.explanation import Explanation
+from rowsieve.planner.failures import may_fail
 from rowsieve.planner.plan import OutputColumn, ScanPlan, check_fits
 from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.planner.prunable import Unprunable, unprunable
@@ -214,13 +215,34 @@ class Scan:
         return reader.__arrow_c_stream__(requested_schema)
 
     def count(self) -> int:
-        """Return the number of rows; from the manifest alone where its counts are exact."""
+        """Return the number of rows; from the manifest alone where its counts are exact.
+
+        Raises EvaluationError where reading the rows would: an expression of `columns` that may
+        fail is evaluated.
+        """
         started_s = time.perf_counter()
         with self._reported_if_failing(started_s):
             self._execution = self._audited()
-            count = self._execution.count()
+            if self._columns_may_fail():
+                count: int = sum(batch.num_rows for batch in self._execution.read())
+            else:
+                count = self._execution.count()
         self._report(self._execution.metrics, None, started_s)
         return count
+
+    def _columns_may_fail(self) -> bool:
+        """Return whether an expression of `columns` may fail on a row, by the statistics."""
+        plan = self._plan
+        expressions = [
+            column.operand for column in plan.columns or () if column.operand is not None
+        ]
+        return any(
+            may_fail(
+                self._snapshot,
+                bind_operand(operand, self._snapshot.schema, plan.semantics, now_us=plan.now_us),
+            )
+            for operand in expressions
+        )
 
     def statistics(self) -> ScanStatistics:
         """Return estimates of the result from the manifest alone: rows, bytes, bounds, NULLs.

@@ -156,6 +156,8 @@ class Execution:
             batches = self._batches(_pieces(splits), ahead)
             while (batch := self._timed(batches)) is not None:
                 self.metrics.rows_returned += batch.num_rows
+                self.metrics.batches_returned += 1
+                self.metrics.bytes_returned += batch.nbytes
                 yield batch
 
     def count(self) -> int:

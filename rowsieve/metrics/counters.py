@@ -37,6 +37,8 @@ class ScanMetrics:
     pages_pruned: int = 0
     rows_decoded: int = 0
     rows_returned: int = 0
+    batches_returned: int = 0
+    bytes_returned: int = 0
     audited: int = 0
     audit_violations: int = 0
     rows_audited: int = 0
@@ -102,6 +104,7 @@ class ScanMetrics:
 class WriterMetrics:
     """Counters of a writer: rows with tombstones, bytes, and the cost of statistics.
 
+    `arrow_bytes` are those of the rows in memory, `bytes_written` those of their files.
     Parts count even if their commit failed. `statistics_trimmed` counts subjects that were cut or
     dropped to fit the budget. `statistics_mismatched` counts subjects that were dropped because a
     collector's result had the wrong type or contradicted itself.
@@ -109,6 +112,7 @@ class WriterMetrics:
 
     parts_written: int = 0
     rows_written: int = 0
+    arrow_bytes: int = 0
     bytes_written: int = 0
     statistics_bytes: int = 0
     statistics_s: float = 0.0

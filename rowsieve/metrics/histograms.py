@@ -9,6 +9,7 @@ from typing import Final
 
 BUCKETS_S: Final = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 60.0)
 BUCKETS_ROWS: Final = (1, 2, 5, 10, 20, 50, 100, 1_000, 10_000, 100_000)
+BUCKETS_BYTES: Final = (16, 64, 256, 1_024, 4_096, 16_384, 65_536, 1_048_576)
 
 
 class Histogram:

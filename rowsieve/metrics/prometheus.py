@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 from rowsieve.locks import ForkSafeLock
 from rowsieve.metrics.caches import gauge_lines
 from rowsieve.metrics.counters import FlagValues, WriterMetrics
-from rowsieve.metrics.histograms import Histogram
+from rowsieve.metrics.histograms import BUCKETS_BYTES, BUCKETS_ROWS, Histogram
 from rowsieve.metrics.ingest_metrics import IngestReport
 from rowsieve.metrics.reports import CommitReport, Report, ScanReport
 
@@ -33,6 +33,8 @@ SCAN: Final = {
     "row_groups_read": ("scan_row_groups_read_total", "Row groups decoded."),
     "rows_decoded": ("scan_rows_decoded_total", "Rows decoded, keys and tombstones included."),
     "rows_returned": ("scan_rows_returned_total", "Rows returned."),
+    "batches_returned": ("scan_batches_returned_total", "Batches of rows returned."),
+    "bytes_returned": ("scan_returned_bytes_total", "Bytes of returned rows, as Arrow."),
     "audited": ("scan_audited_total", "Claims of pruning that were audited."),
     "audit_violations": ("scan_audit_violations_total", "Rows that contradicted pruning."),
     "rows_audited": ("scan_audited_rows_total", "Rows judged by audits."),
@@ -59,6 +61,7 @@ COMMIT: Final = {
 WRITER: Final = {
     "parts_written": ("writer_parts_total", "Parts written, committed or not."),
     "rows_written": ("writer_rows_total", "Rows and tombstones written."),
+    "arrow_bytes": ("writer_arrow_bytes_total", "Bytes of rows written, as Arrow."),
     "bytes_written": ("writer_bytes_total", "Stored bytes written."),
     "statistics_bytes": ("writer_statistics_bytes_total", "Bytes of statistics kept."),
     "statistics_s": ("writer_statistics_seconds_total", "Time spent collecting statistics."),
@@ -97,6 +100,10 @@ _OTHERS: Final = {
 LATENCIES: Final = {
     "commit_duration_seconds": "Time from the call of a change to its end, also if it failed.",
     "scan_duration_seconds": "Time from planning to the end of a read.",
+    "scan_batch_rows": "Rows of a batch that a read returned, on average.",
+    "scan_row_bytes": "Bytes of a row that a read returned, as Arrow, on average.",
+    "commit_rows": "Rows and tombstones of a change.",
+    "commit_row_bytes": "Bytes of a row of a change, as Arrow, on average.",
     "ingest_group_rows": "Rows of calls that were made durable together.",
     "ingest_acknowledge_seconds": "Time from the call of a writer to its acknowledgement.",
     "ingest_wal_sync_seconds": "Time of a sync of the write-ahead log.",
@@ -181,8 +188,25 @@ def _histograms(report: Report) -> Iterator[tuple[tuple[str, Labels], Histogram]
     duration.add(report.elapsed_s)
     if isinstance(report, ScanReport):
         yield ("scan_duration_seconds", (("engine", report.engine), table)), duration
+        read = report.metrics
+        yield from _means("scan_batch_rows", table, read.rows_returned, read.batches_returned)
+        yield from _means("scan_row_bytes", table, read.bytes_returned, read.rows_returned)
     else:
         yield ("commit_duration_seconds", (("operation", report.operation), table)), duration
+        written = report.writer
+        yield from _means("commit_rows", table, written.rows_written, int(not report.error))
+        yield from _means("commit_row_bytes", table, written.arrow_bytes, written.rows_written)
+
+
+def _means(
+    name: str, table: tuple[str, str], total: int, count: int
+) -> Iterator[tuple[tuple[str, Labels], Histogram]]:
+    """Yield the histogram of one mean; nothing if nothing was counted."""
+    if not total or not count:
+        return
+    histogram = Histogram(BUCKETS_ROWS if name.endswith("_rows") else BUCKETS_BYTES)
+    histogram.add(total / count)
+    yield (name, (table,)), histogram
 
 
 def _ingest(report: IngestReport) -> Iterator[Sample]:

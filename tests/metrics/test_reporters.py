@@ -35,7 +35,7 @@ from rowsieve.metrics.caches import GAUGES
 from rowsieve.metrics.reports import Report
 from rowsieve.storage.log.commit_request import CommitRequest
 from rowsieve.storage.manifests.manifest import PartTable
-from tests.small_tables import fresh_uri, keyed, kv
+from tests.small_tables import KV, fresh_uri, keyed, kv
 
 LINE = re.compile(r'(rowsieve_\w+)\{((?:\w+="(?:[^"\\]|\\.)*",?)*)\} ([0-9.e+-]+)')
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "python.md"
@@ -172,8 +172,10 @@ def test_prometheus_text_adds_up(table: Table) -> None:
 
 def test_prometheus_text_is_well_formed() -> None:
     reporter = PrometheusReporter()
-    reporter.report(ScanReport('s3://b/"x"\\y\n', 1, ScanMetrics(parts_read=2)))
-    reporter.report(CommitReport("memory:///t", 1, "upsert"))
+    read = ScanMetrics(parts_read=2, rows_returned=4, batches_returned=1, bytes_returned=8)
+    reporter.report(ScanReport('s3://b/"x"\\y\n', 1, read))
+    writer = WriterMetrics(rows_written=1, arrow_bytes=16)
+    reporter.report(CommitReport("memory:///t", 1, "upsert", writer=writer))
     text = reporter.text()
     assert text.endswith("\n")
     assert '{table="s3://b/\\"x\\"\\\\y\\n"} 2' in text
@@ -181,14 +183,15 @@ def test_prometheus_text_is_well_formed() -> None:
     gauges = [name for name, kind in typed if kind == "gauge"]
     assert gauges == [f"rowsieve_{name}" for name in GAUGES]
     names = [name for name, kind in typed if kind != "gauge"]
-    histograms = ["rowsieve_commit_duration_seconds", "rowsieve_scan_duration_seconds"]
-    assert names[:-2] == sorted(set(names[:-2]))
-    assert names[-2:] == histograms
+    histograms = sorted(f"rowsieve_{n}" for n in prometheus.LATENCIES if "ingest" not in n)
+    assert names[:-6] == sorted(set(names[:-6]))
+    assert names[-6:] == histograms
     helped = [line.split()[2] for line in text.splitlines() if line.startswith("# HELP")]
     assert [*names, *gauges] == helped
     series = {name for name, _ in samples(text)} - set(gauges)
-    assert {re.sub(r"(seconds)_(bucket|sum|count)$", r"\1", name) for name in series} == set(names)
-    assert all(name.endswith("_total") for name in names[:-2])
+    bare = {re.sub(r"_(bucket|sum|count)$", "", name) for name in series}
+    assert bare == set(names)
+    assert all(name.endswith("_total") for name in names[:-6])
     described = REFERENCE.read_text()
     described_names = (*prometheus._HELP, *prometheus.LATENCIES, *GAUGES)
     everything = [f"rowsieve_{name}" for name in described_names]
@@ -440,3 +443,27 @@ def test_a_reporter_that_raises_hides_no_error_of_a_change(
     with pytest.raises(KeyViolation):
         table.upsert(kv((1, 1), (1, 2)))
     assert [record.message.split()[0] for record in caplog.records] == ["Broken"]
+
+
+def test_sizes_of_rows_and_batches_are_measured(kept: Kept) -> None:
+    rows = pa.table({"k": range(70_000), "v": range(70_000)}, schema=KV)
+    reporter = PrometheusReporter()
+    for in_memory in (0, 999_999):
+        table = keyed(properties={"inline_bytes": in_memory})
+        table.report_to(kept)
+        table.upsert(rows)
+        table.delete(keys={"k": [1]})
+        assert table.writer_metrics.arrow_bytes == rows.nbytes + 8
+        table.scan().to_arrow()
+        metrics = kept.scans[-1].metrics
+        assert (metrics.rows_returned, metrics.bytes_returned) == (69_999, 69_999 * 16)
+        assert metrics.batches_returned == 2
+        table.scan("k < 0").to_arrow()
+    reports: list[Report] = [*kept.commits, *kept.scans]
+    for report in reports:
+        reporter.report(report)
+    text = reporter.text()
+    for name, total in (("scan_batch_rows", 69_999 / 2), ("scan_row_bytes", 16.0)):
+        assert f'rowsieve_{name}_sum{{table="{table.uri}"}} {total}' in text
+    assert f'rowsieve_commit_rows_sum{{table="{table.uri}"}} 70001.0' in text
+    assert f'rowsieve_commit_row_bytes_sum{{table="{table.uri}"}} 24.0' in text

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import rowsieve
-from rowsieve.errors import InvalidInput
+from rowsieve.errors import EvaluationError, InvalidInput
 from rowsieve.shown import MAX_COLUMNS, printable, size_text
 from tests.small_tables import appended, fresh_uri, keyed
 
@@ -131,3 +131,17 @@ def test_sizes_and_escapes() -> None:
         "1.2 MB",
     ]
     assert printable("a\tä\n\u202e") == "a\\tä\\n\\u202e"
+
+
+@pytest.mark.parametrize("pruning", ["on", "soft", "off"])
+def test_errors_of_computed_columns_count_wherever_their_row_does(pruning: Any) -> None:
+    table = keyed({"k": [1, 2], "v": [0, 1]}, {"k": [11], "v": [10]})
+    for where, fails in ((None, True), ("k = 1", True), ("v > 0", False), ("k > 5", False)):
+        scan = table.scan(where, {"q": "10 / v"}, pruning=pruning)
+        for read in (scan.count, scan.to_arrow):
+            if fails:
+                with pytest.raises(EvaluationError):
+                    read()
+            else:
+                read()
+    assert table.scan("v > 0", {"q": "10 / v"}, pruning=pruning).count() == 2

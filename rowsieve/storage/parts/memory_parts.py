@@ -60,6 +60,7 @@ def memory_parts(
         for ref in (data, gone):
             metrics.rows_written += 0 if ref is None else ref.rows
             metrics.bytes_written += 0 if ref is None else ref.size_bytes
+        metrics.arrow_bytes += sum(each.nbytes for each in (rows, deletes) if each is not None)
     sources = [each for each, ref in ((rows, data), (deletes, gone)) if ref is not None]
     lower, upper = _bounds(key, sources)
     entry = PartEntry(

@@ -132,6 +132,7 @@ class PartWriter:
         if not rows.num_rows:
             return
         table = _as_table(rows)
+        self._count_values(table)
         if self._checks is not None:
             self._checks.check(table)
         if self._clustered is None:
@@ -163,7 +164,9 @@ class PartWriter:
     def write_deletes(self, keys: Any) -> None:
         """Add tombstones: keys of deleted rows in key order, see `tombstone_schema`."""
         if keys.num_rows:
-            self._deletes.append(_as_table(keys).select(self._delete_schema(keys).names))
+            deletes = _as_table(keys).select(self._delete_schema(keys).names)
+            self._count_values(deletes)
+            self._deletes.append(deletes)
 
     def finish(self) -> PartTable:
         """Put the remaining rows and tombstones; return the manifest entries in key order.
@@ -363,6 +366,10 @@ class PartWriter:
         if upper is None:
             return ours
         return greatest(pa.concat_tables([upper, ours]), self._sequence)
+
+    def _count_values(self, rows: pa.Table) -> None:
+        if self._collecting is not None:
+            self._collecting.metrics.arrow_bytes += rows.nbytes
 
     def _count(self, ref: FileRef) -> None:
         """Add a written file to the metrics."""
