@@ -20,7 +20,7 @@ from rowsieve.change_feed.images import (
     all_of,
     paired,
 )
-from rowsieve.executor.execute import FOOTERS_AHEAD, Execution
+from rowsieve.executor.execute import PIECES_AHEAD, Execution
 from rowsieve.objects import ObjectStore
 from rowsieve.parquet.footer import expect_tails
 from rowsieve.planner.part_facts import planned_parts
@@ -44,7 +44,7 @@ def expect_parts(store: ObjectStore, commit: CommitParts) -> None:
     for parts in (commit.after, commit.before.without(commit.after.part_ids)):
         own, others = parts.chosen(touched), parts.without(sorted(touched))
         expect_tails(store, _files(own, len(own)), with_pages=True)
-        expect_tails(store, _files(others, min(len(others), FOOTERS_AHEAD)), with_pages=True)
+        expect_tails(store, _files(others, min(len(others), PIECES_AHEAD)), with_pages=True)
 
 
 def _files(parts: PartTable, count: int) -> Iterator[FileRef]:

@@ -21,7 +21,7 @@ from typing import TypeVar
 import pyarrow as pa
 
 from rowsieve.config import DEFAULT
-from rowsieve.executor.live_rows import LiveRows, is_resolved, with_columns
+from rowsieve.executor.live_rows import LiveRows, is_resolved, known_count, with_columns
 from rowsieve.executor.merging.windows import Numbered
 from rowsieve.executor.output_batches import Packaging, take_first
 from rowsieve.executor.part_sources import PartSource
@@ -47,9 +47,9 @@ from rowsieve.types.logical import Float
 from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
 
-GROUPS_AHEAD = 16  # row groups that one read prefetches
+GROUPS_AHEAD = 128  # row groups that one read prefetches, if memory allows
 PARTS_TOGETHER = 16  # parts whose footers, bloom filters and pages are interpreted at once
-FOOTERS_AHEAD = 256  # parts whose footers are prefetched
+PIECES_AHEAD = 256  # pieces whose footers are prefetched, if memory allows
 PARTS_AHEAD = 64  # parts whose visible rows are prefetched
 COUNTS_AHEAD = 64  # tasks of a count that are made before their results are needed
 
@@ -103,7 +103,6 @@ class Execution:
     def visible_parts(self) -> Iterator[tuple[PartSource, RowSet | None]]:
         """Every part that the plan reads, with its visible rows; None if all are visible."""
         with missing_files_named(self._store, self._plan.version), ReadAhead(1, 0) as ahead:
-            self._expect(self._plan.splits)
             yield from self._visible_parts(ahead)
 
     def visible_rows(
@@ -114,7 +113,6 @@ class Execution:
         The batches are whole pages or row groups with a visible row, prefetched some parts ahead.
         """
         with missing_files_named(self._store, self._plan.version), ReadAhead(1, 0) as ahead:
-            self._expect(self._plan.splits)
             parts = (
                 (source, wanted, source.rows_ahead(columns, wanted))
                 for source, rows in self._visible_parts(ahead)
@@ -123,7 +121,7 @@ class Execution:
             yield from self._schedule.drawn(parts, PARTS_AHEAD)
 
     def _visible_parts(self, ahead: ReadAhead) -> Iterator[tuple[PartSource, RowSet | None]]:
-        for piece in _pieces(self._plan.splits):
+        for piece in self._opened(self._plan.splits):
             live = self._live(piece, ahead)
             for read in piece.reads:
                 yield live.source(read), live.rows(read)
@@ -134,8 +132,7 @@ class Execution:
             missing_files_named(self._store, self._plan.version),
             self._schedule.ahead() as ahead,
         ):
-            self._expect(self._plan.splits)
-            for _, group in groupby(_pieces(self._plan.splits), key=attrgetter("parts")):
+            for _, group in groupby(self._opened(self._plan.splits), key=attrgetter("parts")):
                 same = list(group)
                 live = self._live(same[0], ahead)
                 reads = [read for piece in same for read in piece.reads]
@@ -152,8 +149,7 @@ class Execution:
             missing_files_named(self._store, self._plan.version),
             self._schedule.ahead() as ahead,
         ):
-            self._expect(splits, with_pages=self._reads_all())
-            batches = self._batches(_pieces(splits), ahead)
+            batches = self._batches(self._opened(splits, with_pages=self._reads_all()), ahead)
             while (batch := self._timed(batches)) is not None:
                 self.metrics.rows_returned += batch.num_rows
                 self.metrics.batches_returned += 1
@@ -171,7 +167,6 @@ class Execution:
             missing_files_named(self._store, self._plan.version),
             self._schedule.ahead() as ahead,
         ):
-            self._expect(self._plan.splits)
             units = self._expected(self._countable(ahead))
             tasks: Iterator[Callable[[], int]] = (
                 unit.count if isinstance(unit, Unit) else unit for unit in units
@@ -187,29 +182,53 @@ class Execution:
         whole = len(self._columns) == len(self._schema)
         return whole and self._packaging.filter is None and self._plan.limit is None
 
-    def _expect(self, splits: Sequence[Split], *, with_pages: bool = False) -> None:
-        """Prefetch the footers and deletion vectors of all pieces; under a limit, of the first.
+    def _opened(
+        self, splits: Sequence[Split], *, with_pages: bool = False, counts: bool = False
+    ) -> Iterator[Piece]:
+        """The pieces; the ends of the files to open are prefetched some pieces ahead.
 
-        `with_pages`: also prefetch small files whose footers are cached.
+        `with_pages`: also prefetch small files whose footers are cached. `counts`: pieces whose
+        number of rows is known without their files need no files.
         """
+        pieces = _pieces(splits)
         if not self._schedule.fetches:
-            return
-        pieces = list(islice(_pieces(splits), 1 if self._plan.limit is not None else None))
+            return pieces
+        return self._schedule.drawn(
+            self._announced_pieces(pieces, with_pages=with_pages, counts=counts), PIECES_AHEAD
+        )
+
+    def _announced_pieces(
+        self, pieces: Iterator[Piece], *, with_pages: bool, counts: bool
+    ) -> Iterator[Piece]:
+        """Announce the footers and deletion vectors of each piece as it is drawn."""
+        last: Sequence[PlannedPart] = ()
+        for piece in pieces:
+            if piece.parts is not last and not (counts and self._is_counted(piece)):
+                last = piece.parts
+                self._expect(piece, with_pages=with_pages)
+            yield piece
+
+    def _expect(self, piece: Piece, *, with_pages: bool) -> None:
+        parts: Sequence[PlannedPart] = piece.parts
         if self._resolved is not None:  # the plan knows the visible rows: no tombstones to read
-            read = (piece.parts[read.part] for piece in pieces for read in piece.reads)
-            data = (part.data for part in islice(dict.fromkeys(read), FOOTERS_AHEAD))
-            expect_tails(
-                self._store, (ref for ref in data if ref is not None), with_pages=with_pages
-            )
-            return
-        parts = list(dict.fromkeys(part for piece in pieces for part in piece.parts))
-        parts = parts[:FOOTERS_AHEAD]
-        refs = (ref for part in parts for ref in (part.data, part.deletes) if ref is not None)
+            parts = [piece.parts[read.part] for read in piece.reads]
+        refs = [part.data for part in parts if part.data is not None]
+        if self._resolved is None:
+            refs += [part.deletes for part in parts if part.deletes is not None]
         expect_tails(self._store, refs, with_pages=with_pages)
-        vectors = [part.dv for part in parts if part.dv is not None and not part.dv.in_manifest]
-        self._store.expect((vector.path, 0, vector.size_bytes) for vector in vectors)
-        stored = [part.vector for part in parts if part.vector is not None]
-        self._store.expect(places_of_vectors(stored))
+        if self._resolved is None:
+            vectors = [part.dv for part in parts if part.dv is not None and not part.dv.in_manifest]
+            self._store.expect((vector.path, 0, vector.size_bytes) for vector in vectors)
+            stored = [part.vector for part in parts if part.vector is not None]
+            self._store.expect(places_of_vectors(stored))
+
+    def _is_counted(self, piece: Piece) -> bool:
+        """Return whether the manifest has the number of visible rows of a piece."""
+        return all(
+            self._unordered[read.residual].predicate is None
+            and (self._resolved is not None or known_count(piece, read) is not None)
+            for read in piece.reads
+        )
 
     def _timed(self, batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
         wall, cpu = time.perf_counter(), time.process_time()
@@ -222,7 +241,10 @@ class Execution:
         """Output batches, up to the limit."""
         batches: Iterator[pa.RecordBatch | None]
         if self._plan.ordered:
-            batches = chain.from_iterable(self._in_order(piece, ahead) for piece in pieces)
+            batches = chain.from_iterable(
+                self._in_order(same, ahead, needs_merge=needs_merge)
+                for needs_merge, same in groupby(pieces, key=attrgetter("needs_merge"))
+            )
         else:
             batches = self._read(self._units(pieces, ahead), ahead)
         yield from map(self._packaging.project, take_first(batches, self._plan.limit))
@@ -238,10 +260,8 @@ class Execution:
 
     def _units(self, pieces: Iterator[Piece], ahead: ReadAhead) -> Iterator[Unit | Task]:
         """Units of one row group each, in output order."""
-        groups = [list(same) for _, same in groupby(pieces, key=attrgetter("parts"))]
-        for number, same in enumerate(groups):
-            if number % PARTS_TOGETHER == 0:
-                self._prune_together(groups[number : number + PARTS_TOGETHER])
+        groups = (list(same) for _, same in groupby(pieces, key=attrgetter("parts")))
+        for same in self._pruned_together(groups):
             live = self._live(same[0], ahead)
             reads = [read for piece in same for read in piece.reads]
             if self._filters_by_key_only(same[0].parts):
@@ -257,6 +277,12 @@ class Execution:
     def _units_of(self, live: LiveRows, read: Read) -> Iterator[Unit]:
         reader = self._unordered[read.residual]
         return (Unit(reader, (group,)) for group in live.row_groups(read, reader.read_columns))
+
+    def _pruned_together(self, groups: Iterator[list[Piece]]) -> Iterator[list[Piece]]:
+        """The same pieces, after some of them at a time were pruned."""
+        while block := list(islice(groups, PARTS_TOGETHER)):
+            self._prune_together(block)
+            yield from block
 
     def _prune_together(self, groups: Sequence[Sequence[Piece]]) -> None:
         """Prune the row groups and pages of all parts that overlap no other, in one evaluation.
@@ -304,14 +330,19 @@ class Execution:
         kept = rows if matches.all() else rows.filter(pa.array(matches))
         return kept.select(list(self._columns.names))
 
-    def _in_order(self, piece: Piece, ahead: ReadAhead) -> Iterator[pa.RecordBatch | None]:
-        """The matching rows of a piece in key order."""
-        live = self._live(piece, ahead)
-        live.prune(piece.reads)
-        if not piece.needs_merge:
-            (read,) = piece.reads
-            yield from self._read(self._units_of(live, read), ahead)
+    def _in_order(
+        self, pieces: Iterator[Piece], ahead: ReadAhead, *, needs_merge: bool
+    ) -> Iterator[pa.RecordBatch | None]:
+        """The matching rows of consecutive pieces in key order, of which all or none merge."""
+        if not needs_merge:
+            yield from self._read(self._units(pieces, ahead), ahead)
             return
+        for piece in pieces:
+            live = self._live(piece, ahead)
+            live.prune(piece.reads)
+            yield from self._merged(live, piece)
+
+    def _merged(self, live: LiveRows, piece: Piece) -> Iterator[pa.RecordBatch | None]:
         assert self._order is not None
         columns = with_columns(self._columns, self._keys)
         known = self._resolved is not None or is_resolved(self._plan.table_uuid, piece.parts)
@@ -341,10 +372,8 @@ class Execution:
 
     def _countable(self, ahead: ReadAhead) -> Iterator[Unit | Callable[[], int]]:
         """Units and tasks whose counts add up."""
-        pieces = list(_pieces(self._plan.splits))
-        for number, piece in enumerate(pieces):
-            if number % PARTS_TOGETHER == 0:
-                self._prune_together([[each] for each in pieces[number : number + PARTS_TOGETHER]])
+        pieces = self._opened(self._plan.splits, counts=True)
+        for (piece,) in self._pruned_together([piece] for piece in pieces):
             live = self._live(piece, ahead)
             live.prune(piece.reads)
             for read in piece.reads:

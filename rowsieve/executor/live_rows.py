@@ -67,6 +67,7 @@ class LiveRows:
         resolved: Mapping[str, RowSet] | None = None,
     ) -> None:
         self._resolved = resolved
+        self._piece = piece
         self._parts = _identity(table_uuid, piece.parts)
         self._streams = streams
         self._sources = sources
@@ -98,18 +99,10 @@ class LiveRows:
 
     def count(self, read: Read) -> int:
         """Count the live rows of a read without a residual; from the manifest where possible."""
-        source = self._sources[read.part]
-        part = source.part
-        if (
-            part.vector is not None
-            and self._resolved is None
-            and part.dv is None
-            and read.row_groups is None
-            and is_complete(part, self._sources[0].part)
-        ):
-            return source.row_count - part.vector.rows
+        if self._resolved is None and (count := known_count(self._piece, read)) is not None:
+            return count
         rows = self.rows(read)
-        return source.row_count if rows is None else len(rows)
+        return self._sources[read.part].row_count if rows is None else len(rows)
 
     def merged(self, columns: Schema) -> Iterator[pa.RecordBatch]:
         """The live rows of all parts in key order; `columns` include the key."""
@@ -299,6 +292,21 @@ def _runs(
 def _matching(groups: Iterator[RowGroup], reader: RowReader, batch_rows: int) -> Iterator[Numbered]:
     for group in groups:
         yield from in_slices(partial(reader.read, (group,)), batch_rows)
+
+
+def known_count(piece: Piece, read: Read) -> int | None:
+    """Count the live rows of a read without a residual by the manifest; None if it cannot."""
+    part = piece.parts[read.part]
+    if read.part == 0 and part.dv is None:  # nothing is newer
+        start, stop = read.row_range(part.row_count)
+        return stop - start
+    if read.row_groups is not None:
+        return None
+    if part.dv is not None:
+        return None if piece.needs_merge else part.row_count - part.dv.rows
+    if part.vector is None or not is_complete(part, piece.parts[0]):
+        return None
+    return part.row_count - part.vector.rows
 
 
 def is_resolved(table_uuid: str, parts: Sequence[PlannedPart]) -> bool:

@@ -142,14 +142,29 @@ class Schedule:
         return ReadAhead(threads, self._memory_bytes // 4, at_first=2 if self.fetches else 1)
 
     def drawn(self, items: Iterator[T], count: int) -> Iterator[T]:
-        """The same items in the same order; `count` are drawn ahead, so that they are fetched."""
-        return with_lookahead(items, count) if self.fetches and not self._is_short else items
+        """The same items in the same order; up to `count` are drawn ahead, which fetches them.
+
+        Fewer are while announced spans wait for memory.
+        """
+        if not isinstance(self.store, FetchingStore) or self._is_short:
+            return items
+        store = self.store
+        return with_lookahead(items, count, lambda: store.is_full)
 
 
-def with_lookahead(items: Iterator[T], count: int) -> Iterator[T]:
-    """Yield the same items in the same order; draws `count` of them before it yields the first."""
-    waiting = deque(islice(items, count))
-    for item in items:
-        waiting.append(item)
+def with_lookahead(
+    items: Iterator[T], count: int, is_enough: Callable[[], bool] = lambda: False
+) -> Iterator[T]:
+    """Yield the same items in the same order; draws up to `count` more than it has yielded.
+
+    Draws only one at a time while it `is_enough`.
+    """
+    waiting: deque[T] = deque()
+    while True:
+        while len(waiting) <= count and not (waiting and is_enough()):
+            try:
+                waiting.append(next(items))
+            except StopIteration:
+                yield from waiting
+                return
         yield waiting.popleft()
-    yield from waiting

@@ -135,6 +135,11 @@ class FetchingStore:
                     self._queue.append(span)
             self._start()
 
+    @property
+    def is_full(self) -> bool:
+        """True while expected spans wait for memory."""
+        return bool(self._queue)
+
     def get_range(self, path: str, start: int, stop: int) -> bytes:
         """Return bytes `[start, stop)` of an object, prefetched or requested now."""
         with self._lock:

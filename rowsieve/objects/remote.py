@@ -20,7 +20,7 @@ import obstore.exceptions
 
 from rowsieve.errors import CorruptData, InvalidInput, StoreError, UnsupportedOperation
 from rowsieve.objects.durable import Patience
-from rowsieve.objects.fetching import begin
+from rowsieve.objects.fetching import begin, together
 from rowsieve.objects.location import in_place
 from rowsieve.objects.range_file import open_ranges
 from rowsieve.objects.store import (
@@ -49,6 +49,7 @@ _USER = re.compile(r"//[^\s/@\"']*@")
 _T = TypeVar("_T")
 _PAGE_OBJECTS = 1000
 _ATTEMPTS = 3  # per read, against responses that break off
+_REFUSALS = 2  # of requests to delete many, after which the server gets no more of them
 _ABSENT = (FileNotFoundError, obstore.exceptions.NotFoundError)
 _requesting: list[int] = []  # id of the process that sent the first network request
 
@@ -57,7 +58,9 @@ class RemoteStore:
     """Objects under `prefix` of an obstore store; `secrets` never appear in a message.
 
     `host`: the configured endpoint, if any. `overlaps`: whether the store is across a network, so
-    that concurrent requests pay.
+    that concurrent requests pay. `bulk_deletes` makes a client that deletes many objects in a
+    request, with few retries, and `single_deletes` one that deletes each in a request of its own:
+    some servers refuse the former.
     """
 
     def __init__(
@@ -69,8 +72,13 @@ class RemoteStore:
         secrets: tuple[str, ...] = (),
         host: str = "",
         overlaps: bool = False,
+        bulk_deletes: Callable[[], Any] | None = None,
+        single_deletes: Callable[[], Any] | None = None,
     ) -> None:
         self._store = store
+        self._bulk_deletes = bulk_deletes
+        self._single_deletes = single_deletes
+        self._refused_deletes = 0  # requests to delete many, in a row
         self._host = _USER.sub("//", _QUERY.sub("", host))
         self._overlaps = overlaps
         self._uri = uri
@@ -191,23 +199,34 @@ class RemoteStore:
         return {}
 
     def delete(self, paths: Sequence[str]) -> None:
-        """Delete objects: across a network in requests of many paths, otherwise one by one."""
+        """Delete objects: across a network in requests of many paths, otherwise one by one.
+
+        Also one by one where the server refuses requests of many paths.
+        """
         most = DELETED_AT_ONCE if self._overlaps else 1
         for start in range(0, len(paths), most):
             run = [self._full(path) for path in paths[start : start + most]]
             with self._failing("delete", paths[start]), suppress(*_ABSENT):
-                self._send_retrying(partial(self._delete_present, run))
+                self._delete_run(run)
 
-    def _delete_present(self, paths: Paths) -> None:
-        """Delete objects; if the store refuses because one is absent, the others one by one."""
-        try:
-            obstore.delete(self._store, paths)
-        except _ABSENT:
-            if len(paths) == 1:
-                raise
-            for path in paths:
-                with suppress(*_ABSENT):
-                    obstore.delete(self._store, path)
+    def _delete_run(self, run: Paths) -> None:
+        if self._bulk_deletes is None or self._single_deletes is None:
+            self._send_retrying(partial(_delete_present, self._store, run))
+            return
+        if self._refused_deletes < _REFUSALS:
+            with suppress(obstore.exceptions.GenericError):
+                self._send(partial(_delete_present, self._bulk_deletes(), run))
+                self._refused_deletes = 0
+                return
+        client = self._single_deletes()
+        together(
+            self,
+            [
+                partial(self._send_retrying, partial(_delete_present, client, [path]))
+                for path in run
+            ],
+        )
+        self._refused_deletes += 1
 
     def open_input(self, path: str, size_bytes: int | None = None) -> NativeFile:
         """Open a file whose reads are range requests."""
@@ -290,6 +309,18 @@ class RemoteStore:
         if self._host and self._host not in text:
             text = f"{text}, from {self._host}"
         return f"{type(error).__name__}: {text}" + (f" ({code[1]})" if code else "")
+
+
+def _delete_present(store: Any, paths: Paths) -> None:
+    """Delete objects; if the store refuses because one is absent, the others one by one."""
+    try:
+        obstore.delete(store, paths)
+    except _ABSENT:
+        if len(paths) == 1:
+            raise
+        for path in paths:
+            with suppress(*_ABSENT):
+                obstore.delete(store, path)
 
 
 def _check_process(uri: str) -> None:

@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Mapping
 from datetime import timedelta
+from functools import cache, partial
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -30,7 +31,6 @@ from rowsieve.objects.store import ObjectStore
 
 _from_url: Any = from_url  # its overloads are typed per cloud; we pass one mapping
 _RETRIES: Final = {
-    "max_retries": 8,
     "retry_timeout": timedelta(seconds=60),
     "backoff": {
         "init_backoff": timedelta(milliseconds=50),
@@ -39,6 +39,9 @@ _RETRIES: Final = {
     },
 }
 
+_MAX_RETRIES: Final = 8
+_S3: Final = ("s3", "s3a")
+_SINGLE_DELETES: Final = "disable_bulk_delete"  # the others delete many without such a setting
 _NO_ENDPOINT: Final = re.compile(r"[^!-~]")  # spaces, control characters, text beyond ASCII
 
 _memory_lock = ForkSafeLock()
@@ -87,13 +90,17 @@ def _open_memory(location: Location) -> ObjectStore:
 def _open_remote(location: Location, options: Mapping[str, Any]) -> ObjectStore:
     public = location.uri
     config, client = split_options(options)
-    try:
-        store = _from_url(  # the bucket alone: only Location decodes URIs
+
+    def connect(retries: int, more: Mapping[str, str]) -> Any:
+        return _from_url(  # the bucket alone: only Location decodes URIs
             f"{location.scheme}://{location.authority}",
-            config=config or None,
+            config={**config, **more} or None,
             client_options=client or None,
-            retry_config=_RETRIES,
+            retry_config={**_RETRIES, "max_retries": retries},
         )
+
+    try:
+        store = connect(_MAX_RETRIES, {})
     except BaseException as error:
         if not _is_refusal(error):
             raise
@@ -103,6 +110,7 @@ def _open_remote(location: Location, options: Mapping[str, Any]) -> ObjectStore:
             f"{type(error).__name__}; check their names and values"
         ) from None
     _check_endpoints(public, {**config, **store.config})  # store.config includes the environment
+    may_be_refused = location.scheme in _S3 and _SINGLE_DELETES not in store.config
     return RemoteStore(
         store,
         public,
@@ -110,6 +118,8 @@ def _open_remote(location: Location, options: Mapping[str, Any]) -> ObjectStore:
         secrets=secrets_of(options),
         host=str(store.config.get("endpoint", "")),
         overlaps=True,
+        bulk_deletes=cache(partial(connect, 1, {})) if may_be_refused else None,
+        single_deletes=cache(partial(connect, _MAX_RETRIES, {_SINGLE_DELETES: "true"})),
     )
 
 

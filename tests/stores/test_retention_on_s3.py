@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -13,7 +14,9 @@ from rowsieve.errors import SnapshotExpired
 from rowsieve.objects import open_store
 from rowsieve.objects import remote as remote_module
 from rowsieve.retention.leases import LEASES
+from tests.faults.vocabulary import Fault
 from tests.retention.small_histories import ROWS, expected, paths, rows_of, table_of
+from tests.stores.proxy import proxy_to
 from tests.stores.s3_server import S3
 
 
@@ -76,3 +79,47 @@ def test_a_process_that_slept_through_expiries_goes_on(s3: S3, table: Table) -> 
     assert rows_of(sleeper) == expected(8)
     sleeper.upsert(table_of((0, 9), (9, 9)))
     assert rows_of(table) == expected(9)
+
+
+def test_a_server_without_deletes_of_many_objects_deletes_each(s3: S3) -> None:
+    with proxy_to(s3) as proxy:
+        proxy.rule = lambda request: Fault.REFUSED if request.method == "POST" else None
+        store = open_store(s3.fresh_uri(), S3(proxy.endpoint).options)
+        for _ in range(3):
+            names = [f"data/{uuid.uuid4().hex}" for _ in range(4)]
+            for name in names:
+                store.put_new(name, b"12345")
+            store.delete([*names[:3], "data/absent"])
+            assert list(store.details("data")) == names[3:]
+            store.delete(names[3:])
+        asked = Counter(request.method for request in proxy.requests)
+    assert asked["DELETE"] == 3 * 5
+    assert asked["POST"] == 2 * 2  # two refusals, each tried again; then it is known
+
+
+def test_a_vacuum_removes_files_where_the_server_deletes_singly(s3: S3, table: Table) -> None:
+    with proxy_to(s3) as proxy:
+        proxy.rule = lambda request: Fault.REFUSED if request.method == "POST" else None
+        own = rowsieve.open_table(table.uri, storage_options=S3(proxy.endpoint).options)
+        own.compact()
+        removed = own.vacuum(retain_last=1, grace_s=0)
+        assert removed.files["data"] > 0
+        left = open_store(own.uri, s3.options).details("data")
+        assert not set(removed.sizes) & set(left)
+
+
+def test_one_refusal_does_not_decide(s3: S3) -> None:
+    with proxy_to(s3) as proxy:
+        posts = iter(range(100))
+        proxy.rule = lambda request: (
+            Fault.UNAVAILABLE if request.method == "POST" and next(posts) < 2 else None
+        )
+        store = open_store(s3.fresh_uri(), S3(proxy.endpoint).options)
+        for _ in range(3):
+            names = [f"data/{uuid.uuid4().hex}" for _ in range(2)]
+            for name in names:
+                store.put_new(name, b"1")
+            store.delete(names)
+            assert store.details("data") == {}
+        asked = Counter(request.method for request in proxy.requests)
+    assert (asked["POST"], asked["DELETE"]) == (4, 2)

@@ -1,0 +1,89 @@
+"""Reads of many parts: fetched ahead by a window that rolls, and counted without files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+import pytest
+
+import rowsieve as rs
+from rowsieve import Table
+from rowsieve.executor import execute
+from tests.stores.proxy import Proxy, proxy_to
+from tests.stores.s3_server import S3
+from tests.stores.trips import counted
+from tests.stores.trips_table import forget
+
+PARTS, ROWS, WINDOW = 12, 5, 5
+
+
+@pytest.fixture(scope="module")
+def proxy(s3: S3) -> Iterator[Proxy]:
+    with proxy_to(s3) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def table(s3: S3, proxy: Proxy) -> Table:
+    """A table of parts that do not overlap."""
+    uri = s3.fresh_uri()
+    writer = rs.create_table(uri, rows(0), key=["id"], storage_options=s3.options)
+    for number in range(1, PARTS):
+        writer.upsert(rows(number))
+    return rs.open_table(uri, storage_options=S3(proxy.endpoint).options)
+
+
+def rows(number: int) -> pa.Table:
+    ids = range(number * ROWS, (number + 1) * ROWS)
+    return pa.table({"id": ids, "v": [number] * ROWS})
+
+
+READS: dict[str, Callable[[Table], int]] = {
+    "a scan": lambda table: table.scan().to_arrow().num_rows,
+    "an ordered scan": lambda table: table.scan(order_by_key=True).to_arrow().num_rows,
+    "a scan under a predicate": lambda table: table.scan("v >= 0").to_arrow().num_rows,
+    "a count under a predicate": lambda table: table.scan("id % 3 = 0").count() * 3,
+}
+
+
+@pytest.mark.parametrize("name", READS)
+def test_the_window_of_a_read_rolls_over_all_parts(
+    name: str, table: Table, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(execute, "PIECES_AHEAD", WINDOW - 1)
+    monkeypatch.setattr(execute, "PARTS_TOGETHER", 1)
+    forget(monkeypatch)
+    with counted(proxy) as trips:
+        assert READS[name](table) == PARTS * ROWS
+    refresh = 1
+    assert trips.count <= refresh + -(-PARTS // WINDOW)
+    assert sum(trips.requests) == 3 + PARTS
+
+
+def test_a_count_of_clean_parts_opens_no_file(
+    table: Table, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forget(monkeypatch)
+    with counted(proxy) as trips:
+        assert table.scan().count() == PARTS * ROWS
+        assert table.scan("v >= 0").count() == PARTS * ROWS  # proved by the manifest
+    assert trips.requests == [3, 3]  # the two refreshes
+
+
+def test_a_count_opens_only_the_files_that_decide_it(
+    s3: S3, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uri = s3.fresh_uri()
+    writer = rs.create_table(uri, rows(0), storage_options=s3.options)
+    for number in range(1, 4):
+        writer.append(rows(number))
+    writer.delete("id = 7")
+    table = rs.open_table(uri, storage_options=S3(proxy.endpoint).options)
+    forget(monkeypatch)
+    with counted(proxy) as trips:
+        assert table.scan().count() == 4 * ROWS - 1
+    assert trips.requests == [3]
+    with counted(proxy) as trips:
+        assert table.scan("id % 5 = 2").count() == 4 - 1
+    assert sum(trips.requests) == 3 + 4 + 1  # the files, and the vector of one
