@@ -35,8 +35,8 @@ class DataFusionCatalogProvider(Protocol):
     def catalog_provider(self, catalog: Any) -> Any:
         """Return the catalog for `SessionContext.register_catalog_provider`."""
 
-    def query(self, catalog: Any, statement: str) -> pa.Table:
-        """Run a query over the newest versions of its tables."""
+    def query(self, catalog: Any, statement: str, *, changes: bool = False) -> pa.Table:
+        """Run a query over the newest versions of its tables; `changes`: or a change of rows."""
 
 
 class ArrowProvider(Protocol):

@@ -10,12 +10,15 @@ while no other commit to it has come since its proof.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
+import pyarrow as pa
+
+from rowsieve import engines
 from rowsieve.arguments import checked_methods
 from rowsieve.arguments.annotations import ColumnNames, Properties, SequenceNames, StorageOptions
 from rowsieve.changes.table_handle import Handle
-from rowsieve.database.database_names import plain_name
+from rowsieve.database.database_names import DEFAULT_NAMESPACE, plain_name
 from rowsieve.database.table_versions import newest_of
 from rowsieve.errors import TableExists, TableNotFound, UnsupportedOperation
 from rowsieve.objects import open_store
@@ -26,6 +29,10 @@ from rowsieve.objects.shared.shared_state import State
 from rowsieve.objects.shared.shared_tables import SharedTables
 from rowsieve.objects.shared.table_pages import new_table_id
 from rowsieve.opening import create_table
+from rowsieve.statements.parse_statement import parse
+from rowsieve.statements.queries import Query
+from rowsieve.statements.read_change import Change
+from rowsieve.statements.refused import Refused
 from rowsieve.storage.log.commit_log import CommitLog
 from rowsieve.storage.log.log_entry import Commit
 from rowsieve.storage.snapshot import Snapshot
@@ -33,6 +40,7 @@ from rowsieve.table import Table, Transaction
 from rowsieve.transactions.open_transaction import OpenTransaction, TransactionOptions
 from rowsieve.transactions.transaction_block import TransactionBlock
 
+_ROW_CHANGES: Final = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
 UriOf = Callable[[str], str]
 """The place of a table, by its id."""
 
@@ -168,6 +176,26 @@ class DatabaseTransaction(TransactionBlock):
         self._order.creations[table_id] = created
         self._names[table_id] = wanted
 
+    def sql(self, statement: str) -> pa.Table:
+        """Run a query, or a change of rows, over the tables as the transaction sees them.
+
+        Names are those of `Database.sql`. UnsupportedOperation for other statements: they change
+        names, columns or files, which a transaction does not.
+        """
+        self._open.check_usable("sql")
+        parsed = parse(statement, "datafusion", names=True)
+        if isinstance(parsed, Refused):
+            raise parsed.error
+        is_row_change = isinstance(parsed, Change) and parsed.verb in _ROW_CHANGES
+        if not isinstance(parsed, Query) and not is_row_change:
+            raise UnsupportedOperation(
+                "sql: a transaction runs queries, INSERT, UPDATE, DELETE and MERGE; it stays open, "
+                "without this statement. Run it before or after the transaction"
+            )
+        tables = _TransactionTables(self, self._order)
+        result: pa.Table = engines.datafusion_catalog().query(tables, statement, changes=True)
+        return result
+
     def commit(self) -> dict[str, Commit]:
         """Commit all changes as one entry; TransactionConflict if what was read has changed.
 
@@ -176,6 +204,29 @@ class DatabaseTransaction(TransactionBlock):
         """
         self._open.commit()
         return {self._names[key]: commit for key, commit in self._order.commits.items()}
+
+
+class _TransactionTables:
+    """The tables of a transaction by name, as DataFusion asks a catalog for them."""
+
+    def __init__(self, transaction: DatabaseTransaction, order: DatabaseOrder) -> None:
+        self._transaction = transaction
+        self._names = [
+            name if "." in name else f"{DEFAULT_NAMESPACE}.{name}"
+            for name in order.shared.log.names(order.state)
+        ]
+
+    def namespaces(self) -> list[str]:
+        """The namespaces, sorted."""
+        return sorted({DEFAULT_NAMESPACE, *(name.partition(".")[0] for name in self._names)})
+
+    def tables(self, namespace: str) -> list[str]:
+        """The names of a namespace's tables."""
+        return [name for name in self._names if name.startswith(f"{namespace}.")]
+
+    def open_table(self, name: str) -> Transaction:
+        """The table, as the transaction sees it."""
+        return self._transaction.table(name)
 
 
 def _id_in(uri: str) -> str:

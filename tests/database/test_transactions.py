@@ -216,3 +216,52 @@ def test_engines_read_a_table_of_a_transaction(database: rs.Database) -> None:
         joined = context.sql("SELECT a.v + b.v AS v FROM a JOIN b ON a.k = b.k WHERE a.k = 1")
         rows: pa.Table = joined.to_arrow_table()
         assert rows["v"].to_pylist() == [107]
+
+
+@pytest.mark.parametrize("key", [["k"], None])
+def test_sql_reads_and_changes_tables_inside_the_transaction(key: list[str] | None) -> None:
+    database = rs.Database(fresh_uri())
+    for name in ("a", "shop.b"):
+        database.create_table(name, kv((1, 100), (2, 100)), key)
+    with database.transaction() as tx:
+        assert tx.sql("UPDATE a SET v = v - 30 WHERE k = 1").to_pylist() == [{"count": 1}]
+        tx.sql("INSERT INTO shop.b SELECT k + 10, v FROM a")
+        tx.sql("DELETE FROM shop.b WHERE v IN (SELECT v FROM a WHERE k = 1)")
+        tx.sql("MERGE INTO shop.b USING a ON a.k = b.k WHEN MATCHED THEN UPDATE SET v = b.v + a.v")
+        both = tx.sql("SELECT (SELECT sum(v) FROM a) AS a, sum(v) AS b FROM shop.b").to_pylist()
+        assert both == [{"a": 170, "b": 470}]
+        assert pairs(database.open_table("a")) == [(1, 100), (2, 100)]
+    assert database.version == 3
+    assert pairs(database.open_table("a")) == [(1, 70), (2, 100)]
+    assert pairs(database.open_table("shop.b")) == [(1, 170), (2, 200), (12, 100)]
+
+
+def test_a_query_in_sql_is_proved_again(database: rs.Database) -> None:  # invariant 41
+    tx = database.transaction()
+    tx.sql("SELECT sum(v) FROM a WHERE k = 2")
+    tx.sql("UPDATE b SET v = 0 WHERE k = 1")
+    database.open_table("a").upsert(kv((2, 1)))
+    with pytest.raises(CommitConflict, match='"k" = 2'):
+        tx.commit()
+    assert pairs(database.open_table("b")) == [(1, 100), (2, 100)]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        *("CREATE TABLE x AS SELECT 1 AS k", "DROP TABLE a", "SHOW TABLES", "BEGIN", "SET x = 1"),
+        *("CALL system.compact('a')", "ALTER TABLE a RENAME TO c", "CREATE VIEW x AS SELECT 1"),
+    ],
+)
+def test_other_statements_are_refused_inside_a_transaction(
+    database: rs.Database, statement: str
+) -> None:
+    with database.transaction() as tx:
+        tx.table("a").upsert(kv((3, 3)))
+        with pytest.raises(UnsupportedOperation):
+            tx.sql(statement)
+        with pytest.raises(TableNotFound):
+            tx.sql("SELECT * FROM absent")
+    assert (3, 3) in pairs(database.open_table("a"))
+    with pytest.raises(TransactionEnded):
+        tx.sql("SELECT 1")

@@ -9,6 +9,7 @@ two scans of one statement never see two versions. `query` uses a new provider f
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from rowsieve.storage.snapshot import Snapshot
 
 _CATALOG = "rowsieve"
+_OF_STATEMENT = re.compile(r"rowsieve_[0-9a-f]{32}")
+"""The names under which a statement that changes rows registers its steps."""
 
 
 def catalog_provider(catalog: Any) -> Any:
@@ -64,8 +67,11 @@ def _subclass(implementation: type, interface: str) -> Any:
     return type(f"Rowsieve{interface}", (implementation, base), {})
 
 
-def query(catalog: Any, statement: str) -> pa.Table:
-    """Run a SELECT over the versions that it names; without one, over the newest."""
+def query(catalog: Any, statement: str, *, changes: bool = False) -> pa.Table:
+    """Run a SELECT over the versions that it names; without one, over the newest.
+
+    `changes`: also a statement that changes rows.
+    """
     datafusion = imported("datafusion", "datafusion")
     session = import_module("rowsieve.providers.datafusion.sql_session")
     config = datafusion.SessionConfig().with_create_default_catalog_and_schema(enabled=False)
@@ -73,10 +79,10 @@ def query(catalog: Any, statement: str) -> pa.Table:
     context = session.SessionContext(config)
     context.register_catalog_provider(_CATALOG, _provider_class()(catalog, any_namespace=True))
     (provider,) = context.own_catalogs()
-    only_read = datafusion.SQLOptions().with_allow_ddl(allow=False)
-    only_read = only_read.with_allow_dml(allow=False).with_allow_statements(allow=False)
+    allowed = datafusion.SQLOptions().with_allow_ddl(allow=False)
+    allowed = allowed.with_allow_dml(allow=changes).with_allow_statements(allow=False)
     try:
-        return context.sql(with_named_versions(statement), only_read).to_arrow_table()
+        return context.sql(with_named_versions(statement), allowed).to_arrow_table()
     except Exception as error:
         raise provider.own_error(error) from error
 
@@ -100,6 +106,8 @@ class CatalogTables:
         self._tables: dict[str, Table] = {}  # those that DataFusion has asked for
         self._opened_tables: dict[str, Table] = {}
         self._registered: dict[str, Any] = {}
+        self.steps: dict[str, Any] = {}
+        """What a statement that changes rows has registered, by its name."""
         self._failures: list[RowsieveError] = []
         self._refusal: UnsupportedOperation | None = None
 
@@ -165,6 +173,8 @@ class CatalogTables:
 
     def registered(self, name: str) -> Any:
         """Return the provider of `namespace.name[@v12]`, or None if the table does not exist."""
+        if name in self.steps:
+            return self.steps[name]
         with self._lock:
             pins = self._registered
             if name in pins:
@@ -285,9 +295,19 @@ class _Namespace:
         return self._tables.registered(f"{self._name}.{name}")
 
     def register_table(self, name: str, table: Any) -> None:
-        """Raise UnsupportedOperation: by default, DataFusion would accept and forget the table."""
-        del table
-        raise self._tables.refused(f"create a table or view {self._name}.{name}")
+        """Serve what a statement of ours registers while it runs; UnsupportedOperation otherwise.
+
+        By default, DataFusion would accept and forget the table.
+        """
+        full = f"{self._name}.{name}"
+        if _OF_STATEMENT.fullmatch(name) is None:
+            raise self._tables.refused(f"create a table or view {full}")
+        self._tables.steps[full] = table
+
+    def deregister_table(self, name: str, cascade: bool = True) -> None:
+        """Forget what a statement has registered."""
+        del cascade
+        self._tables.steps.pop(f"{self._name}.{name}", None)
 
     def table_exist(self, name: str) -> bool:
         """Return whether a table, or a version of one, has this name."""
