@@ -126,6 +126,7 @@ def _global_options(
         typer.Option(
             "--catalog",
             metavar="CATALOG",
+            envvar="ROWSIEVE_CATALOG",
             help="The folder or URI of a catalog; tables are then given by name, as db.flights.",
         ),
     ] = None,

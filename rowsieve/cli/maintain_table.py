@@ -14,7 +14,7 @@ from rowsieve.cli.output import bar, messages, print_json
 if TYPE_CHECKING:
     from rowsieve.maintenance.steps import Maintenance
 
-_DAMAGED = 5  # the exit code of damaged bytes
+_DUE, _DAMAGED = 3, 5  # exit codes
 
 
 @expanded
@@ -23,6 +23,9 @@ def maintain(
     *,
     advice: Annotated[
         bool, typer.Option("--advice", help="Print what would pay off and why; change nothing.")
+    ] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="The same as --advice; exit code 3 if anything is due.")
     ] = False,
     older_than: Annotated[
         str | None,
@@ -50,9 +53,11 @@ def maintain(
 
     Versions of the last 7 days stay, unless --older-than or --retain-last says otherwise.
     """
-    if advice:
+    if advice or check:
         report = open_at(uri, commit.storage_option).maintenance_advice()
         print_json(report.as_dict()) if commit.as_json else typer.echo(str(report))
+        if check and not report.is_healthy:
+            raise typer.Exit(_DUE)
         return
     table = commit.table(uri)
     with messages().status(f"maintaining {uri}"):

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import rowsieve
 from rowsieve.cli.bundles import CommitOptions, expanded
 from rowsieve.cli.named import required_catalog
 from rowsieve.cli.options import AsJson, StorageOptions, Uri, open_at, read_pairs
 from rowsieve.cli.output import messages, print_json, print_table
 from rowsieve.cli.progress import CatalogChange, begin
-from rowsieve.errors import NamespaceNotFound, TableNotFound
+from rowsieve.errors import NamespaceNotFound, NotFound, TableNotFound
 
 if TYPE_CHECKING:
     from rowsieve.catalog import Catalog
@@ -40,7 +41,8 @@ def tables(
     as_json: AsJson = False,
 ) -> None:
     """List the tables of the catalog, or of one namespace; inspect describes a table."""
-    _list(_catalog(storage_option).tables(namespace), as_json=as_json)
+    catalog = _catalog(storage_option)
+    _list(catalog.tables(namespace) or _none_in(catalog, storage_option), as_json=as_json)
 
 
 def drop(
@@ -98,7 +100,8 @@ def register(
 
 def namespaces(*, storage_option: StorageOptions = None, as_json: AsJson = False) -> None:
     """List the namespaces of the catalog."""
-    _list(_catalog(storage_option).namespaces(), as_json=as_json)
+    catalog = _catalog(storage_option)
+    _list(catalog.namespaces() or _none_in(catalog, storage_option), as_json=as_json)
 
 
 def create_namespace(
@@ -213,6 +216,16 @@ def _list(names: Sequence[str], *, as_json: bool) -> None:
         return
     for name in names:
         typer.echo(name)
+
+
+def _none_in(catalog: Catalog, storage_option: list[str] | None) -> list[str]:
+    """No names; NotFound if there is no catalog either."""
+    options = read_pairs(storage_option, "--storage-option")
+    if not rowsieve.objects.open_store(catalog.uri, options).children():
+        raise NotFound(
+            f"no catalog at {catalog.uri}: nothing is there; its first table or namespace makes one"
+        )
+    return []
 
 
 def _changed(storage_option: list[str] | None) -> Catalog:

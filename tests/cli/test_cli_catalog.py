@@ -201,12 +201,28 @@ def test_maintain_compacts_and_removes_files(lake: Path, rows: Path) -> None:
     advice = run_json("--catalog", lake, "maintain", "db.t", "--advice")
     assert [each["action"] for each in advice["recommendations"]] == ["compact"]
     assert "compact" in run("--catalog", lake, "maintain", "db.t", "--advice")
+    run("--catalog", lake, "maintain", "db.t", "--check", code=3)
     done = run_json("--catalog", lake, "maintain", "db.t", "--retain-last", "1", "--grace", "0")
     assert (done["parts_removed"], done["parts_added"]) == (2, 1)
     assert done["removed_files"] > 0
     assert done["advice"]["recommendations"] == []
+    assert "nothing to do" in run("--catalog", lake, "maintain", "db.t", "--check")
     assert done["after"]["files"] < done["before"]["files"] + done["removed_files"]
     assert done["after"]["size_bytes"] > 0
     again = run("--catalog", lake, "maintain", "db.t", "--max-bytes-per-s", "1e9")
     assert "nothing to compact" in again
     assert f"{done['after']['files']} files, " in again
+
+
+@pytest.mark.parametrize("command", ["tables", "namespaces"])
+def test_a_catalog_that_does_not_exist_is_an_error(lake: Path, command: str) -> None:
+    assert "no catalog at" in run("--catalog", lake, command, code=3)
+    rs.Catalog(str(lake)).create_namespace("empty")
+    assert run("--catalog", lake, "tables") == ""
+
+
+def test_the_environment_names_the_catalog(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rs.Catalog(str(lake)).create_table("db.t", pa.table({"a": [1]}))
+    monkeypatch.setenv("ROWSIEVE_CATALOG", str(lake))
+    assert run("tables") == "db.t\n"
+    assert run_rows("query", "SELECT a FROM db.t") == [{"a": 1}]
