@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from rowsieve.arguments import checked
 from rowsieve.errors import InvalidInput, repr_of
@@ -28,8 +28,10 @@ class Config:
     `split_bytes` is the target size of a plan's splits in stored bytes. `memory_bytes` limits the
     memory of a read, without the snapshot and without batches that the caller has received.
     `reporter` receives the reports of tables that have no reporter of their own. `reporters` are
-    those that an option of Spark may select, by name. The other fields are flags: each has the name
-    of a table property, and counts for tables without it that no rollout rule of `flags` selects.
+    those that an option of Spark may select, by name. `collectors` are functions that make
+    collectors of statistics, by the names that the table property has. The other fields are flags:
+    each has the name of a table property, and counts for tables without it that no rollout rule of
+    `flags` selects.
     """
 
     split_bytes: int = 64 * 1024 * 1024
@@ -39,6 +41,7 @@ class Config:
     audit_on_violation: OnViolation = "raise"
     reporter: Reporter | None = None
     reporters: Mapping[str, Reporter] = field(default_factory=dict, hash=False)
+    collectors: Mapping[str, Any] = field(default_factory=dict, hash=False)
     inline_bytes: int = 0
     statistics: Literal["on", "off"] = "on"
     visibility: Literal["lazy", "eager"] = "lazy"
@@ -63,6 +66,13 @@ class Config:
             raise InvalidInput(
                 f"Config: reporters must be a dict of names and reporters, not "
                 f"{repr_of(self.reporters)}"
+            )
+        if not isinstance(self.collectors, Mapping) or not all(
+            isinstance(name, str) and callable(make) for name, make in self.collectors.items()
+        ):
+            raise InvalidInput(
+                "Config: collectors must be a dict of names and functions that make a collector, "
+                f"not {repr_of(self.collectors)}"
             )
         if self.reporter is not None:
             _check_reporter("reporter", self.reporter)

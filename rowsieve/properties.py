@@ -41,6 +41,7 @@ PROPERTIES: Mapping[str, str] = {
     "statistics_bytes": "bytes of statistics that a part may have (default 1024)",
     "statistics_bytes_per_1000_rows": "bytes more for each thousand of its rows (default 16)",
     "statistics_inline_bytes": "bytes of them in the list of parts itself (default 8192)",
+    "collectors": "columns whose statistics a registered collector makes: 'age: tens'",
     "critical_columns": "columns whose statistics are never trimmed, in addition to keys and times",
     "text_statistics": "text columns whose values may spell numbers or be compared in one case",
     "json_statistics": "paths in JSON columns, as payload.user.id; a plain column finds its paths",

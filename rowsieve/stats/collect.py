@@ -22,6 +22,7 @@ from rowsieve.metrics import WriterMetrics
 from rowsieve.stats.consistency import is_consistent
 from rowsieve.stats.json_paths import JsonCollector
 from rowsieve.stats.model import ColumnStatistics, Derived, Subject
+from rowsieve.stats.named_collectors import collector_named
 from rowsieve.stats.selection import NOTHING_MORE, StatisticsOptions
 from rowsieve.stats.subjects import LENGTH, TEXT_FACTS, comparables
 from rowsieve.stats.text_facts import SampledTextCollector, TextCollector
@@ -64,6 +65,9 @@ class StatisticsCollector:
         collecting: Collecting | None = None,
     ) -> None:
         overrides = collecting.overrides if collecting else {}
+        if options.enabled and options.collectors:
+            named = {field: collector_named(name) for field, name in options.collectors.items()}
+            overrides = {**named, **overrides}
         self._fields = tuple(field for field in fields if not is_opaque(field.alias))
         self._options = options
         self._metrics = collecting.metrics if collecting else WriterMetrics()

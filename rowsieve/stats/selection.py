@@ -13,6 +13,7 @@ from typing import Final
 
 from rowsieve.errors import InvalidInput
 from rowsieve.stats.json_kinds import Path, is_plain
+from rowsieve.stats.named_collectors import COLLECTORS, collector_names
 from rowsieve.stats.trim import critical_ids
 from rowsieve.types.logical import Field, Json, LogicalType, String, Struct, type_name
 from rowsieve.types.schema import Schema
@@ -26,6 +27,7 @@ PROPERTIES_WITH_COLUMNS: Final = (
     "text_statistics",
     "json_statistics",
     "json_shredding",
+    COLLECTORS,
 )
 """The properties that name columns."""
 
@@ -40,7 +42,8 @@ class StatisticsOptions:
     `sampled_text`: ids of columns where a sample decides; these statistics are dropped first if
     they exceed the budget. `json`: paths by column id; the empty path requests the paths that
     occur. Without `enabled`, nothing is collected, but parts keep their key ranges, which merges
-    need. `critical`: ids of fields whose statistics are never trimmed.
+    need. `critical`: ids of fields whose statistics are never trimmed. `collectors`: names of
+    collectors by column id, which replace the built-in ones.
     """
 
     enabled: bool = True
@@ -50,6 +53,7 @@ class StatisticsOptions:
     text: frozenset[int] = frozenset()
     sampled_text: frozenset[int] = frozenset()
     json: Mapping[int, tuple[Path, ...]] = field(default_factory=dict)
+    collectors: Mapping[int, str] = field(default_factory=dict)
 
     def budget(self, row_count: int) -> int:
         """The bytes that the statistics of a part with `row_count` rows may take."""
@@ -88,6 +92,7 @@ def statistics_options(
             if isinstance(column.type, String) and "text_statistics" not in properties
         ),
         json=json,
+        collectors=collector_names(properties, schema),
     )
 
 
@@ -126,7 +131,7 @@ def named_ids(properties: Mapping[str, str], schema: Schema) -> tuple[int, ...]:
     json = _columns(properties, "json_statistics", schema, Json, "JSON")
     json += _columns(properties, "json_shredding", schema, Json, "JSON")
     named = (*_critical(properties, schema), *(column for column, _ in (*text, *json)))
-    return tuple(column.id for column in named)
+    return (*(column.id for column in named), *collector_names(properties, schema))
 
 
 def _json_paths(
