@@ -16,7 +16,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain, groupby, islice
 from operator import attrgetter
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -156,6 +156,60 @@ class Execution:
                 self.metrics.bytes_returned += batch.nbytes
                 yield batch
 
+    def tasks_by_split(
+        self, ahead: ReadAhead, *, counts: bool = False
+    ) -> Iterator[tuple[int, Callable[[], Any] | None]]:
+        """Tasks that read the rows of a plan without limit and order, with their split's number.
+
+        With `counts`, tasks that count them. The splits are in order, and None ends each. Bytes are
+        prefetched ahead of the tasks that were drawn, over all splits. `read_tasks` runs the tasks.
+        """
+        splits = self._plan.splits
+        pieces = self._opened(splits, with_pages=self._reads_all() and not counts, counts=counts)
+
+        def units() -> Iterator[tuple[int, Unit | Callable[[], Any] | None]]:
+            for number, split in enumerate(splits):
+                own = islice(pieces, len(split.pieces))
+                yield from (
+                    (number, unit)
+                    for unit in joined(
+                        self._countable(own, ahead) if counts else self._units(own, ahead)
+                    )
+                )
+                yield number, None
+
+        with missing_files_named(self._store, self._plan.version):
+            for number, unit in self._schedule.drawn(self._announced_units(units()), GROUPS_AHEAD):
+                if isinstance(unit, Unit):
+                    yield number, unit.count if counts else unit.read
+                else:
+                    yield number, unit
+
+    def _announced_units(self, units: Iterator[tuple[int, Other]]) -> Iterator[tuple[int, Other]]:
+        for number, unit in units:
+            self._announce(unit)
+            yield number, unit
+
+    def read_tasks(self, tasks: Iterator[Task]) -> Iterator[pa.RecordBatch]:
+        """The rows of tasks of `tasks_by_split`; batches are never empty."""
+        with (
+            missing_files_named(self._store, self._plan.version),
+            self._schedule.ahead() as ahead,
+        ):
+            rows = take_first(ahead.results(tasks, _size_bytes), None)
+            batches = map(self._packaging.project, rows)
+            while (batch := self._timed(batches)) is not None:
+                self.metrics.rows_returned += batch.num_rows
+                yield batch
+
+    def count_tasks(self, tasks: Iterator[Callable[[], int]]) -> int:
+        """The sum of the results of counting tasks of `tasks_by_split`."""
+        with (
+            missing_files_named(self._store, self._plan.version),
+            self._schedule.ahead() as ahead,
+        ):
+            return sum(ahead.results(tasks))
+
     def count(self) -> int:
         """Count the rows that the plan returns; exact.
 
@@ -167,7 +221,8 @@ class Execution:
             missing_files_named(self._store, self._plan.version),
             self._schedule.ahead() as ahead,
         ):
-            units = self._expected(self._countable(ahead))
+            pieces = self._opened(self._plan.splits, counts=True)
+            units = self._expected(self._countable(pieces, ahead))
             tasks: Iterator[Callable[[], int]] = (
                 unit.count if isinstance(unit, Unit) else unit for unit in units
             )
@@ -365,14 +420,18 @@ class Execution:
 
     def _announced(self, units: Iterator[Unit | Other]) -> Iterator[Unit | Other]:
         for unit in units:
-            if isinstance(unit, Unit):
-                first = unit.reader.first_of(unit.groups)
-                self._store.expect(place for group in unit.groups for place in group.places(first))
+            self._announce(unit)
             yield unit
 
-    def _countable(self, ahead: ReadAhead) -> Iterator[Unit | Callable[[], int]]:
+    def _announce(self, unit: object) -> None:
+        if isinstance(unit, Unit):
+            first = unit.reader.first_of(unit.groups)
+            self._store.expect(place for group in unit.groups for place in group.places(first))
+
+    def _countable(
+        self, pieces: Iterator[Piece], ahead: ReadAhead
+    ) -> Iterator[Unit | Callable[[], int]]:
         """Units and tasks whose counts add up."""
-        pieces = self._opened(self._plan.splits, counts=True)
         for (piece,) in self._pruned_together([piece] for piece in pieces):
             live = self._live(piece, ahead)
             live.prune(piece.reads)

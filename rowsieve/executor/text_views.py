@@ -43,3 +43,8 @@ def _taken(dictionary: pa.Array, indices: pa.Array) -> pa.Array:
         indices = indices.fill_null(0)
     buffer = pa.py_buffer(pairs.take(indices.to_numpy(), axis=0))
     return pa.Array.from_buffers(dictionary.type, len(indices), [valid, buffer, *values])
+
+
+def has_views(schema: pa.Schema) -> bool:
+    """Return whether a column has a view type."""
+    return any(type_ in VIEWS.values() for type_ in schema.types)

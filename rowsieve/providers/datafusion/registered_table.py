@@ -21,7 +21,7 @@ from rowsieve.bridges.extras import imported
 from rowsieve.errors import RowsieveError, UnsupportedOperation
 from rowsieve.executor.execute import Execution
 from rowsieve.executor.read_settings import ReadSwitches
-from rowsieve.executor.text_views import VIEWS, with_views
+from rowsieve.executor.text_views import has_views, with_views
 from rowsieve.metrics import Reporter, ScanMetrics
 from rowsieve.planner.cache import PLANS
 from rowsieve.planner.plan import ScanPlan
@@ -169,13 +169,16 @@ class SplitFragment(PushdownFragment):
                     projected_plan,
                     self._table.handle.store,
                     metrics,
-                    threads=1,
-                    views=_has_views(output),
+                    threads=None if self._table.handle.store.overlaps else 1,
+                    views=has_views(output),
                     small_start=True,
                 )
+                tasks = self._scan.shared_tasks(self._number, output)
                 if not output.names:
-                    yield from counted(execution.count())
-                for batch in execution.read() if output.names else ():
+                    count = execution.count() if tasks is None else execution.count_tasks(tasks)
+                    yield from counted(count)
+                    return
+                for batch in execution.read() if tasks is None else execution.read_tasks(tasks):
                     yield relabelled(without_slices(batch), output)
         except BaseException as error:
             ended_by = type(error).__name__
@@ -184,10 +187,6 @@ class SplitFragment(PushdownFragment):
             raise
         finally:
             self._scan.note_end(metrics, ended_by)
-
-
-def _has_views(schema: pa.Schema) -> bool:
-    return any(type_ in VIEWS.values() for type_ in schema.types)
 
 
 def counted(rows: int) -> Iterator[pa.RecordBatch]:

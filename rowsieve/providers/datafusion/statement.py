@@ -12,17 +12,21 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
 
 from rowsieve.executor.audit import Auditor
 from rowsieve.executor.audit import Outcome as AuditOutcome
 from rowsieve.executor.execute import Execution
 from rowsieve.executor.read_settings import ReadSettings
+from rowsieve.executor.text_views import has_views
 from rowsieve.flags.resolution import flags_as_dict
 from rowsieve.metrics import Reporter, ScanMetrics, ScanReport, send
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.providers.datafusion.open_reads import Use
+from rowsieve.providers.datafusion.shared_splits import SharedSplits
 from rowsieve.scan import planned_metrics
 
 if TYPE_CHECKING:
@@ -49,6 +53,7 @@ class StatementScan(Use):
         "_pruned",
         "_reporter",
         "_settings",
+        "_shared",
         "_started_s",
         "_table",
         "_unpruned",
@@ -81,6 +86,7 @@ class StatementScan(Use):
         self._audited: AuditOutcome | None = None
         self._audit_error: Exception | None = None
         self._unpruned: ScanPlan | None = None
+        self._shared: dict[tuple[str, ...], SharedSplits] = {}  # by columns, of reads not reported
 
     @property
     def fragments(self) -> int:
@@ -96,6 +102,22 @@ class StatementScan(Use):
         if self._unpruned is not None:
             return self._unpruned if fragment == 0 else None
         return self._plan.only(fragment) if self._plan.splits else self._plan
+
+    def shared_tasks(self, fragment: int, output: pa.Schema) -> Iterator[Any] | None:
+        """What a fragment decodes if all splits prefetch together; None: it reads alone.
+
+        Together where the store is across a network, and once for each fragment. Without columns,
+        the tasks count.
+        """
+        store = self._table.handle.store
+        if not store.overlaps or self._unpruned is not None or len(self._plan.splits) < 2:
+            return None
+        names = tuple(output.names)
+        with self._lock:
+            if names not in self._shared:
+                plan, views = self._plan.project(output.names), has_views(output)
+                self._shared[names] = SharedSplits(plan, store, views=views)
+            return self._shared[names].of(fragment)
 
     def note_end(self, metrics: ScanMetrics, error: str | None) -> None:
         """Note the end of one fragment's read; the last one sends the report."""
@@ -145,6 +167,9 @@ class StatementScan(Use):
                 return
             elapsed_s = self._planning_s + time.perf_counter() - self._started_s
             metrics, error = self._metrics, self._error
+            for shared in self._shared.values():
+                metrics.add(shared.metrics)
+            self._shared = {}
             self._metrics, self._error = self._planned(), None
             self._started_s, self._ended = None, 0
         uri, version = self._plan.table_uri, self._plan.version
