@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, TypeAlias
 
@@ -251,14 +252,22 @@ class Scan:
         """
         return plan_statistics(self._plan, self._snapshot)
 
-    def explain(self, *, row_groups: bool = False) -> Explanation:
+    def explain(self, *, row_groups: bool = False, analyze: bool = False) -> Explanation:
         """Explain which parts are skipped and why; `str()` gives text, `.as_dict()` plain values.
 
         With `row_groups`, also explain the row groups of the parts to read; this reads the footers
-        of these parts.
+        of these parts. With `analyze`, all rows are read once and dropped; `measured` has the
+        counters of that read, and row groups are explained. A notebook shows the picture.
         """
-        store = self._store if row_groups else None
-        return explain(self._plan, self._snapshot, _text, store=store, flags=self._settings.flags)
+        store = self._store if row_groups or analyze else None
+        explanation = explain(
+            self._plan, self._snapshot, _text, store=store, flags=self._settings.flags
+        )
+        if not analyze:
+            return explanation
+        for _ in self.to_batches():
+            pass
+        return replace(explanation, measured=self.metrics.as_dict())
 
     def require_pruning(self) -> Explanation:
         """Return `explain()`, or raise UnprunablePredicate if a conjunct cannot skip any part.

@@ -19,6 +19,7 @@ from rowsieve.config import flags_of
 from rowsieve.flags.resolution import flags_as_dict
 from rowsieve.maintenance.upkeep import UpkeepMethods
 from rowsieve.metrics import Reporter, WriterMetrics
+from rowsieve.picture_facts.picture_methods import PictureMethods
 from rowsieve.publication.publish_methods import PublishMethods
 from rowsieve.reading import ReadMethods
 from rowsieve.refs.ref_methods import RefMethods
@@ -43,6 +44,7 @@ class Table(
     UpkeepMethods,
     RefMethods,
     PublishMethods,
+    PictureMethods,
 ):
     """A handle on one table, from `create_table` or `open_table`. Thread-safe."""
 

@@ -13,7 +13,9 @@ import numpy as np
 
 from rowsieve.flags.resolution import ResolvedFlag
 from rowsieve.objects import ObjectStore
-from rowsieve.planner.explain_row_groups import explain_row_groups
+from rowsieve.pictures.condition_tree import ConditionNode
+from rowsieve.planner.explaining.condition_verdicts import condition_verdicts
+from rowsieve.planner.explaining.explain_row_groups import explain_row_groups
 from rowsieve.planner.explanation import (
     ConditionReason,
     Explanation,
@@ -27,7 +29,7 @@ from rowsieve.planner.prune_parts import Reason, prune_parts, pruned_by_constrai
 from rowsieve.planner.split import Piece, PlannedPart
 from rowsieve.planner.statistics import plain_value
 from rowsieve.predicate import ir
-from rowsieve.predicate.bind import BoundPredicate, bind_conjuncts
+from rowsieve.predicate.bind import BoundPredicate, bind, bind_conjuncts
 from rowsieve.predicate.interpret import Verdict, interpret
 from rowsieve.stats.columnar import PartStatistics
 from rowsieve.stats.tabulate import statistics_name
@@ -81,7 +83,15 @@ def explain(
             _conditions(plan, snapshot, describe, merged=any(piece.needs_merge for piece in pieces))
         ),
         flags=tuple(flags),
+        tree=None if plan.predicate == ir.TRUE else _tree(plan, snapshot, describe),
     )
+
+
+def _tree(plan: ScanPlan, snapshot: Snapshot, describe: Describe) -> ConditionNode:
+    bound = bind(
+        plan.predicate, snapshot.schema, plan.semantics, now_us=plan.now_us, simplified=False
+    )
+    return condition_verdicts(bound, PartStatistics(snapshot.parts, snapshot.schema), describe)
 
 
 def _groups(

@@ -5,13 +5,16 @@
 
 from __future__ import annotations
 
-import html
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rowsieve.flags.resolution import ResolvedFlag, flags_as_dict
 from rowsieve.shown import printable_lines
+
+if TYPE_CHECKING:
+    from rowsieve.pictures.condition_tree import ConditionNode
+    from rowsieve.pictures.funnel import Funnel
 
 MAX_LINES = 20  # of one kind in the text; `as_dict` has all
 
@@ -136,6 +139,10 @@ class Explanation:
     conditions: tuple[ConditionReason, ...] = field(default=())
     constraints: tuple[str, ...] = field(default=())
     flags: tuple[ResolvedFlag, ...] = field(default=())
+    tree: ConditionNode | None = None
+    """The condition, with the verdicts of all parts at each node; None without a condition."""
+    measured: Mapping[str, Any] | None = None
+    """The counters of the read, as `ScanMetrics.as_dict` has them, of `explain(analyze=True)`."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -149,7 +156,15 @@ class Explanation:
         return printable_lines(str(self))
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(repr(self))}</pre>"
+        return self.picture()._repr_html_()
+
+    def picture(self) -> Funnel:
+        """Return the picture of this read, which a notebook shows; `save` writes it to a file."""
+        from rowsieve.planner.explaining.query_picture import (  # noqa: PLC0415 - not for text
+            query_picture,
+        )
+
+        return query_picture(self)
 
     def _lines(self) -> Iterator[str]:
         yield f"scan of {self.table} at version {self.version}"
@@ -166,6 +181,8 @@ class Explanation:
         for flag in self.flags:
             if not flag.is_usual:
                 yield f"  flag {flag}"
+        if self.measured is not None:
+            yield from _measured(self.measured)
         for each in self.constraints:
             yield f"  decided by the constraint {each}"
         yield f"  {self._filtering()}"
@@ -177,6 +194,18 @@ class Explanation:
         if not self.parts_read:
             return "no rows are read"
         return "rows are filtered" if self.filtered else "rows are not filtered: all of them match"
+
+
+def _measured(counters: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what a read of all rows counted."""
+    yield (
+        f"  measured {counters['rows_decoded']:,} rows decoded, {counters['rows_returned']:,} "
+        f"returned, {counters['bytes_read']:,} bytes read"
+    )
+    yield (
+        f"  measured {counters['planning_s'] * 1000:,.1f} ms planning, "
+        f"{counters['reading_s'] * 1000:,.1f} ms reading, {counters['cpu_s'] * 1000:,.1f} ms CPU"
+    )
 
 
 def _group(group: GroupReason) -> Iterator[str]:

@@ -1,0 +1,89 @@
+"""`Picture`, the base of all pictures: as a fragment for a notebook, and as a page of its own.
+
+A page carries its style and a content policy that allows this style and nothing else.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from rowsieve.pictures.markup import NOTHING, Markup, element, join, text
+from rowsieve.pictures.style import STYLE
+
+_DIGEST: Final = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
+POLICY: Final = f"default-src 'none'; style-src 'sha256-{_DIGEST}'"
+"""The content policy of a page: its own style, no script, no request."""
+
+
+class Picture(ABC):
+    """Facts that can be looked at: in a notebook by itself, in a browser after `save`."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """What the picture shows, of what."""
+
+    @property
+    @abstractmethod
+    def summary(self) -> str:
+        """The main numbers, as one sentence."""
+
+    @abstractmethod
+    def body(self, ident: str) -> Markup:
+        """Draw; ids of elements begin with `ident`."""
+
+    def __repr__(self) -> str:
+        return f"{self.title}: {self.summary}"
+
+    def _repr_html_(self) -> str:
+        return join((element("style", Markup(STYLE)), section(self)))
+
+    def to_html(self) -> str:
+        """Return a page with this picture, which needs no other file."""
+        return page(self.title, [section(self)])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the page to a file; replaces the file."""
+        Path(path).write_text(self.to_html(), "utf-8")
+
+
+def section(picture: Picture) -> Markup:
+    """Return a picture with its heading, without the style."""
+    digest = hashlib.blake2b(
+        f"{type(picture).__name__}\0{picture.title}\0{picture.summary}".encode(
+            "utf-8", "backslashreplace"
+        ),
+        digest_size=4,
+    )
+    ident = f"rs-{digest.hexdigest()}"
+    return element(
+        "section",
+        element("h2", text(picture.title), id=f"{ident}-title", dir="auto"),
+        element("p", text(picture.summary, 1_000), dir="auto"),
+        picture.body(ident),
+        class_="rowsieve-picture",
+        aria_labelledby=f"{ident}-title",
+    )
+
+
+def page(title: str, sections: Iterable[Markup], head: Markup = NOTHING) -> str:
+    """Return a whole HTML page; `head` is added to its head."""
+    metadata = (
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=POLICY),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("title", text(title)),
+        element("style", Markup(STYLE)),
+        head,
+    )
+    body = element("body", element("main", *sections), class_="rowsieve-page")
+    return f"<!DOCTYPE html>\n{element('html', element('head', *metadata), body, lang='en')}\n"
