@@ -116,6 +116,27 @@ class EvaluationError(RowsieveError):
     """An expression failed on a row that satisfies every other condition."""
 
 
+class NegativeMultiplicity(RowsieveError):
+    """A row of a differential table is there fewer than zero times, so it cannot be expanded.
+
+    Read it with its multiplicity, and find the update that removed what was never there. `row` are
+    its values by name, and `multiplicity` is the sum of its differences.
+    """
+
+    def __init__(self, message: str, *, row: object, multiplicity: int) -> None:
+        super().__init__(message)
+        self.row = row
+        self.multiplicity = multiplicity
+
+
+class MultiplicityOverflow(RowsieveError):
+    """The differences of a row add up to more than 64 bits hold; `row` are its values by name."""
+
+    def __init__(self, message: str, *, row: object) -> None:
+        super().__init__(message)
+        self.row = row
+
+
 # The operation is not supported.
 
 
@@ -223,6 +244,20 @@ class CommitConflict(RowsieveError):
         super().__init__(message)
         self.attempts = attempts
         self.elapsed_s = elapsed_s
+
+
+class UpperMismatch(CommitConflict):
+    """Another commit has moved the frontier that these updates begin at; nothing was committed.
+
+    `expected` is the frontier that the call began at, `upper` the one that is there, and `version`
+    the version that has it. Read what was appended since, and append again from `upper` on.
+    """
+
+    def __init__(self, message: str, *, expected: object, upper: object, version: int) -> None:
+        super().__init__(message)
+        self.expected = expected
+        self.upper = upper
+        self.version = version
 
 
 class WriterFailed(RowsieveError):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Mapping, Sequence
 from functools import partial
+from time import perf_counter
 from typing import Annotated, Any, Literal, TypeAlias
 
 import pyarrow as pa
@@ -41,7 +41,7 @@ from rowsieve.storage.log.checkpoint import row_count
 from rowsieve.storage.log.commit_log import CommitLog
 from rowsieve.storage.log.commit_request import CommitRequest, check_request
 from rowsieve.storage.log.version_arguments import log_of_ref, resolve_snapshot
-from rowsieve.storage.snapshot import Snapshot
+from rowsieve.storage.snapshot import DIFFERENTIAL, MODES, Snapshot
 from rowsieve.table import Table
 from rowsieve.types.ordering.keys import KeyOrder
 
@@ -58,28 +58,32 @@ def create_table(
     schema_or_data: Any,
     key: ColumnNames | None = None,
     *,
-    mode: Literal["upsert", "append"] | None = None,
+    mode: Literal["upsert", "append", "differential"] | None = None,
     if_exists: Literal["error", "ignore"] = "error",
     properties: Properties | None = None,
     storage_options: StorageOptions | None = None,
     metadata: Metadata | None = None,
     sequence: SequenceNames | None = None,
+    time: Literal["uint64", "timestamptz"] | None = None,
 ) -> Table:
     """Create a table as version 0, with its first rows if data is given.
 
     `schema_or_data` is an Arrow or Spark schema, or an object with Arrow data. A table with a key
     holds the latest row of each key (mode "upsert"); a table without a key appends rows (mode
     "append"). `sequence` are the columns by which changes of a key are ordered: the row of a key is
-    the version with the greatest sequence, in whatever order changes come. TableExists if
-    a table exists at `uri`; `if_exists="ignore"` opens that table and writes nothing.
+    the version with the greatest sequence, in whatever order changes come. Mode "differential"
+    holds updates (row, time, difference) of a collection, which `append_updates` adds; `time` is
+    the type of its times ("uint64" without it). TableExists if a table exists at `uri`;
+    `if_exists="ignore"` opens that table and writes nothing.
     """
     columns = _key_names(key)
     ordering = (sequence,) if isinstance(sequence, str) else tuple(sequence or ())
     _check_choices(mode or ("upsert" if columns else "append"), columns, if_exists)
+    times = _type_of_times(mode, time, ordering)
     checked = check_properties(properties or {})
     notes = dict(metadata or {})
     check_request(CommitRequest("create", metadata=notes))  # before any write
-    started_s = time.perf_counter()
+    started_s = perf_counter()
     store = open_store(uri, storage_options)
     log = CommitLog(store)
     try:
@@ -93,13 +97,13 @@ def create_table(
             )
         log.refuse_foreign(foreign)
         snapshot, written = _created(
-            store, log, schema_or_data, (columns, ordering), checked, notes
+            store, log, schema_or_data, (columns, ordering), checked, notes, times
         )
     except BaseException as error:
         send_failure(current().reporter, store, 0, "create", error, started_s)
         raise
     rows, parts = row_count(snapshot.parts), len(snapshot.parts)
-    elapsed_s = time.perf_counter() - started_s
+    elapsed_s = perf_counter() - started_s
     send(
         current().reporter,
         CommitReport(
@@ -118,15 +122,34 @@ def create_table(
 
 
 def _check_choices(mode: str, key: tuple[str, ...], if_exists: str) -> None:
-    if mode not in ("upsert", "append") or (mode == "upsert") != bool(key):
+    if mode not in MODES or (mode == "upsert") != bool(key):
         raise InvalidInput(
-            'create_table: mode="upsert" needs key=[columns], and mode="append" takes no key; '
+            'create_table: mode="upsert" needs key=[columns], and mode="append" and '
+            '"differential" take no key; '
             f"got mode={mode!r} with key={list(key)}"
         )
     if if_exists not in ("error", "ignore"):
         raise InvalidInput(
             f"create_table: if_exists must be 'error' or 'ignore', not {if_exists!r}"
         )
+
+
+def _type_of_times(mode: str | None, time: str | None, sequence: tuple[str, ...]) -> Any:
+    """The Arrow type of the times of a differential table; None for another mode."""
+    if mode != DIFFERENTIAL:
+        if time is not None:
+            raise InvalidInput(
+                f'create_table: time={time!r} is for mode="differential"; leave it out'
+            )
+        return None
+    if sequence:
+        raise InvalidInput(
+            'create_table: sequence= orders the changes of keys, and mode="differential" has none; '
+            "leave it out: updates have times"
+        )
+    if time not in (None, "uint64", "timestamptz"):
+        raise InvalidInput(f"create_table: time must be 'uint64' or 'timestamptz', not {time!r}")
+    return pa.timestamp("us", tz="UTC") if time == "timestamptz" else pa.uint64()
 
 
 def _refuse_rows_without_columns(data: pa.Table) -> None:
@@ -145,8 +168,12 @@ def _created(
     key_and_sequence: tuple[Sequence[str], Sequence[str]],
     properties: Mapping[str, str],
     metadata: Metadata,
+    times: pa.DataType | None,
 ) -> tuple[Snapshot, WriterMetrics]:
-    """Create version 0; return it and the counters of its writes."""
+    """Create version 0; return it and the counters of its writes.
+
+    `times`: the type of the times of a differential table, which begins without rows.
+    """
     columns, ordering = key_and_sequence
     collecting, uploads = Collecting(), Uploads(store)
     data = None
@@ -155,7 +182,13 @@ def _created(
     if not isinstance(schema_or_data, pa.Schema):
         data = read_data(schema_or_data, "create_table")
         _refuse_rows_without_columns(data)
-    new = new_table(schema_or_data if data is None else data.schema, columns, properties, ordering)
+        if times is not None and data.num_rows:
+            raise InvalidInput(
+                f"create_table: the data has {data.num_rows:,} rows, and rows of a differential "
+                "table need times and differences; create it with a schema, then append_updates"
+            )
+    own = schema_or_data if data is None else data.schema
+    new = new_table(own, columns, properties, ordering, times)
     schema = new.schema
     order = KeyOrder.of(schema, new.info.key) if columns else None
     write = None

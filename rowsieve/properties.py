@@ -67,6 +67,8 @@ CONSTRAINTS = "rowsieve.constraints"
 REF = "rowsieve.ref."  # and the name of a branch or tag
 DROPPED_REFS = "rowsieve.dropped_refs"
 OWN_REF = "rowsieve.own_ref"
+SINCE = "rowsieve.since"
+UPPER = "rowsieve.upper"
 MANAGED: Mapping[str, str] = {
     OLDEST_VERSION: "expire_versions",
     OLDEST_BASE: "remove_orphans",
@@ -75,6 +77,8 @@ MANAGED: Mapping[str, str] = {
     "rowsieve.restored": "restore",
     DROPPED_REFS: "drop_ref",
     OWN_REF: "branch",
+    SINCE: "advance_since",
+    UPPER: "append_updates",
 }
 """Properties that only their own operations set, and one of these."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -26,8 +27,9 @@ from rowsieve.planner.explanation import Explanation
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.ir import conjoin
 from rowsieve.scan import Columns, GivenPlan, Scan
+from rowsieve.storage.differential import read_at, refuse_differential
 from rowsieve.storage.manifests.part_sketches import distinct_count
-from rowsieve.storage.snapshot import Snapshot
+from rowsieve.storage.snapshot import Reading, Snapshot
 
 FILES = pa.schema(
     [
@@ -54,6 +56,8 @@ class ReadMethods(TableMethods):
         version: Version | None = None,
         as_of: Moment | None = None,
         as_of_event: Any = None,
+        at: Any = None,
+        expanded: bool = False,
         pruning: Pruning | None = None,
         audit: Percentage | None = None,
         on_violation: OnViolation | None = None,
@@ -77,12 +81,19 @@ class ReadMethods(TableMethods):
         of every part in a merge, row groups are decoded several times. `threads` is the number of
         decoding threads (default: one per core); one thread costs the least CPU. `as_of_event`
         reads the rows that held at a moment of event time, of a table that keeps history.
+
+        A differential table is read `at` a time, by default the latest complete one: rows have
+        their multiplicity in `_rowsieve_diff`, or are there that often if `expanded`.
         """
-        if plan is not None and (version, as_of, as_of_event) != (None, None, None):
+        if plan is not None and (version, as_of, as_of_event, at) != (None, None, None, None):
             raise InvalidInput(
-                "scan: plan= reads the plan's own version; remove version=, as_of= and as_of_event="
+                "scan: plan= reads the plan's own version; remove version=, as_of=, as_of_event= "
+                "and at="
             )
-        snapshot = self.handle.readable(version, as_of) if plan is None else self._version_of(plan)
+        if plan is not None:
+            snapshot = self._version_of(plan)
+        else:
+            snapshot = read_at(self.handle.readable(version, as_of), at, expanded=expanded)
         semantics = None
         if as_of_event is not None:
             semantics = semantics_of(dialect, where, session)
@@ -139,7 +150,7 @@ class ReadMethods(TableMethods):
 
     def head(self, count: int = 5) -> pa.Table:
         """Return the first rows: in key order, or in file order if the table has no key."""
-        snapshot = self.handle.readable()
+        snapshot = read_at(self.handle.readable())
         ordered = bool(snapshot.table.key)
         return Scan(
             self.handle.store,
@@ -187,24 +198,46 @@ class ReadMethods(TableMethods):
         """Return the rows as a Polars DataFrame. MissingExtra without polars."""
         return engines.polars().frame_of(self._scan(where, columns, dialect, session).to_arrow())
 
-    def to_dataset(self, *, version: Version | None = None, as_of: Moment | None = None) -> Any:
+    def to_dataset(
+        self,
+        *,
+        version: Version | None = None,
+        as_of: Moment | None = None,
+        at: Any = None,
+        expanded: bool = False,
+    ) -> Any:
         """Return a `pyarrow.dataset.Dataset` of the newest version, or of `version` or `as_of`.
+
+        `at` and `expanded` are as in `scan`.
 
         DuckDB, Polars, pandas and pyarrow push their filters and columns down to it, so a query
         opens only the parts that can match. All reads of the dataset see the same version.
         """
         return engines.arrow().dataset_of(
-            self.handle.store, self.handle.readable(version, as_of), self.handle.own_reporter
+            self.handle.store,
+            read_at(self.handle.readable(version, as_of), at, expanded=expanded),
+            self.handle.own_reporter,
         )
 
-    def scan_polars(self, *, version: Version | None = None, as_of: Moment | None = None) -> Any:
+    def scan_polars(
+        self,
+        *,
+        version: Version | None = None,
+        as_of: Moment | None = None,
+        at: Any = None,
+        expanded: bool = False,
+    ) -> Any:
         """Return a Polars LazyFrame of the newest version, or of `version` or `as_of`.
+
+        `at` and `expanded` are as in `scan`.
 
         Polars pushes filters and columns down to each read, which opens only the parts that can
         match. All reads see the same version. MissingExtra without polars.
         """
         return engines.polars().lazy_frame(
-            self.handle.store, self.handle.readable(version, as_of), self.handle.own_reporter
+            self.handle.store,
+            read_at(self.handle.readable(version, as_of), at, expanded=expanded),
+            self.handle.own_reporter,
         )
 
     def changes(
@@ -230,6 +263,7 @@ class ReadMethods(TableMethods):
         SnapshotExpired if a version of the range, or the version before it, has expired.
         """
         self.handle.require_committed("changes")
+        refuse_differential("changes", self.handle.newest.table)
         if isinstance(self.handle.read_only, str):
             raise UnsupportedOperation(f"changes: {self.handle.read_only}")
         return open_feed(
@@ -264,6 +298,7 @@ class ReadMethods(TableMethods):
         """
         self.handle.require_committed("last_changed")
         snapshot = self.handle.committed()
+        refuse_differential("last_changed", snapshot.table)
         semantics = semantics_of(dialect, where, session)
         with locating_errors(where, dialect, snapshot.schema, semantics):
             return last_changes(
@@ -324,6 +359,7 @@ class ReadMethods(TableMethods):
         `pruning`, `audit` and `on_violation` are as in `scan`. `reporter` receives the reports of
         these reads instead of the table's own.
         """
+        refuse_differential("to_datafusion", self.handle.pinned.table)
         return engines.datafusion().catalog_table(
             self, pruning=pruning, audit=audit, on_violation=on_violation, reporter=reporter
         )
@@ -331,6 +367,7 @@ class ReadMethods(TableMethods):
     def to_spark(self, spark: Any, where: Any = None, columns: ColumnNames | None = None) -> Any:
         """Return a Spark DataFrame of the pinned version; text in `where` is Spark SQL."""
         self.handle.require_committed("to_spark")
+        refuse_differential("to_spark", self.handle.pinned.table)
         if isinstance(self.handle.read_only, str):  # Spark cannot open the table by its URI
             return engines.spark().read_planned(self, spark, where, columns)
         return engines.spark().read_frame(self, spark, where, columns)
@@ -338,7 +375,7 @@ class ReadMethods(TableMethods):
     def _scan(
         self, where: Any, columns: Columns | None, dialect: str, session: Session | None
     ) -> Scan:
-        snapshot = self.handle.readable()
+        snapshot = read_at(self.handle.readable())
         return Scan(
             self.handle.store,
             snapshot,
@@ -350,6 +387,14 @@ class ReadMethods(TableMethods):
         )
 
     def _version_of(self, plan: ScanPlan) -> Snapshot:
+        if plan.consolidation is not None:
+            stored = plan.consolidation.stored
+            reading = Reading(None, plan.consolidation.expanded, stored)
+            version = self._stored_version_of(plan)
+            return replace(version, schema=plan.schema, reading=reading)
+        return self._stored_version_of(plan)
+
+    def _stored_version_of(self, plan: ScanPlan) -> Snapshot:
         handle = self.handle
         pinned, newest = handle.pinned, handle.newest
         for snapshot in (pinned, newest):

@@ -16,6 +16,7 @@ from rowsieve.arguments import checked_methods
 from rowsieve.arguments.annotations import Metadata, Token
 from rowsieve.changes.column_methods import ColumnMethods
 from rowsieve.config import flags_of
+from rowsieve.differential.differential_methods import DifferentialMethods
 from rowsieve.flags.resolution import flags_as_dict
 from rowsieve.maintenance.upkeep import UpkeepMethods
 from rowsieve.metrics import Reporter, WriterMetrics
@@ -39,6 +40,7 @@ from rowsieve.writer.writer_methods import WriterMethods
 class Table(
     ReadMethods,
     RowMethods,
+    DifferentialMethods,
     WriterMethods,
     ColumnMethods,
     UpkeepMethods,

@@ -42,7 +42,7 @@ FLOORS = (
     ("publication",),
     ("change_feed", "maintenance", "refs"),
     ("engines", "writer"),
-    ("picture_facts", "reading", "row_methods", "transactions"),
+    ("differential", "picture_facts", "reading", "row_methods", "transactions"),
     ("table",),
     ("metadata_tables", "opening", "run_transaction"),
     ("foreign",),

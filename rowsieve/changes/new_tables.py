@@ -15,6 +15,7 @@ from rowsieve.changes.property_changes import check_columns
 from rowsieve.changes.vector_building import with_vectors_protocol
 from rowsieve.config import settings_of
 from rowsieve.properties import COMBINE
+from rowsieve.storage.differential import as_differential, with_reserved
 from rowsieve.storage.log.inline_parts import INLINE_BYTES, with_inline_protocol
 from rowsieve.storage.parts.row_versions import ROW_VERSIONS
 from rowsieve.storage.snapshot import COLUMN_TAGS, ORDER_WRITER, TableInfo
@@ -38,12 +39,15 @@ def new_table(
     key: Sequence[str],
     properties: Mapping[str, str],
     sequence: Sequence[str] = (),
+    time: pa.DataType | None = None,
 ) -> NewTable:
     """Assign field ids to the columns and check the key, the sequence and the properties.
 
     Columns of the key and the sequence are NOT NULL. The properties are those that
-    `check_properties` returned.
+    `check_properties` returned. With `time`, the type of its times, the table is differential.
     """
+    if time is not None:
+        columns = with_reserved(columns, time)
     schema, _ = schema_of(columns)
     names = KeyOrder.of(schema, key).names if key else ()  # key= may spell names in another case
     ordering = tuple(schema.field(name).name for name in sequence)
@@ -65,6 +69,8 @@ def new_table(
     check_horizon(properties, tuple(map(schema.field, ordering)))
     if ordering:
         info = with_event_order(info, schema, ordering, "create_table")
+    if time is not None:
+        info = as_differential(info, schema)
     return NewTable(info, schema, next_id)
 
 

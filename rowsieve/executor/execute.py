@@ -21,6 +21,8 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from rowsieve.config import DEFAULT
+from rowsieve.errors import UnsupportedOperation
+from rowsieve.executor.consolidation.consolidate import Consolidated, updates_plan
 from rowsieve.executor.live_rows import LiveRows, is_resolved, known_count, with_columns
 from rowsieve.executor.merging.windows import Numbered
 from rowsieve.executor.output_batches import Packaging, take_first
@@ -88,6 +90,7 @@ class Execution:
         self._keys = self._schema.select(plan.key if self._order else ())
         self._unordered = self._readers(self._columns, views=views and not plan.ordered)
         self._memory_bytes = memory_bytes
+        self._threads = threads
         self.metrics = ScanMetrics() if metrics is None else metrics
 
     @property
@@ -149,7 +152,11 @@ class Execution:
             missing_files_named(self._store, self._plan.version),
             self._schedule.ahead() as ahead,
         ):
-            batches = self._batches(self._opened(splits, with_pages=self._reads_all()), ahead)
+            if self._plan.consolidation is not None:
+                batches = self._sums(splits)
+            else:
+                pieces = self._opened(splits, with_pages=self._reads_all())
+                batches = self._batches(pieces, ahead)
             while (batch := self._timed(batches)) is not None:
                 self.metrics.rows_returned += batch.num_rows
                 self.metrics.batches_returned += 1
@@ -217,6 +224,10 @@ class Execution:
         part that overlaps no other, the manifest has that number (invariant 26).
         """
         limit, total = self._plan.limit, 0
+        if self._plan.consolidation is not None:
+            with missing_files_named(self._store, self._plan.version):
+                updates = self._updates(self._plan.splits)
+                return Consolidated.of(self._plan).count(updates, limit)
         with (
             missing_files_named(self._store, self._plan.version),
             self._schedule.ahead() as ahead,
@@ -231,6 +242,23 @@ class Execution:
                 if limit is not None and total >= limit:
                     return limit
         return total
+
+    def _updates(self, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
+        """The updates that the rows are summed from; the read counts in the same metrics."""
+        updates = Execution(
+            updates_plan(self._plan),
+            self._store,
+            self.metrics,
+            threads=self._threads,
+            memory_bytes=self._memory_bytes,
+        )
+        with updates._schedule.ahead() as ahead:
+            yield from updates._batches(updates._opened(splits), ahead)
+
+    def _sums(self, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
+        """The rows of a differential table at the plan's time, up to the limit."""
+        rows = Consolidated.of(self._plan).batches(self._updates(splits))
+        yield from map(self._packaging.project, take_first(rows, self._plan.limit))
 
     def _reads_all(self) -> bool:
         """Return whether the output needs all rows and columns of the parts it reads."""
@@ -469,6 +497,11 @@ def resolve(plan: ScanPlan, store: ObjectStore, *, threads: int | None = None) -
     """
     if plan.resolved is not None:
         return plan
+    if plan.consolidation is not None:
+        raise UnsupportedOperation(
+            "plan(resolve=True): the rows of a differential table are sums of updates, which no "
+            "rows of files are; read the plan itself"
+        )
     return with_rows(plan, Execution(plan, store, threads=threads).part_rows())
 
 

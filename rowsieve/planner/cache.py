@@ -81,6 +81,7 @@ class PlanCache:
             snapshot.version,
             snapshot.commit_id,
             snapshot.schema.id,
+            snapshot.reading,
             predicate,
             now_us if ir.Now in set(map(type, nodes)) else None,
             frozenset(options.items()),

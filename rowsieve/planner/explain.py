@@ -112,6 +112,8 @@ def _groups(
             filtered[read.part] = filtered.get(read.part, False) or read.residual
         if len(parts) > 1:
             why = "they may share keys, and the newest row of each counts"
+        elif plan.consolidation is not None:
+            why = "updates, which are added up with those of the other parts"
         elif plan.key:
             why = "no other part to read shares its keys"
         else:

@@ -18,6 +18,11 @@ import msgspec
 from rowsieve.arguments import checked_methods
 from rowsieve.checksums import checksum
 from rowsieve.errors import InvalidInput, UnsupportedProtocol
+from rowsieve.planner.differential.consolidation import (
+    Consolidation,
+    consolidation_from_json,
+    consolidation_to_json,
+)
 from rowsieve.planner.hints import ExecutionHints, execution_hints
 from rowsieve.planner.part_rows import PartRows, PartRowsForm, within
 from rowsieve.planner.split import Split
@@ -85,6 +90,7 @@ class ScanPlan(msgspec.Struct, frozen=True):
     bound to the schema and the time `now_us`, without the conjuncts that `constraints` of the table
     imply; None for TRUE. `resolved` holds the rows to read of
     each part if the plan was made with `resolve=True`; with None, the reader finds them.
+    `consolidation`: the rows are sums of updates, which the only split reads.
     """
 
     table_uri: str
@@ -106,6 +112,7 @@ class ScanPlan(msgspec.Struct, frozen=True):
     filter: BoundPredicate | None = None
     resolved: tuple[PartRows, ...] | None = None
     constraints: tuple[str, ...] = ()
+    consolidation: Consolidation | None = None
 
     def __repr__(self) -> str:
         pieces = [piece for split in self.splits for piece in split.pieces]
@@ -250,6 +257,7 @@ class _Form(msgspec.Struct, frozen=True):
     statistics_unreadable: int = 0
     resolved: tuple[PartRowsForm, ...] | None = None
     constraints: tuple[str, ...] = ()
+    consolidation_json: Any = None
 
     @classmethod
     def of(cls, plan: ScanPlan) -> _Form:
@@ -267,6 +275,7 @@ class _Form(msgspec.Struct, frozen=True):
             resolved=None
             if plan.resolved is None
             else tuple(PartRowsForm.of(part) for part in plan.resolved),
+            consolidation_json=consolidation_to_json(plan.consolidation),
             **same,
         )
 
@@ -289,6 +298,7 @@ class _Form(msgspec.Struct, frozen=True):
             semantics=semantics,
             filter=bound_filter(predicate, schema, semantics, self.now_us),
             resolved=None if self.resolved is None else self._resolved(self.resolved),
+            consolidation=consolidation_from_json(self.consolidation_json),
             **same,
         )
 

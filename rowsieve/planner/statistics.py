@@ -9,7 +9,7 @@ completely has a row with that value, and no value may be NaN.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.errors import UnsupportedOperation
+from rowsieve.planner.differential.consolidation import Consolidation
 from rowsieve.planner.part_rows import within
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.planner.resolved import rows_by_part
@@ -24,6 +26,7 @@ from rowsieve.predicate.arrays import as_mask
 from rowsieve.predicate.ir import BoundColumn
 from rowsieve.stats.columnar import PartStatistics
 from rowsieve.stats.tabulate import statistics_name
+from rowsieve.storage.differential import DIFF
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.logical import Field
@@ -99,13 +102,32 @@ def plan_statistics(plan: ScanPlan, snapshot: Snapshot) -> ScanStatistics:
         else _column(snapshot.schema.field(column.name), returned, statistics, whole, rows)
         for column in plan.columns
     }
-    return ScanStatistics(
+    result = ScanStatistics(
         rows=rows,
         rows_exact=bool(returned.counted.all()),
         size_bytes=sum(split.size_bytes for split in plan.splits),
         size_bytes_exact=all_whole and set(snapshot.schema.names) <= columns.keys(),
         columns=columns,
     )
+    return result if plan.consolidation is None else _of_sums(result, plan.consolidation)
+
+
+def _of_sums(updates: ScanStatistics, consolidation: Consolidation) -> ScanStatistics:
+    """Estimate sums by their updates, any of which may be cancelled: nothing is exact.
+
+    UnsupportedOperation where rows are expanded: one update may be any number of rows.
+    """
+    if consolidation.expanded:
+        raise UnsupportedOperation(
+            "statistics: with expanded=True an update may be any number of rows; ask without it"
+        )
+    columns = {
+        name: ColumnSummary()
+        if name == DIFF
+        else replace(column, lower_exact=False, upper_exact=False, null_count_exact=False)
+        for name, column in updates.columns.items()
+    }
+    return replace(updates, rows_exact=updates.rows == 0, columns=columns)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

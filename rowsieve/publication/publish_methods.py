@@ -11,6 +11,7 @@ from rowsieve.publication.delta.publish_log import publish_log
 from rowsieve.publication.earlier_versions import Versions
 from rowsieve.publication.iceberg.publish_snapshot import publish_snapshot
 from rowsieve.publication.publication import Format, Publication
+from rowsieve.storage.differential import refuse_differential
 from rowsieve.storage.snapshot import Snapshot
 
 FORMATS = ("delta", "iceberg")
@@ -36,6 +37,7 @@ class PublishMethods(TableMethods):
         if format not in FORMATS:
             raise InvalidInput(f"publish: format must be 'delta' or 'iceberg', not {format!r}")
         self.handle.require_committed("publish")
+        refuse_differential("publish", self.handle.newest.table)
         snapshot = _in_files(self.handle)
         target, source = self.handle.store, table_store(self.handle.store)
         if uri is None and target is not source:

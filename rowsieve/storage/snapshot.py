@@ -19,8 +19,8 @@ from rowsieve.types.instants import from_microseconds
 from rowsieve.types.logical import Field
 from rowsieve.types.schema import Schema
 
-READER_VERSION: Final = 7  # the newest protocol that this code reads
-WRITER_VERSION: Final = 8  # the newest protocol that this code writes
+READER_VERSION: Final = 9  # the newest protocol that this code reads
+WRITER_VERSION: Final = 9  # the newest protocol that this code writes
 ISOLATION_WRITER: Final = 2  # the first writer that keeps tables serializable
 RETENTION_WRITER: Final = 3  # the first writer that obeys the floors of retention
 VECTORS_WRITER: Final = 4  # the first writer that keeps stored deletion vectors right
@@ -28,6 +28,7 @@ ORDER_WRITER: Final = 5  # the first writer that keeps an event order, and rules
 CONSTRAINTS_WRITER: Final = 6  # the first writer that checks constraints
 INLINE_PROTOCOL: Final = 7  # the first reader and writer that know parts in memory
 REFS_WRITER: Final = 8  # the first writer that keeps what branches and tags read
+DIFFERENTIAL_PROTOCOL: Final = 9  # the first reader and writer that sum differences
 FIRST_READER: Final = 1  # the protocol of tables without such parts
 SCHEMA_CHANGES: Final = "schema_changes"  # columns were added, dropped or changed: read by id
 FIELD_CHANGES: Final = "field_changes"  # fields inside columns, keys or dates were changed
@@ -35,10 +36,19 @@ KIND_CHANGES: Final = "kind_changes"  # integers became floats or decimals, or d
 PLACED_FILES: Final = "placed_files"  # parts may be foreign files, by their URI
 COLUMN_TAGS: Final = "column_tags"  # files have tags of field ids instead of names
 EVENT_ORDER: Final = "event_order"  # keys keep the version with the greatest sequence
+DIFFERENTIAL: Final = "differential"  # rows are updates of a collection; also the mode's name
 FEATURES: Final[frozenset[str]] = frozenset(  # what is supported
-    {SCHEMA_CHANGES, FIELD_CHANGES, KIND_CHANGES, PLACED_FILES, COLUMN_TAGS, EVENT_ORDER}
+    {
+        SCHEMA_CHANGES,
+        FIELD_CHANGES,
+        KIND_CHANGES,
+        PLACED_FILES,
+        COLUMN_TAGS,
+        EVENT_ORDER,
+        DIFFERENTIAL,
+    }
 )
-MODES: Final = ("upsert", "append")
+MODES: Final = ("upsert", "append", DIFFERENTIAL)
 
 OnRead: TypeAlias = Callable[[Predicate, Semantics, int], None]
 """Called with a condition, its semantics and its time in microseconds."""
@@ -80,13 +90,27 @@ class TableInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class Reading:
+    """A read of a differential table at a time: the sums of the differences up to it.
+
+    `at`: None if no time is complete yet. `expanded`: a row of multiplicity n is n rows. `stored`:
+    the columns of the updates, with their time and difference.
+    """
+
+    at: int | None
+    expanded: bool
+    stored: Schema
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """A table at one version. `tokens`: the last idempotent commit by application id.
 
     `owes_checkpoint`: a checkpoint was due at a change of columns, and the next commit that changes
     rows writes it; see `rowsieve.storage.log.checkpoint_turns`. A version inside a transaction
     calls `on_read` for each condition that a read of it is planned for, and names with `based_on`
-    the committed version that the transaction began with.
+    the committed version that the transaction began with. `reading`: how the updates of a
+    differential table are read; its own version has none, and is not planned.
     """
 
     version: int
@@ -100,6 +124,7 @@ class Snapshot:
     owes_checkpoint: bool = field(default=False, compare=False)
     on_read: OnRead | None = field(default=None, compare=False)
     based_on: int | None = field(default=None, compare=False)
+    reading: Reading | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         return (

@@ -42,6 +42,7 @@ from rowsieve.objects import (
 )
 from rowsieve.objects.durable import Patience
 from rowsieve.properties import OLDEST_BASE
+from rowsieve.storage.differential import check_mode
 from rowsieve.storage.log.checkpoint import (
     read_commit_id,
     row_count,
@@ -565,6 +566,8 @@ def _with_draft_parts(entry: LogEntry, draft: _Draft) -> LogEntry:
 def check_writable(operation: str, head: Snapshot) -> None:
     """Raise an error if this library must not write to the table; call it before any file is put.
 
+    UnsupportedOperation for an operation that the table's mode does not have.
+
     TableNotFound if the table was dropped with its files, UnsupportedProtocol if it needs a newer
     writer: nobody would delete the files of a refused change.
     """
@@ -575,6 +578,7 @@ def check_writable(operation: str, head: Snapshot) -> None:
             f"{head.table.writer_version}, and this version of rowsieve writes up to "
             f"{WRITER_VERSION}: upgrade rowsieve. Nothing was written"
         )
+    check_mode(operation, head.table)
 
 
 def _check_info(info: TableInfo) -> None:

@@ -83,6 +83,7 @@ class Isolation(Enum):
 OPERATIONS: Final[Mapping[str, Kind]] = {
     "create": Kind.REPLACING,
     "append": Kind.BLIND,
+    "append_updates": Kind.BLIND,  # it checks the frontier of the head itself
     "upsert": Kind.BLIND,
     "apply": Kind.BLIND,
     "delete_keys": Kind.BLIND,
@@ -102,6 +103,7 @@ OPERATIONS: Final[Mapping[str, Kind]] = {
     "rewrite_position_delete_files": Kind.REWRITING,
     "set_properties": Kind.SETTING,
     "unset_properties": Kind.SETTING,
+    "advance_since": Kind.SETTING,
     "expire_versions": Kind.SETTING,
     "remove_orphans": Kind.SETTING,
     "create_branch": Kind.SETTING,

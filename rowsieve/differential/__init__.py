@@ -1,0 +1,1 @@
+"""Differential tables: appending updates, frontiers, subscriptions and conversions."""

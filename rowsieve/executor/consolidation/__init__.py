@@ -1,0 +1,1 @@
+"""Sums the differences of equal rows."""

@@ -1,0 +1,1 @@
+"""Plans of differential tables: which updates a read at a time needs."""

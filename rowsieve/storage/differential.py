@@ -1,0 +1,238 @@
+"""Differential tables: rows are updates (data, time, difference) of a collection.
+
+Each version has two frontiers, kept as properties of the table. `upper`: every update of a time
+below it is there. `since`: times below it may have been advanced to it, so that they cannot be told
+apart any more. The collection at a time `at`, with since <= at < upper, has each row as often as
+the differences of its updates up to `at` add up to.
+
+Soundness (invariant 33): a version of such a table is planned only as a `Reading` at a time, or as
+updates on purpose. Frontiers never go back (rule 7). Operations that know nothing of them are
+refused, before anything is written and again at the commit.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import operator
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+
+from rowsieve.errors import CorruptData, InvalidInput, UnsupportedOperation
+from rowsieve.properties import SINCE, UPPER
+from rowsieve.storage.snapshot import (
+    DIFFERENTIAL,
+    DIFFERENTIAL_PROTOCOL,
+    Reading,
+    Snapshot,
+    TableInfo,
+)
+from rowsieve.types.instants import from_microseconds, to_microseconds
+from rowsieve.types.logical import Int, LogicalType, Timestamp
+from rowsieve.types.schema import Schema
+
+TIME: Final = "_rowsieve_time"
+DIFF: Final = "_rowsieve_diff"
+RESERVED: Final = (TIME, DIFF)
+UINT64: Final = Int(64, signed=False)
+FIRST_INSTANT_US: Final = to_microseconds(datetime(1, 1, 1, tzinfo=UTC))
+LAST_INSTANT_US: Final = to_microseconds(datetime.max.replace(tzinfo=UTC))
+OPERATIONS: Final = frozenset(
+    {
+        "create",
+        "append_updates",
+        "advance_since",
+        "analyze",
+        "set_properties",
+        "unset_properties",
+        "expire_versions",
+        "remove_orphans",
+        "create_branch",
+        "create_tag",
+        "drop_branch",
+        "drop_tag",
+    }
+)
+"""Operations of the log that keep the frontiers and the meaning of the updates."""
+_INTEGER = re.compile(r"-?\d{1,20}", re.ASCII)
+
+
+class Frontiers(NamedTuple):
+    """The frontiers of a version, in the physical form of its times."""
+
+    since: int
+    upper: int
+
+
+def is_differential(info: TableInfo) -> bool:
+    """Return whether the rows of the table are updates."""
+    return info.mode == DIFFERENTIAL
+
+
+def as_differential(info: TableInfo, schema: Schema) -> TableInfo:
+    """Describe a new table as differential; its schema ends with the reserved columns."""
+    first = str(_range_of(schema.field(TIME).type)[0])
+    return dataclasses.replace(
+        info,
+        mode=DIFFERENTIAL,
+        properties={**info.properties, SINCE: first, UPPER: first},
+        reader_version=DIFFERENTIAL_PROTOCOL,
+        writer_version=DIFFERENTIAL_PROTOCOL,
+        features=(*info.features, DIFFERENTIAL),
+    )
+
+
+def with_reserved(columns: pa.Schema, time: pa.DataType) -> pa.Schema:
+    """Add the columns of time and difference; InvalidInput if the names are taken."""
+    if taken := [name for name in columns.names if name.lower() in RESERVED]:
+        raise InvalidInput(
+            f"create_table: the column {taken[0]!r} has a name that differential tables reserve; "
+            "give the columns of the data only, and the times and differences to append_updates"
+        )
+    return pa.schema(
+        [
+            *columns,
+            pa.field(TIME, time, nullable=False),
+            pa.field(DIFF, pa.int64(), nullable=False),
+        ],
+        metadata=columns.metadata,
+    )
+
+
+def frontiers_of(info: TableInfo) -> Frontiers:
+    """Read the frontiers of a version; CorruptData if they are not there."""
+    return Frontiers(_number(info.properties, SINCE), _number(info.properties, UPPER))
+
+
+def with_frontiers(info: TableInfo, frontiers: Frontiers) -> TableInfo:
+    """Return the table information with these frontiers; neither goes back (rule 7)."""
+    before = frontiers_of(info)
+    if frontiers.since < before.since or frontiers.upper < before.upper:
+        raise InvalidInput(f"frontiers never go back: from {before} to {frontiers}")
+    properties = {SINCE: str(frontiers.since), UPPER: str(frontiers.upper)}
+    return dataclasses.replace(info, properties={**info.properties, **properties})
+
+
+def check_mode(operation: str, info: TableInfo) -> None:
+    """Raise UnsupportedOperation for an operation that the mode of the table does not have."""
+    if is_differential(info):
+        if operation not in OPERATIONS:
+            raise UnsupportedOperation(
+                f"{operation}: the table is differential, its rows are updates with a time and a "
+                "difference, and this operation would change them without either; nothing was "
+                "written. Use append_updates, with a difference of -1 for a row that goes"
+            )
+    elif operation in ("append_updates", "advance_since"):
+        raise UnsupportedOperation(
+            f"{operation}: the table has mode {info.mode!r}, and only tables with "
+            'mode="differential" have times and differences; nothing was written. Use '
+            + ("upsert" if info.key else "append")
+        )
+
+
+def refuse_differential(operation: str, info: TableInfo) -> None:
+    """Raise UnsupportedOperation for a read that cannot add up differences."""
+    if is_differential(info):
+        raise UnsupportedOperation(
+            f"{operation}: the table is differential, its rows are updates with a time and a "
+            "difference, and this way of reading does not add them up; use scan(at=…), "
+            "to_arrow, to_dataset or scan_polars"
+        )
+
+
+def data_schema(stored: Schema) -> Schema:
+    """The columns of the collection: without time and difference."""
+    return stored.select(tuple(name for name in stored.names if name not in RESERVED))
+
+
+def read_at(snapshot: Snapshot, at: Any = None, *, expanded: bool = False) -> Snapshot:
+    """Return the version as it is read at a time, by default the latest complete one.
+
+    InvalidInput for a time below `since`, or at or above `upper`. Without a complete time the
+    default reads no rows. A version of another table is returned as it is.
+    """
+    if not is_differential(snapshot.table):
+        if at is not None or expanded:
+            raise InvalidInput(
+                f"scan: at= and expanded= are for differential tables, and this one has mode "
+                f"{snapshot.table.mode!r}; use version= or as_of= for its older versions"
+            )
+        return snapshot
+    if snapshot.reading is not None:
+        return snapshot
+    stored, (since, upper) = snapshot.schema, frontiers_of(snapshot.table)
+    time_type = stored.field(TIME).type
+    moment = upper - 1 if at is None else physical_time(at, time_type, "scan: at=")
+    is_empty = at is None and upper == _range_of(time_type)[0]
+    if not is_empty and moment < since:
+        raise InvalidInput(
+            f"scan: at={shown_time(moment, time_type)} is before since="
+            f"{shown_time(since, time_type)} of version {snapshot.version}: earlier times were "
+            "given up, and their updates may have been advanced; read at since or later, or an "
+            "older version"
+        )
+    if moment >= upper:
+        raise InvalidInput(
+            f"scan: at={shown_time(moment, time_type)} is not complete: upper is "
+            f"{shown_time(upper, time_type)} at version {snapshot.version}, so updates of that "
+            "time may still come; read at a time below it, or wait for append_updates"
+        )
+    names = tuple(name for name in stored.names if name != TIME and not (expanded and name == DIFF))
+    reading = Reading(None if is_empty else moment, expanded, stored)
+    return dataclasses.replace(snapshot, schema=stored.select(names), reading=reading)
+
+
+def as_updates(snapshot: Snapshot) -> Snapshot:
+    """Return the version as a table of its updates, whose rows nothing hides or sums."""
+    if not is_differential(snapshot.table):
+        return snapshot
+    info = dataclasses.replace(snapshot.table, mode="append")
+    return dataclasses.replace(snapshot, table=info)
+
+
+def physical_time(value: Any, type_: LogicalType, what: str) -> int:
+    """Return a time in physical form: an unsigned integer, or microseconds since 1970.
+
+    InvalidInput for a value of another kind or beyond the range; `what` names it in errors.
+    """
+    low, high = _range_of(type_)
+    if isinstance(type_, Timestamp):
+        if not isinstance(value, datetime | str):
+            raise InvalidInput(
+                f"{what} must be an aware datetime or ISO-8601 text with an offset, as the times "
+                f"of this table are timestamptz; got {value!r}"
+            )
+        return to_microseconds(value)
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise InvalidInput(
+            f"{what} must be an integer, as the times of this table are uint64; got {value!r}"
+        )
+    number: int = operator.index(value)
+    if not low <= number <= high:
+        raise InvalidInput(f"{what} must be from {low} to {high}, got {number}")
+    return number
+
+
+def shown_time(value: int, type_: LogicalType) -> Any:
+    """Return a physical time as users give it: an integer, or an aware datetime in UTC."""
+    return from_microseconds(value) if isinstance(type_, Timestamp) else value
+
+
+def _range_of(type_: LogicalType) -> tuple[int, int]:
+    """The least and the greatest frontier."""
+    if isinstance(type_, Timestamp):
+        return FIRST_INSTANT_US, LAST_INSTANT_US
+    return 0, 2**64 - 1
+
+
+def _number(properties: Mapping[str, str], name: str) -> int:
+    text = properties.get(name, "")
+    if _INTEGER.fullmatch(text) is None:
+        raise CorruptData(
+            f"table property {name} is {text!r} instead of a time; the log is damaged, or another "
+            "program wrote it: restore it from a copy"
+        )
+    return int(text)
