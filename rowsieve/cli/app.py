@@ -111,6 +111,7 @@ def _show_version(*, wanted: bool) -> None:
 
 
 def _global_options(
+    context: typer.Context,
     *,
     version: Annotated[
         bool,
@@ -130,6 +131,14 @@ def _global_options(
             help="The folder or URI of a catalog; tables are then given by name, as db.flights.",
         ),
     ] = None,
+    database: Annotated[
+        str | None,
+        typer.Option(
+            "--database",
+            metavar="DATABASE",
+            help="The folder or URI of a database, many tables in one log; as --catalog.",
+        ),
+    ] = None,
     ref: Annotated[
         str | None,
         typer.Option(
@@ -140,10 +149,14 @@ def _global_options(
 ) -> None:
     """Change Parquet tables by upsert and delete, and query them.
 
-    Every command takes a table as a folder or a URI, or by name after --catalog.
+    Every command takes a table as a folder or a URI, or by name after --catalog
+    or --database.
     """
     del version, debug  # the callback reads the first, the group of commands the second
-    use_catalog(catalog)
+    source = context.get_parameter_source("catalog")
+    if database is not None and source is not None and source.name == "ENVIRONMENT":
+        catalog = None  # what the caller writes wins
+    use_catalog(catalog, database)
     use_ref(ref)
 
 

@@ -15,6 +15,7 @@ from rowsieve.cli.progress import CatalogChange, begin
 
 if TYPE_CHECKING:
     from rowsieve.catalog import Catalog
+    from rowsieve.database.database import Database
 
 
 @expanded
@@ -65,13 +66,13 @@ def call(
 
 def _catalog_and_statement(
     uri: str, statement: str | None, storage_option: list[str] | None
-) -> tuple[Catalog, str]:
+) -> tuple[Catalog | Database, str]:
     """The catalog of --catalog or of the first argument, and the last argument."""
     options = read_pairs(storage_option, "--storage-option")
     catalog = catalog_of(options)
     if catalog is not None:
         if statement is not None:
-            raise typer.BadParameter(f"--catalog names the catalog already, and so does {uri!r}")
+            raise typer.BadParameter(f"{catalog.uri} has the tables already; leave {uri!r} out")
         return catalog, uri
     if statement is None:
         raise typer.BadParameter("give the catalog and a statement, or use --catalog")

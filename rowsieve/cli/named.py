@@ -1,4 +1,4 @@
-"""The catalog of `--catalog`, in which commands find tables by name, and the branch of `--ref`."""
+"""Where commands find tables by name: `--catalog` or `--database`; and the branch of `--ref`."""
 
 from __future__ import annotations
 
@@ -12,14 +12,19 @@ import rowsieve
 if TYPE_CHECKING:
     from rowsieve.arguments.annotations import StorageOptions
     from rowsieve.catalog import Catalog
+    from rowsieve.database.database import Database
 
 _URI: Final[ContextVar[str | None]] = ContextVar("rowsieve-catalog", default=None)
+_DATABASE: Final[ContextVar[str | None]] = ContextVar("rowsieve-database", default=None)
 _REF: Final[ContextVar[str | None]] = ContextVar("rowsieve-ref", default=None)
 
 
-def use_catalog(uri: str | None) -> None:
-    """Let the arguments of this command name tables of a catalog; None: folders and URIs."""
+def use_catalog(uri: str | None, database: str | None) -> None:
+    """Let this command name tables of a catalog or database; without both, folders and URIs."""
+    if uri is not None and database is not None:
+        raise typer.BadParameter("give --catalog or --database, not both")
     _URI.set(uri)
+    _DATABASE.set(database)
 
 
 def use_ref(name: str | None) -> None:
@@ -27,17 +32,22 @@ def use_ref(name: str | None) -> None:
     _REF.set(name)
 
 
-def catalog_of(options: StorageOptions | None) -> Catalog | None:
-    """The catalog, opened with these settings of its store; None if none is given."""
+def catalog_of(options: StorageOptions | None) -> Catalog | Database | None:
+    """The catalog or database, opened with these settings of its store; None if none is given."""
+    if (uri := _DATABASE.get()) is not None:
+        return rowsieve.Database(uri, storage_options=options)
     uri = _URI.get()
     return None if uri is None else rowsieve.Catalog(uri, storage_options=options)
 
 
-def required_catalog(options: StorageOptions | None) -> Catalog:
+def required_catalog(options: StorageOptions | None) -> Catalog | Database:
     """The same; wrong usage if none is given."""
     catalog = catalog_of(options)
     if catalog is None:
-        raise typer.BadParameter("name the catalog: rowsieve --catalog CATALOG …")
+        raise typer.BadParameter(
+            "name the catalog, rowsieve --catalog CATALOG …, or the database, rowsieve --database "
+            "DATABASE …"
+        )
     return catalog
 
 

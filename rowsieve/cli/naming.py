@@ -18,6 +18,7 @@ from rowsieve.errors import NamespaceNotFound, NotFound, TableNotFound
 
 if TYPE_CHECKING:
     from rowsieve.catalog import Catalog
+    from rowsieve.database.database import Database
     from rowsieve.table import Table
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The namespace.", show_default=False)]
@@ -218,7 +219,7 @@ def _list(names: Sequence[str], *, as_json: bool) -> None:
         typer.echo(name)
 
 
-def _none_in(catalog: Catalog, storage_option: list[str] | None) -> list[str]:
+def _none_in(catalog: Catalog | Database, storage_option: list[str] | None) -> list[str]:
     """No names; NotFound if there is no catalog either."""
     options = read_pairs(storage_option, "--storage-option")
     if not rowsieve.objects.open_store(catalog.uri, options).children():
@@ -228,12 +229,12 @@ def _none_in(catalog: Catalog, storage_option: list[str] | None) -> list[str]:
     return []
 
 
-def _changed(storage_option: list[str] | None) -> Catalog:
+def _changed(storage_option: list[str] | None) -> Catalog | Database:
     """The catalog, whose names the command changes."""
     catalog = _catalog(storage_option)
     begin(CatalogChange(catalog.uri))
     return catalog
 
 
-def _catalog(storage_option: list[str] | None) -> Catalog:
+def _catalog(storage_option: list[str] | None) -> Catalog | Database:
     return required_catalog(read_pairs(storage_option, "--storage-option"))

@@ -171,6 +171,10 @@ class Database(DatabaseRefs, CatalogStatements):
             Handle(store, log, snapshot, read_only=version is not None, storage_options=options)
         )
 
+    def uri_of(self, name: str) -> str:
+        """Return where the table of a name is, for `rs.open_table`; TableNotFound if none."""
+        return self._place_of(self._id_of(name, self._shared.log.latest()))
+
     def tables(self, namespace: str | None = None, *, version: int | None = None) -> list[str]:
         """List the names of all tables, or of those in a namespace as `namespace.name`."""
         state = self._shared.log.latest() if version is None else self._at(version)
