@@ -48,10 +48,8 @@ class PublishMethods(TableMethods):
         if uri is not None:
             options = self.handle.storage_options if storage_options is None else storage_options
             target = open_store(uri, options or None)
-        if format == "iceberg":
-            versions = Versions.of(self.handle.log, snapshot)
-            return publish_snapshot(target, snapshot, source, versions)
-        return publish_log(target, snapshot, source.uri)
+        publish = publish_snapshot if format == "iceberg" else publish_log
+        return publish(target, snapshot, source, Versions.of(self.handle.log, snapshot))
 
 
 def _in_files(handle: Handle) -> Snapshot:

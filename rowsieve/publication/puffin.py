@@ -51,6 +51,11 @@ def encoded_vector(hidden: npt.NDArray[np.int64]) -> bytes:
     return length + inside + checksum
 
 
+def vector_inside(vector: bytes) -> bytes:
+    """The magic and the bitmap of an encoded vector, without its length and its checksum."""
+    return vector[4:-4]
+
+
 def puffin_file(
     vectors: Mapping[str, tuple[bytes, int]], writer: Mapping[str, str]
 ) -> tuple[bytes, dict[str, tuple[int, int]]]:

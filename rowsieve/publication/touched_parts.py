@@ -21,8 +21,17 @@ from rowsieve.types.ordering.keys import KeyOrder
 Mask = npt.NDArray[np.bool_]
 
 
-def touched_parts(before: Snapshot, now: Snapshot) -> Mask:
+def unchecked_parts(before: Snapshot | None, now: Snapshot) -> Mask:
+    """(n,) whether the file of each part has to be checked: not if it was, with these columns."""
+    if before is None or before.schema != now.schema:
+        return np.ones(len(now.parts), dtype=np.bool_)
+    return _absent(now.parts, before.parts)
+
+
+def touched_parts(before: Snapshot | None, now: Snapshot) -> Mask:
     """(n,) whether the published rows of each part of `now` may differ from those of `before`."""
+    if before is None:
+        return np.ones(len(now.parts), dtype=np.bool_)
     added = _absent(now.parts, before.parts)
     removed = _absent(before.parts, now.parts)
     touched = added | _with_other_vectors(before.parts, now.parts)

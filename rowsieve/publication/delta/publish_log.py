@@ -1,280 +1,223 @@
 """Publish a version as the next version of a Delta log over the same files.
 
-The log has the schema, and an `add` with path, size and row count for each file; no data is copied.
-Soundness: Delta readers return all rows of the files, so a version is published only if they are
-all visible: parts do not overlap, and there are no tombstones or deletion vectors. All files have
-the current columns and are our own. Anything else is refused, with what to do. Where files have
-tags instead of names, Delta's column mapping by name tells readers which column each one is.
+A version adds the files that are new, removes those that are gone, and replaces the deletion vector
+of files in which other rows are hidden now. Only the parts that changed since the version before
+are looked at. Features of the protocol are added when a version needs them, so a table without
+hidden rows and changed columns has readers of any age.
+
+Soundness (invariant 44): everything that Delta's readers would read otherwise is refused before
+anything is written. The entry of the log is created last.
 """
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
 import msgspec
-import numpy as np
 
-from rowsieve.errors import CommitConflict, CorruptData, UnsupportedOperation
+from rowsieve.errors import CommitConflict, UnsupportedOperation
 from rowsieve.objects import ObjectExists, ObjectStore
-from rowsieve.parquet.stored_forms import STRUCTURED_FORMAT
-from rowsieve.planner.part_facts import part_facts
+from rowsieve.publication.delta.delta_schema import delta_schema, has_local_time
+from rowsieve.publication.delta.delta_vectors import descriptors
+from rowsieve.publication.delta.log_state import (
+    COMMIT,
+    DOMAIN,
+    ENGINE,
+    LOG,
+    TABLE,
+    VERSION,
+    LogState,
+    read_log,
+)
+from rowsieve.publication.delta.physical_names import are_other_names, physical_names
+from rowsieve.publication.earlier_versions import Versions
 from rowsieve.publication.places import location_of
 from rowsieve.publication.publication import Publication
+from rowsieve.publication.published_rows import PublishedPart, published_parts
+from rowsieve.publication.readable_files import DELTA, check_readable
+from rowsieve.publication.touched_parts import touched_parts, unchecked_parts
+from rowsieve.storage.manifests.manifest import FileRef
 from rowsieve.storage.snapshot import Snapshot
-from rowsieve.types import logical
-from rowsieve.types.schema import Schema
-from rowsieve.types.stored_names import has_tags, tag_of
 
-LOG: Final = "_delta_log"
-_TABLE: Final = "rowsieve.table"
-_ENGINE: Final = "rowsieve"  # the engine that our commits name; others keep our table's properties
-_FLAT: Final[Mapping[logical.LogicalType, str]] = {
-    logical.Bool(): "boolean",
-    logical.Int(8): "byte",
-    logical.Int(16): "short",
-    logical.Int(32): "integer",
-    logical.Int(64): "long",
-    logical.Float(32): "float",
-    logical.Float(64): "double",
-    logical.String(): "string",
-    logical.Json(): "string",
-    logical.Binary(): "binary",
-    logical.Date(): "date",
-    logical.Timestamp(utc=True): "timestamp",
-    logical.Timestamp(utc=False): "timestamp_ntz",
-}
+_WRITER_FEATURES: Final = frozenset({"domainMetadata", "inCommitTimestamp"})
+_IN_COMMIT: Final = "delta.enableInCommitTimestamps"
 
 
-class _File(msgspec.Struct):
-    path: str
+def publish_log(
+    target: ObjectStore, snapshot: Snapshot, source: ObjectStore, versions: Versions
+) -> Publication:
+    """Write the version as the next version of the Delta log in `target`, unless it is there.
 
-
-class _Info(msgspec.Struct):
-    engine: str | None = msgspec.field(name="engineInfo", default=None)
-
-
-class _Metadata(msgspec.Struct):
-    id: str
-    configuration: dict[str, str | None] = {}
-
-
-class _Action(msgspec.Struct):
-    """The fields that we read of a line of the log."""
-
-    add: _File | None = None
-    remove: _File | None = None
-    metadata: _Metadata | None = msgspec.field(name="metaData", default=None)
-    info: _Info | None = msgspec.field(name="commitInfo", default=None)
-
-
-def publish_log(target: ObjectStore, snapshot: Snapshot, source_uri: str) -> Publication:
-    """Write the version as the next version of the Delta log in `target`.
-
-    UnsupportedOperation if Delta readers would read other rows than we do, or if the log is not
-    this table's; CommitConflict if another process wrote that version of the log.
+    UnsupportedOperation if Delta readers would read other rows than we do, if the log is not this
+    table's, or has a newer version; CommitConflict if another process wrote another version there.
     """
-    check_clean(snapshot, "delta")
-    mapped = has_tags(snapshot.table.properties)
-    fields = _struct(snapshot.schema.fields, "", mapped=mapped)
-    schema_text = msgspec.json.encode(fields).decode()
-    prefix = "" if target.uri == source_uri else f"{source_uri}/"
-    adds = _adds(snapshot, prefix)
-    version, known, table_id = _read(target, snapshot.table.uuid)
-    written_ms = snapshot.timestamp_us // 1000
-    lines: list[dict[str, Any]] = [
-        {"commitInfo": {"timestamp": written_ms, "operation": "WRITE", "engineInfo": _ENGINE}},
-        {"protocol": _protocol(snapshot.schema, mapped=mapped)},
-        {"metaData": _metadata(table_id, schema_text, snapshot, mapped=mapped)},
-    ]
-    removed = {"deletionTimestamp": written_ms, "dataChange": True}
-    lines += [{"remove": {"path": path, **removed}} for path in known if path not in adds]
-    lines += [{"add": add} for path, add in adds.items() if path not in known]
+    state = read_log(target, snapshot.table.uuid)
+    if state.version == snapshot.version and state.commit_id in ("", snapshot.commit_id):
+        return _publication(target, snapshot, state.number - 1)
+    if state.version >= snapshot.version:
+        raise UnsupportedOperation(
+            f"publish: {target.uri} has version {state.version} already, and version "
+            f"{snapshot.version} is older, or of another log; publish the newest version, or into "
+            "another folder"
+        )
+    commit = (state.version, state.commit_id) if state.commit_id else None
+    earlier = versions.before(commit)
+    lines = _Writing(target, snapshot, source, state, earlier).lines()
     data = b"\n".join(msgspec.json.encode(line) for line in lines)
     try:
-        target.put_new(f"{LOG}/{version:020}.json", data)
+        target.put_new(f"{LOG}/{state.number:020}.json", data)
     except ObjectExists as error:
+        now = read_log(target, snapshot.table.uuid)
+        if now.version == snapshot.version and now.commit_id == snapshot.commit_id:
+            return _publication(target, snapshot, now.number - 1)
         raise CommitConflict(
-            f"publish: another process wrote version {version} of {target.uri}/{LOG}; call it again"
+            f"publish: another process wrote version {state.number} of {target.uri}/{LOG}; call "
+            "it again"
         ) from error
-    return Publication("delta", snapshot.version, location_of(target.uri), version)
+    return _publication(target, snapshot, state.number)
 
 
-def check_clean(snapshot: Snapshot, form: str) -> None:
-    """Raise UnsupportedOperation unless every row of every file is visible, as it is stored."""
-    parts = snapshot.parts
-    facts = part_facts(snapshot)
-    groups = facts.groups(np.arange(len(parts)))
-    reasons = {
-        # A delete hides no row of its own part, and one of another part is in the same group.
-        "rows that newer versions or deletes hide": len(groups) < len(parts)
-        or parts.column("dv.path").null_count < len(parts),
-        "files with opaque values": (parts.numbers("format_version") > STRUCTURED_FORMAT).any(),
-        "files of earlier columns": any(
-            schema_id != snapshot.schema.id for schema_id in parts.column("schema_id").to_pylist()
-        ),
-        "rows in its log": parts.held_in_memory().any(),
-        "files that are not its own": any(
-            ref is not None and not ref.owned for ref in parts.files("data")
-        ),
-    }
-    for reason, applies in reasons.items():
-        if applies:
-            raise UnsupportedOperation(
-                f"publish: version {snapshot.version} has {reason}, which readers of {form} would "
-                "read otherwise; compact first: table.compact(), or the procedure "
-                "rewrite_data_files with rewrite_all"
-            )
+def _publication(target: ObjectStore, snapshot: Snapshot, number: int) -> Publication:
+    return Publication("delta", snapshot.version, location_of(target.uri), number)
 
 
-def _adds(snapshot: Snapshot, prefix: str) -> dict[str, dict[str, Any]]:
-    adds: dict[str, dict[str, Any]] = {}
-    for ref in snapshot.parts.files("data"):
-        if ref is not None:
-            path = quote(f"{prefix}{ref.path}", safe="/:=%@,") if prefix else ref.path
-            adds[path] = {
-                "path": path,
-                "partitionValues": {},
-                "size": ref.size_bytes,
-                "modificationTime": snapshot.timestamp_us // 1000,
-                "dataChange": True,
-                "stats": msgspec.json.encode({"numRecords": ref.rows}).decode(),
+@dataclass(slots=True)
+class _Writing:
+    """One publication; `earlier` is the version in the log before, if it can be read."""
+
+    target: ObjectStore
+    snapshot: Snapshot
+    source: ObjectStore
+    state: LogState
+    earlier: Snapshot | None
+
+    def lines(self) -> list[dict[str, Any]]:
+        """The actions of the next version."""
+        snapshot, state = self.snapshot, self.state
+        mapping = self._mapping()
+        schema = msgspec.json.encode(delta_schema(snapshot.schema, mapping)).decode()
+        touched = touched_parts(self.earlier, snapshot)
+        check_readable(snapshot, self.source, unchecked_parts(self.earlier, snapshot), DELTA)
+        _, published = published_parts(snapshot, self.source, touched)
+        changes = list(self._changes(published))
+        moment_ms = max(snapshot.timestamp_us // 1000, state.timestamp_ms + 1)
+        info = {
+            "inCommitTimestamp": moment_ms,
+            "timestamp": moment_ms,
+            "operation": "WRITE",
+            "engineInfo": ENGINE,
+        }
+        own = {VERSION: str(snapshot.version), COMMIT: snapshot.commit_id}
+        domain = {
+            "domain": DOMAIN,
+            "configuration": msgspec.json.encode(own).decode(),
+            "removed": False,
+        }
+        return [
+            {"commitInfo": info},
+            *self._protocol(mapping, changes),
+            *self._metadata(schema, mapping, moment_ms),
+            {"domainMetadata": domain},
+            *changes,
+        ]
+
+    def _mapping(self) -> dict[int, str] | None:
+        """The names in the files; None if they are those of the columns, and always were."""
+        names = physical_names(self.snapshot, self.source)
+        is_mapped = "columnMapping" in self.state.features
+        return names if is_mapped or are_other_names(self.snapshot.schema, names) else None
+
+    def _changes(self, published: Sequence[PublishedPart]) -> Iterator[dict[str, Any]]:
+        """Removes and adds of files; a file with another vector is removed and added."""
+        known, moment_ms = self.state.files, self.snapshot.timestamp_us // 1000
+        prefix = "" if self.target is self.source else f"{self.source.uri}/"
+        parts = {_path(prefix, part.file.path): part for part in published}
+        paths = self.snapshot.parts.column("data.path").drop_null().to_pylist()
+        empty = {path for path, part in parts.items() if not part.has_rows}
+        wanted = {path: part for path, part in parts.items() if part.has_rows}
+        hidden = {p: part.hidden for p, part in wanted.items() if part.hidden is not None}
+        vectors = descriptors(self.target, hidden, known)
+        gone = known.keys() - ({_path(prefix, path) for path in paths} - empty)
+        again = {path for path in wanted if path in known and known[path] != vectors.get(path)}
+        for path in sorted(gone | again):
+            yield {"remove": _removed(path, known[path], moment_ms)}
+        for path, part in wanted.items():
+            if path not in known or path in again:
+                yield {"add": _added(path, part.file, vectors.get(path), moment_ms)}
+
+    def _protocol(
+        self, mapping: Mapping[int, str] | None, changes: Iterable[Mapping[str, Any]]
+    ) -> Iterator[dict[str, Any]]:
+        """The protocol, if it is not that of the version before; features are never dropped."""
+        needed = {
+            "columnMapping": mapping is not None,
+            "timestampNtz": has_local_time(self.snapshot.schema),
+            "deletionVectors": any(each.get("add", {}).get("deletionVector") for each in changes),
+        }
+        state = self.state
+        features = state.features | {name for name, is_needed in needed.items() if is_needed}
+        writers = features | _WRITER_FEATURES | state.writer_features
+        if state.features == features and state.writer_features == writers:
+            return
+        protocol = {"minReaderVersion": 3, "minWriterVersion": 7}
+        readers = {"readerFeatures": sorted(features)}
+        if not features:
+            protocol, readers = {**protocol, "minReaderVersion": 1}, {}
+        yield {"protocol": {**protocol, **readers, "writerFeatures": sorted(writers)}}
+
+    def _metadata(
+        self, schema: str, mapping: Mapping[int, str] | None, moment_ms: int
+    ) -> Iterator[dict[str, Any]]:
+        """The metadata of the table, if it is not that of the version before."""
+        state, snapshot = self.state, self.snapshot
+        configuration = {TABLE: snapshot.table.uuid, _IN_COMMIT: "true"}
+        if "deletionVectors" in state.features:
+            configuration["delta.enableDeletionVectors"] = "true"
+        if mapping is not None:
+            configuration["delta.columnMapping.mode"] = "name"
+            configuration["delta.columnMapping.maxColumnId"] = str(snapshot.next_field_id - 1)
+        for name, value in (("Version", state.number), ("Timestamp", moment_ms)):
+            key = f"delta.inCommitTimestampEnablement{name}"
+            if state.number and _IN_COMMIT not in state.configuration:
+                configuration[key] = str(value)
+            elif (known := state.configuration.get(key)) is not None:
+                configuration[key] = known
+        if state.number and (schema, configuration) == (state.schema, state.configuration):
+            return
+        created_ms = snapshot.timestamp_us // 1000 if state.created_ms is None else state.created_ms
+        yield {
+            "metaData": {
+                "id": state.table_id,
+                "format": {"provider": "parquet", "options": {}},
+                "schemaString": schema,
+                "partitionColumns": [],
+                "configuration": configuration,
+                "createdTime": created_ms,
             }
-    return adds
+        }
 
 
-def _read(target: ObjectStore, table_uuid: str) -> tuple[int, set[str], str]:
-    """The next version of the log, the files of the last one, and the table's id.
-
-    UnsupportedOperation unless each version is a publication of this table, which the next one
-    replaces.
-    Other writers keep the properties of a table when they change it, so the commit must name us,
-    too.
-    """
-    names = target.list(LOG)
-    if any(not name.endswith(".json") for name in names):
-        raise _not_ours(target)
-    active: set[str] = set()
-    table_id = str(uuid.uuid4())
-    for number, name in enumerate(names):
-        if name != f"{LOG}/{number:020}.json":
-            raise CorruptData(f"publish: {target.uri} lacks version {number} of its Delta log")
-        owner = engine = None
-        for line in target.get(name).splitlines():
-            action = _action(line, target)
-            if action.info is not None:
-                engine = action.info.engine
-            if action.metadata is not None:
-                owner, table_id = action.metadata.configuration.get(_TABLE), action.metadata.id
-            if action.add is not None:
-                active.add(action.add.path)
-            if action.remove is not None:
-                active.discard(action.remove.path)
-        if engine != _ENGINE or owner != table_uuid:
-            raise _not_ours(target)
-    return len(names), active, table_id
+def _path(prefix: str, path: str) -> str:
+    return quote(f"{prefix}{path}", safe="/:=%@,") if prefix else path
 
 
-def _action(line: bytes, target: ObjectStore) -> _Action:
-    try:
-        return msgspec.json.decode(line, type=_Action)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise _not_ours(target) from error
+def _removed(path: str, vector: Mapping[str, Any] | None, moment_ms: int) -> dict[str, Any]:
+    removed = {"path": path, "deletionTimestamp": moment_ms, "dataChange": True}
+    return removed if vector is None else {**removed, "deletionVector": vector}
 
 
-def _not_ours(target: ObjectStore) -> UnsupportedOperation:
-    return UnsupportedOperation(
-        f"publish: {target.uri}/{LOG} has a Delta table of another writer or of another table; "
-        "publish into a folder without a Delta table"
-    )
-
-
-def _protocol(schema: Schema, *, mapped: bool) -> dict[str, Any]:
-    features = ["columnMapping"] if mapped else []
-    if any(_has_local_time(field.type) for field in schema):
-        features.append("timestampNtz")
-    if not features:
-        return {"minReaderVersion": 1, "minWriterVersion": 2}
-    supported = {"readerFeatures": features, "writerFeatures": features}
-    return {"minReaderVersion": 3, "minWriterVersion": 7, **supported}
-
-
-def _has_local_time(type_: logical.LogicalType) -> bool:
-    match type_:
-        case logical.List(element=element):
-            return _has_local_time(element.type)
-        case logical.Struct(fields=fields):
-            return any(_has_local_time(field.type) for field in fields)
-        case logical.Map(key=key, value=value):
-            return _has_local_time(key.type) or _has_local_time(value.type)
-        case _:
-            return type_ == logical.Timestamp(utc=False)
-
-
-def _metadata(
-    table_id: str, schema_text: str, snapshot: Snapshot, *, mapped: bool
+def _added(
+    path: str, file: FileRef, vector: Mapping[str, Any] | None, moment_ms: int
 ) -> dict[str, Any]:
-    configuration = {"rowsieve.version": str(snapshot.version), _TABLE: snapshot.table.uuid}
-    if mapped:
-        configuration["delta.columnMapping.mode"] = "name"
-        configuration["delta.columnMapping.maxColumnId"] = str(snapshot.next_field_id - 1)
-    return {
-        "id": table_id,
-        "format": {"provider": "parquet", "options": {}},
-        "schemaString": schema_text,
-        "partitionColumns": [],
-        "configuration": configuration,
-        "createdTime": snapshot.timestamp_us // 1000,
+    added = {
+        "path": path,
+        "partitionValues": {},
+        "size": file.size_bytes,
+        "modificationTime": moment_ms,
+        "dataChange": True,
+        "stats": msgspec.json.encode({"numRecords": file.rows}).decode(),
     }
-
-
-def _struct(fields: tuple[logical.Field, ...], path: str, *, mapped: bool) -> dict[str, Any]:
-    """The columns, or the fields of a struct, which are NULL wherever the struct is."""
-    return {
-        "type": "struct",
-        "fields": [
-            {
-                "name": field.name,
-                "type": _type(field.type, f"{path}{field.name}", mapped=mapped),
-                "nullable": field.nullable or bool(path),
-                "metadata": _mapping(field) if mapped else {},
-            }
-            for field in fields
-        ],
-    }
-
-
-def _mapping(field: logical.Field) -> dict[str, Any]:
-    """The metadata that tells readers the field's id and its name in the files."""
-    return {
-        "delta.columnMapping.id": field.id,
-        "delta.columnMapping.physicalName": tag_of(field.id),
-    }
-
-
-def _type(type_: logical.LogicalType, path: str, *, mapped: bool) -> Any:
-    match type_:
-        case logical.Decimal(precision=precision, scale=scale):
-            return f"decimal({precision},{scale})"
-        case logical.List(element=element):
-            of = _type(element.type, f"{path}.element", mapped=mapped)
-            return {"type": "array", "elementType": of, "containsNull": element.nullable}
-        case logical.Struct(fields=fields):
-            return _struct(fields, f"{path}.", mapped=mapped)
-        case logical.Map(key=key, value=value):
-            return {
-                "type": "map",
-                "keyType": _type(key.type, f"{path}.key", mapped=mapped),
-                "valueType": _type(value.type, f"{path}.value", mapped=mapped),
-                "valueContainsNull": value.nullable,
-            }
-    if isinstance(type_, logical.Enum):
-        return "string"
-    if (delta_type := _FLAT.get(type_)) is None:
-        raise UnsupportedOperation(
-            f"publish: column {path!r} has the type {logical.type_name(type_)}, which Delta does "
-            "not have; widen or drop the column, or publish a table without it"
-        )
-    return delta_type
+    return added if vector is None else {**added, "deletionVector": vector}

@@ -13,11 +13,11 @@ from __future__ import annotations
 import hashlib
 import uuid
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
-import numpy as np
 
 from rowsieve.errors import CommitConflict, UnsupportedOperation
 from rowsieve.objects import ObjectExists, ObjectStore, put_fresh
@@ -34,7 +34,6 @@ from rowsieve.publication.iceberg.manifests import (
     Written,
     read_manifests,
 )
-from rowsieve.publication.iceberg.readable_files import check_readable
 from rowsieve.publication.iceberg.table_metadata import (
     COMMIT,
     VERSION,
@@ -48,7 +47,8 @@ from rowsieve.publication.places import Folder, location_of
 from rowsieve.publication.publication import Publication
 from rowsieve.publication.published_rows import PublishedPart, published_parts
 from rowsieve.publication.puffin import encoded_vector, puffin_file
-from rowsieve.publication.touched_parts import Mask, touched_parts
+from rowsieve.publication.readable_files import ICEBERG, check_readable
+from rowsieve.publication.touched_parts import Mask, touched_parts, unchecked_parts
 from rowsieve.storage.snapshot import Snapshot
 
 _CREATED_BY: Final = {"created-by": "rowsieve"}
@@ -116,8 +116,8 @@ class _Writing:
     def publish(self, versions: Versions) -> Publication:
         snapshot, before = self.snapshot, self.before
         schema = iceberg_schema(snapshot.schema, snapshot.table.key)
-        touched = self._touched()
-        check_readable(snapshot, self.source, self._unchecked(touched))
+        touched = touched_parts(self.earlier, snapshot)
+        check_readable(snapshot, self.source, unchecked_parts(self.earlier, snapshot), ICEBERG)
         numbers = self._numbers(schema)
         manifests: Sequence[Manifest] = ()
         if before.is_continued and before.snapshot is not None:
@@ -147,17 +147,6 @@ class _Writing:
         now = read_newest(self.folder, self.snapshot.table.uuid)
         return _published_already(self.folder, now, self.snapshot)
 
-    def _touched(self) -> Mask:
-        if self.earlier is None:
-            return np.ones(len(self.snapshot.parts), dtype=np.bool_)
-        return touched_parts(self.earlier, self.snapshot)
-
-    def _unchecked(self, touched: Mask) -> Mask:
-        """(n,) whether each part has to be checked: the others were, with the same columns."""
-        if self.earlier is not None and self.earlier.schema == self.snapshot.schema:
-            return touched
-        return np.ones_like(touched)
-
     def _numbers(self, schema: Mapping[str, Any]) -> Numbers:
         metadata, latest = self.before.metadata, self.before.snapshot
         digest = hashlib.sha256(self.snapshot.commit_id.encode()).digest()
@@ -186,18 +175,15 @@ class _Writing:
         root = location_of(self.source.uri)
         parts, published = published_parts(self.snapshot, self.source, touched)
         metrics = file_metrics(parts, self.snapshot.schema)
-        files = parts.files("data")
-        locations = [f"{root}/{file.path}" for file in files if file is not None]
-        rows = dict(zip(locations, published, strict=True))
+        rows = {f"{root}/{part.file.path}": part for part in published}
         current = {f"{root}/{path}" for path in self.snapshot.parts.column("data.path").to_pylist()}
-        gone = {
-            key for key in known[Content.DATA] if key not in current or rows.get(key, key) is None
-        }
+        empty = {key for key, part in rows.items() if not part.has_rows}
+        gone = known[Content.DATA].keys() - (current - empty)
         ids = numbers.snapshot_id, numbers.sequence
         added = [
             data_entry(key, part.file.rows, part.file.size_bytes, own, *ids)
             for (key, part), own in zip(rows.items(), metrics, strict=True)
-            if part is not None and key not in known[Content.DATA]
+            if part.has_rows and key not in known[Content.DATA]
         ]
         vectors = self._vectors(known[Content.DELETES], rows, gone, numbers)
         return {Content.DATA: Changed(added, gone), Content.DELETES: vectors}
@@ -205,8 +191,8 @@ class _Writing:
     def _vectors(
         self,
         known: Mapping[str, Entry],
-        rows: Mapping[str, PublishedPart | None],
-        gone: set[str],
+        rows: Mapping[str, PublishedPart],
+        gone: AbstractSet[str],
         numbers: Numbers,
     ) -> Changed:
         """The vectors that change: one file has all new ones."""
@@ -214,7 +200,7 @@ class _Writing:
         stored: dict[str, bytes] = {}
         without = {key for key in known if key in gone}
         for key, part in rows.items():
-            if part is None or part.hidden is None:
+            if part.hidden is None or not part.has_rows:
                 without |= known.keys() & {key}
                 continue
             vector = encoded_vector(part.hidden.to_ids())

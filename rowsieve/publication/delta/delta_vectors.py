@@ -1,0 +1,82 @@
+"""Deletion vectors as Delta's log names them: inside of it, or in a file of their own.
+
+https://github.com/delta-io/delta/blob/master/PROTOCOL.md#deletion-vectors
+"""
+
+from __future__ import annotations
+
+import base64
+import uuid
+from collections.abc import Mapping
+from typing import Any, Final
+
+from rowsieve.objects import ObjectStore, put_fresh
+from rowsieve.predicate.rowset import RowSet
+from rowsieve.publication.puffin import encoded_vector, vector_inside
+
+_INLINE_BYTES: Final = 512  # a vector that is larger gets a place in a file
+_VERSION: Final = b"\1"
+_Z85: Final = (
+    b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+)
+_A85_TO_Z85: Final = bytes.maketrans(bytes(range(33, 118)), _Z85)
+_Z85_TO_A85: Final = bytes.maketrans(_Z85, bytes(range(33, 118)))
+
+
+def descriptors(
+    store: ObjectStore,
+    hidden: Mapping[str, RowSet],
+    known: Mapping[str, dict[str, Any] | None],
+) -> dict[str, dict[str, Any]]:
+    """Return the descriptor of the vector of each data file; writes one file for the large ones.
+
+    `known` are those of the version before, of which the same vectors are used again.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    pieces, at, name = [_VERSION], len(_VERSION), uuid.uuid4()
+    for path, rows in hidden.items():
+        vector = encoded_vector(rows.to_ids())
+        inside = vector_inside(vector)
+        facts = {"sizeInBytes": len(inside), "cardinality": len(rows)}
+        if len(inside) <= _INLINE_BYTES:
+            padded = inside + bytes(-len(inside) % 4)
+            found[path] = {"storageType": "i", "pathOrInlineDv": _z85(padded), **facts}
+            continue
+        if (before := known.get(path)) is not None and _has(store, before, inside):
+            found[path] = before
+            continue
+        found[path] = {
+            "storageType": "u",
+            "pathOrInlineDv": _z85(name.bytes),
+            "offset": at,
+            **facts,
+        }
+        pieces.append(vector)
+        at += len(vector)
+    if len(pieces) > 1:
+        put_fresh(store, _file_name(name), b"".join(pieces))
+    return found
+
+
+def _file_name(name: uuid.UUID) -> str:
+    return f"deletion_vector_{name}.bin"
+
+
+def _has(store: ObjectStore, known: Mapping[str, Any], inside: bytes) -> bool:
+    """Return whether a descriptor names a file with this vector."""
+    if known.get("storageType") != "u" or known["sizeInBytes"] != len(inside):
+        return False
+    name = uuid.UUID(bytes=_from_z85(known["pathOrInlineDv"]))
+    start = known["offset"] + 4  # after the length
+    return store.get_range(_file_name(name), start, start + len(inside)) == inside
+
+
+def _z85(data: bytes) -> str:
+    """Encode bytes, a multiple of four, in Z85: Ascii85 with another alphabet."""
+    groups = [data[start : start + 4] for start in range(0, len(data), 4)]
+    encoded = b"".join(base64.a85encode(group).replace(b"z", b"!!!!!") for group in groups)
+    return encoded.translate(_A85_TO_Z85).decode()
+
+
+def _from_z85(text: str) -> bytes:
+    return base64.a85decode(text.encode().translate(_Z85_TO_A85))

@@ -1,0 +1,140 @@
+"""The state of a Delta log that publications of one table wrote.
+
+Soundness: each version must name us as its writer, because another writer's changes would be lost
+with the next one. Other writers keep the properties of a table, so these alone prove nothing.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+
+from rowsieve.errors import CorruptData, UnsupportedOperation
+from rowsieve.objects import ObjectStore
+
+LOG: Final = "_delta_log"
+TABLE: Final = "rowsieve.table"
+VERSION: Final = "rowsieve.version"
+COMMIT: Final = "rowsieve.commit"
+ENGINE: Final = "rowsieve"  # the engine that our commits name; others keep our table's properties
+DOMAIN: Final = "rowsieve"
+
+
+class _File(msgspec.Struct):
+    path: str
+    vector: dict[str, Any] | None = msgspec.field(name="deletionVector", default=None)
+
+
+class _Info(msgspec.Struct):
+    engine: str | None = msgspec.field(name="engineInfo", default=None)
+    timestamp_ms: int | None = msgspec.field(name="inCommitTimestamp", default=None)
+
+
+class _Metadata(msgspec.Struct):
+    id: str
+    schema: str = msgspec.field(name="schemaString", default="")
+    created_ms: int | None = msgspec.field(name="createdTime", default=None)
+    configuration: dict[str, str | None] = {}
+
+
+class _Protocol(msgspec.Struct):
+    features: list[str] = msgspec.field(name="readerFeatures", default_factory=list)
+    writer_features: list[str] = msgspec.field(name="writerFeatures", default_factory=list)
+
+
+class _Domain(msgspec.Struct):
+    domain: str
+    configuration: str = ""
+
+
+class _Action(msgspec.Struct):
+    """The fields that we read of a line of the log."""
+
+    add: _File | None = None
+    remove: _File | None = None
+    metadata: _Metadata | None = msgspec.field(name="metaData", default=None)
+    info: _Info | None = msgspec.field(name="commitInfo", default=None)
+    protocol: _Protocol | None = None
+    domain: _Domain | None = msgspec.field(name="domainMetadata", default=None)
+
+
+@dataclass(slots=True)
+class LogState:
+    """The newest version of a log: its files with their vectors, its schema and its features.
+
+    `number` is the next version. `version` and `commit_id` are those of the table, -1 and empty
+    without any.
+    """
+
+    number: int = 0
+    files: dict[str, dict[str, Any] | None] = field(default_factory=dict)
+    table_id: str = field(default_factory=lambda: str(uuid.uuid4()))
+    schema: str = ""
+    configuration: dict[str, str | None] = field(default_factory=dict)
+    created_ms: int | None = None
+    features: frozenset[str] = frozenset()
+    writer_features: frozenset[str] = frozenset()
+    timestamp_ms: int = 0
+    version: int = -1
+    commit_id: str = ""
+
+
+def read_log(store: ObjectStore, table_uuid: str) -> LogState:
+    """Replay the log; UnsupportedOperation unless publications of this table wrote all of it."""
+    names = store.list(LOG)
+    if any(not name.endswith(".json") for name in names):
+        raise _not_ours(store)
+    state = LogState()
+    for number, name in enumerate(names):
+        if name != f"{LOG}/{number:020}.json":
+            raise CorruptData(f"publish: {store.uri} lacks version {number} of its Delta log")
+        engines = {
+            action.info.engine
+            for action in _applied(store, state, store.get(name).splitlines())
+            if action.info is not None
+        }
+        if engines != {ENGINE} or state.configuration.get(TABLE) != table_uuid:
+            raise _not_ours(store)
+    state.number = len(names)
+    return state
+
+
+def _applied(store: ObjectStore, state: LogState, lines: list[bytes]) -> list[_Action]:
+    actions = [_decoded(line, store) for line in lines]
+    for action in actions:
+        if (info := action.info) is not None:
+            state.timestamp_ms = info.timestamp_ms or state.timestamp_ms
+        if (metadata := action.metadata) is not None:
+            state.table_id, state.schema = metadata.id, metadata.schema
+            state.configuration, state.created_ms = metadata.configuration, metadata.created_ms
+            version = metadata.configuration.get(VERSION)  # as earlier releases wrote it
+            state.version = state.version if version is None else int(version)
+        if (protocol := action.protocol) is not None:
+            state.features = frozenset(protocol.features)
+            state.writer_features = frozenset(protocol.writer_features)
+        if (domain := action.domain) is not None and domain.domain == DOMAIN:
+            own = msgspec.json.decode(domain.configuration, type=dict[str, str])
+            state.version, state.commit_id = int(own[VERSION]), own[COMMIT]
+        if (remove := action.remove) is not None:
+            state.files.pop(remove.path, None)
+    for action in actions:
+        if (add := action.add) is not None:
+            state.files[add.path] = add.vector
+    return actions
+
+
+def _decoded(line: bytes, store: ObjectStore) -> _Action:
+    try:
+        return msgspec.json.decode(line, type=_Action)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise _not_ours(store) from error
+
+
+def _not_ours(store: ObjectStore) -> UnsupportedOperation:
+    return UnsupportedOperation(
+        f"publish: {store.uri}/{LOG} has a Delta table of another writer or of another table; "
+        "publish into a folder without a Delta table"
+    )
