@@ -58,6 +58,7 @@ GROUPS: Final[Mapping[str, Mapping[str, Listed]]] = {
         "analyze": Listed("maintain_table.analyze", "Collect statistics that parts lack."),
         "expire": Listed("cleaning.expire", "Give up old versions, and delete their files."),
         "vacuum": Listed("cleaning.vacuum", "Expire versions, and remove unneeded files."),
+        "metrics": Listed("maintain_table.metrics", "Print the state of tables for Prometheus."),
         "verify": Listed("maintain_table.verify", "Compare every file with its checksums."),
         "clone": Listed("maintain_table.clone", "Copy one version into a new table."),
     },

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import rowsieve
 from rowsieve.cli.bundles import CommitOptions, expanded
+from rowsieve.cli.named import required_catalog
 from rowsieve.cli.options import AsJson, AsOf, StorageOptions, Uri, Version, open_at, read_pairs
 from rowsieve.cli.output import bar, messages, print_json
 
@@ -128,6 +130,27 @@ def analyze(
         typer.echo(f"version {made.version}: analyzed {made.parts_added:,} parts")
     else:
         typer.echo(f"version {made.version}: nothing to analyze")
+
+
+def metrics(
+    tables: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[TABLE]...", help="The tables; all of --catalog without names."),
+    ] = None,
+    *,
+    disk: Annotated[
+        bool, typer.Option("--disk", help="Also list the files of all versions.")
+    ] = False,
+    storage_option: StorageOptions = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print the state of tables in Prometheus' text format."""
+    names = tables or required_catalog(read_pairs(storage_option, "--storage-option")).tables()
+    gauges = {name: open_at(name, storage_option).gauges(disk=disk) for name in names}
+    if as_json:
+        print_json(gauges)
+    else:
+        typer.echo(rowsieve.metrics.gauges_text(gauges), nl=False)
 
 
 def verify(

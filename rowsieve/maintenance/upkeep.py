@@ -34,6 +34,7 @@ from rowsieve.maintenance.advice import Advice, advise
 from rowsieve.maintenance.analyzing import Analysis, plan_analysis
 from rowsieve.maintenance.background import Background
 from rowsieve.maintenance.cloning import clone_version
+from rowsieve.maintenance.gauges import gauges_of
 from rowsieve.maintenance.steps import Maintenance, compact_in_passes, fold_in_memory, maintain
 from rowsieve.maintenance.verifying import Verification, verify_version
 from rowsieve.objects import open_store
@@ -68,6 +69,14 @@ class UpkeepMethods(TableMethods):
         Reads no files; the cost grows with the number of parts.
         """
         return advise(self.handle.resolve())
+
+    def gauges(self, *, disk: bool = False) -> dict[str, float]:
+        """Return the state of the newest version as numbers by name, for a monitor.
+
+        `rowsieve.metrics.gauges_text` makes Prometheus' text of them. Reads no files; with `disk`,
+        lists the table's folders for the files of all versions.
+        """
+        return gauges_of(self.handle.store, self.handle.resolve(), disk=disk)
 
     @changes("compact")
     def compact(

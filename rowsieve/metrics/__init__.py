@@ -7,6 +7,7 @@ from rowsieve.metrics.histograms import Histogram
 from rowsieve.metrics.ingest_metrics import IngestMetrics, IngestReport
 from rowsieve.metrics.prometheus import PrometheusReporter
 from rowsieve.metrics.reports import CommitReport, LoggingReporter, Reporter, ScanReport, send
+from rowsieve.metrics.table_gauges import gauges_text
 
 __all__ = [
     "CacheUsage",
@@ -21,5 +22,6 @@ __all__ = [
     "ScanReport",
     "WriterMetrics",
     "caches",
+    "gauges_text",
     "send",
 ]

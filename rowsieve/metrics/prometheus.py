@@ -15,8 +15,8 @@ from rowsieve.metrics.counters import FlagValues, WriterMetrics
 from rowsieve.metrics.histograms import BUCKETS_BYTES, BUCKETS_ROWS, Histogram
 from rowsieve.metrics.ingest_metrics import IngestReport
 from rowsieve.metrics.reports import CommitReport, Report, ScanReport
+from rowsieve.metrics.text_format import Labels, line
 
-Labels: TypeAlias = tuple[tuple[str, str], ...]
 Sample: TypeAlias = tuple[str, Labels, float]
 """(name, labels, value)."""
 
@@ -145,7 +145,7 @@ class PrometheusReporter:
                     f"# TYPE rowsieve_{name} counter",
                 ]
                 last = name
-            lines.append(_line(name, labels, value))
+            lines.append(line(name, labels, value))
         for (name, _), histogram in latencies.items():
             if name != last:
                 lines.append(f"# HELP rowsieve_{name} {LATENCIES[name]}")
@@ -159,14 +159,9 @@ class PrometheusReporter:
         latency = self._latencies[name, labels]
         bounds = (*map(str, latency.bounds), "+Inf")
         for bound, count in zip(bounds, latency.cumulative(), strict=True):
-            yield _line(f"{name}_bucket", (*labels, ("le", bound)), count)
-        yield _line(f"{name}_sum", labels, latency.total)
-        yield _line(f"{name}_count", labels, sum(latency.counts))
-
-
-def _line(name: str, labels: tuple[tuple[str, str], ...], value: float) -> str:
-    shown = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels)
-    return f"rowsieve_{name}{{{shown}}} {value}"
+            yield line(f"{name}_bucket", (*labels, ("le", bound)), count)
+        yield line(f"{name}_sum", labels, latency.total)
+        yield line(f"{name}_count", labels, sum(latency.counts))
 
 
 def _samples(report: Report) -> Iterator[Sample]:
@@ -248,7 +243,3 @@ def _flags(flags: FlagValues, table: tuple[str, str]) -> Iterator[Sample]:
 def _writer(metrics: WriterMetrics, table: tuple[str, str]) -> Iterator[Sample]:
     for counter, (name, _) in WRITER.items():
         yield name, (table,), getattr(metrics, counter)
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
