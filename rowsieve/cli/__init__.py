@@ -21,6 +21,8 @@ def main() -> None:
     leave_on_interrupt("nothing was changed")
     try:
         from rowsieve.cli import app
+
+        app.main()
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in _NEEDS:
             raise
@@ -29,4 +31,3 @@ def main() -> None:
             "pip install 'rowsieve[cli]'\n"
         )
         raise SystemExit(3) from None
-    app.main()
