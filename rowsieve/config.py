@@ -6,6 +6,7 @@ only as an option of the engine that reads there.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
@@ -29,9 +30,11 @@ class Config:
     memory of a read, without the snapshot and without batches that the caller has received.
     `reporter` receives the reports of tables that have no reporter of their own. `reporters` are
     those that an option of Spark may select, by name. `collectors` are functions that make
-    collectors of statistics, by the names that the table property has. The other fields are flags:
-    each has the name of a table property, and counts for tables without it that no rollout rule of
-    `flags` selects.
+    collectors of statistics, by the names that the table property has. `cache_dir` is a local
+    folder that keeps at most `cache_bytes` of what is read from network stores: lists of parts,
+    ends of files, vectors, and with `cache_data` all ranges of data files; for tables opened later.
+    The other fields are flags: each has the name of a table property, and counts for tables without
+    it that no rollout rule of `flags` selects.
     """
 
     split_bytes: int = 64 * 1024 * 1024
@@ -42,6 +45,9 @@ class Config:
     reporter: Reporter | None = None
     reporters: Mapping[str, Reporter] = field(default_factory=dict, hash=False)
     collectors: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    cache_dir: str | os.PathLike[str] | None = None
+    cache_bytes: int = 1024 * 1024 * 1024
+    cache_data: bool = False
     inline_bytes: int = 0
     statistics: Literal["on", "off"] = "on"
     visibility: Literal["lazy", "eager"] = "lazy"
@@ -50,12 +56,20 @@ class Config:
     flags: Flags = field(default_factory=Flags)
 
     def __post_init__(self) -> None:
-        for name in ("split_bytes", "memory_bytes"):
+        for name in ("split_bytes", "memory_bytes", "cache_bytes"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise InvalidInput(
                     f"Config: {name} must be a number of bytes, at least 1, not {repr_of(value)}"
                 )
+        if not isinstance(self.cache_dir, str | os.PathLike | None) or self.cache_dir == "":
+            raise InvalidInput(
+                f"Config: cache_dir must be the path of a folder, not {repr_of(self.cache_dir)}"
+            )
+        if not isinstance(self.cache_data, bool):
+            raise InvalidInput(
+                f"Config: cache_data must be True or False, not {repr_of(self.cache_data)}"
+            )
         for flag in FLAGS.values():
             flag.check(f"Config: {flag.name}", getattr(self, flag.name))
         if not isinstance(self.flags, Flags):

@@ -7,6 +7,7 @@ from rowsieve.metrics.histograms import Histogram
 from rowsieve.metrics.ingest_metrics import IngestMetrics, IngestReport
 from rowsieve.metrics.prometheus import PrometheusReporter
 from rowsieve.metrics.reports import CommitReport, LoggingReporter, Reporter, ScanReport, send
+from rowsieve.metrics.store_cache import StoreCacheCounts, store_cache
 from rowsieve.metrics.table_gauges import gauges_text
 
 __all__ = [
@@ -20,8 +21,10 @@ __all__ = [
     "Reporter",
     "ScanMetrics",
     "ScanReport",
+    "StoreCacheCounts",
     "WriterMetrics",
     "caches",
     "gauges_text",
     "send",
+    "store_cache",
 ]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Final
 
 from rowsieve.byte_cache import PROCESS, CacheUsage
+from rowsieve.metrics.store_cache import store_cache
 
 GAUGES: Final = {
     "cache_size_bytes": "Estimated memory of the values in a cache of the process.",
     "cache_values": "Values in a cache of the process.",
     "cache_limit_bytes": "The limit of all caches of the process together.",
+    "store_cache": "What the cache folder answered to this process since it began, by count.",
 }
 
 
@@ -28,6 +31,7 @@ def gauge_lines() -> list[str]:
         "cache_size_bytes": [(f'{{cache="{each.name}"}}', each.size_bytes) for each in all_caches],
         "cache_values": [(f'{{cache="{each.name}"}}', each.value_count) for each in all_caches],
         "cache_limit_bytes": [('{cache="all"}', PROCESS.limit_bytes)],
+        "store_cache": [(f'{{count="{n}"}}', v) for n, v in asdict(store_cache()).items()],
     }
     lines: list[str] = []
     for name, values in samples.items():

@@ -19,6 +19,7 @@ from typing import Any, Final, TypeVar
 
 from rowsieve.errors import RowsieveError
 from rowsieve.locks import ForkSafeLock
+from rowsieve.objects.cached_store import forget_kept
 from rowsieve.objects.range_file import open_ranges
 from rowsieve.objects.store import NativeFile, ObjectStore, Place
 
@@ -126,6 +127,9 @@ class FetchingStore:
 
     def expect(self, places: Iterable[Place], *, keep: bool = False) -> None:
         """Prefetch these spans when the budget allows; reads should come in about this order."""
+        if keep:
+            places = list(places)
+            self._store.expect(places, keep=True)
         with self._lock:
             for place in places:
                 _, start, stop = place
@@ -155,6 +159,18 @@ class FetchingStore:
                 whole = (span.start, span.stop) == (start, stop)
                 return data if whole else data[start - span.start : stop - span.start]
         return self._store.get_range(path, start, stop)
+
+    def forget(self, path: str) -> bool:
+        """Drop what is prefetched or kept of an object; return whether the cache kept any."""
+        with self._lock:
+            for span in self._spans.pop(path, []):
+                if span.data is None:
+                    self._queue.remove(span)
+                else:
+                    self._held_bytes -= span.size
+                if span in self._kept:
+                    self._kept.remove(span)
+        return forget_kept(self._store, path)
 
     def open_input(self, path: str, size_bytes: int | None = None) -> NativeFile:
         """Open a file that reads through `get_range`, and so uses prefetched spans."""

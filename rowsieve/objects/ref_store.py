@@ -80,6 +80,11 @@ class RefStore:
             [(self._inner(path), start, stop) for path, start, stop in places], keep=keep
         )
 
+    def forget(self, path: str) -> bool:
+        """Drop what the cache folder keeps of an object; return whether it kept any."""
+        forget = getattr(self.table, "forget", None)
+        return forget is not None and bool(forget(self._inner(path)))
+
     def get(self, path: str) -> bytes:
         """Return all bytes of an object."""
         return self.table.get(self._inner(path))

@@ -21,6 +21,7 @@ from obstore.store import MemoryStore, from_url
 
 from rowsieve.errors import InvalidInput
 from rowsieve.locks import ForkSafeLock
+from rowsieve.objects.cached_store import with_cache
 from rowsieve.objects.local import LocalStore
 from rowsieve.objects.location import REMOTE, Location
 from rowsieve.objects.ref_store import RefStore, ref_place
@@ -111,7 +112,7 @@ def _open_remote(location: Location, options: Mapping[str, Any]) -> ObjectStore:
         ) from None
     _check_endpoints(public, {**config, **store.config})  # store.config includes the environment
     may_be_refused = location.scheme in _S3 and _SINGLE_DELETES not in store.config
-    return RemoteStore(
+    remote = RemoteStore(
         store,
         public,
         prefix=location.path,
@@ -121,6 +122,7 @@ def _open_remote(location: Location, options: Mapping[str, Any]) -> ObjectStore:
         bulk_deletes=cache(partial(connect, 1, {})) if may_be_refused else None,
         single_deletes=cache(partial(connect, _MAX_RETRIES, {_SINGLE_DELETES: "true"})),
     )
+    return with_cache(remote)
 
 
 def _check_endpoints(public: str, config: Mapping[str, Any]) -> None:

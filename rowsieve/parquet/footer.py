@@ -34,6 +34,7 @@ from rowsieve.errors import (
     UnsupportedOperation,
 )
 from rowsieve.objects import ObjectNotFound, ObjectStore, Place
+from rowsieve.objects.cached_store import forget_kept
 from rowsieve.objects.location import in_place
 from rowsieve.parquet.file_mapping import FileMapping, adapted_tail, mapping_of
 from rowsieve.parquet.footer_cache import cached_per_footer
@@ -272,6 +273,8 @@ def _read_tail(store: ObjectStore, ref: ParquetRef) -> Tail:
     tail = store.get_range(ref.path, ref.tail_start, ref.size_bytes)
     digest = checksum(tail)
     if digest != ref.tail_checksum:
+        if forget_kept(store, ref.path):  # what was kept may be damaged, not the file
+            return _read_tail(store, ref)
         raise CorruptData(
             f"{ref.path} is damaged at bytes {ref.tail_start} to {ref.size_bytes} (page index and "
             f"footer): checksum {digest}, but {ref.tail_checksum} was written; restore the file "

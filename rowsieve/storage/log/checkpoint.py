@@ -28,6 +28,7 @@ from rowsieve.errors import (
     UnsupportedProtocol,
 )
 from rowsieve.objects import ObjectExists, ObjectStore, put_fresh, reading_whole
+from rowsieve.objects.cached_store import forget_kept
 from rowsieve.storage.log.checkpoint_turns import has_checkpoint
 from rowsieve.storage.log.commit_ids import new_id
 from rowsieve.storage.log.inline_parts import decode_inline
@@ -297,6 +298,8 @@ def read_files(store: ObjectStore, folder: str, file: AddedFile) -> PartTable:
 def _sealed_bytes(store: ObjectStore, path: str, file: AddedFile) -> bytes:
     data = store.get(path)
     if len(data) != file.size or checksum(data) != file.checksum:
+        if forget_kept(store, path):  # what was kept may be damaged, not the object
+            return _sealed_bytes(store, path, file)
         raise CorruptData(
             f"{path} in {store.uri} does not match its checksum: expected {file.size} bytes with "
             f"{file.checksum}, found {len(data)} with {checksum(data)}; restore it from a copy"

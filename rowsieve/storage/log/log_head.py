@@ -21,9 +21,17 @@ from typing import Final, TypeAlias
 
 from rowsieve import clock
 from rowsieve.byte_cache import ByteCache
-from rowsieve.errors import CorruptData, TableNotFound
+from rowsieve.errors import CorruptData, NotFound, TableNotFound
 from rowsieve.locks import ForkSafeLock
-from rowsieve.objects import ObjectNotFound, ObjectStore, begin, in_thread, reading_whole, together
+from rowsieve.objects import (
+    ObjectNotFound,
+    ObjectStore,
+    begin,
+    in_background,
+    in_thread,
+    reading_whole,
+    together,
+)
 from rowsieve.storage.log.checkpoint import (
     CHECKPOINTS,
     checkpoint_path,
@@ -33,6 +41,7 @@ from rowsieve.storage.log.checkpoint import (
 )
 from rowsieve.storage.log.checkpoint_turns import is_turn, owes_after
 from rowsieve.storage.log.floors import check_not_dropped, floors_of, reads_expired_files
+from rowsieve.storage.log.kept_snapshots import forget_snapshot, keep_snapshot, kept_snapshot
 from rowsieve.storage.log.log_entry import (
     LOG,
     LogEntry,
@@ -92,6 +101,8 @@ class LogHead:
 
     def latest(self, known: Snapshot | None = None) -> Snapshot:
         """Read the newest version; `known`, an earlier result, saves reading what precedes it."""
+        if known is None and (opened := self._from_cache()) is not None:
+            return opened
         followed = None if known is None else self._follow(known)
         if known and followed and not reads_expired_files(known, followed[0]):
             return followed[0]
@@ -106,7 +117,24 @@ class LogHead:
             raise CorruptData(f"the log of {self._store.uri} has a hole: {missing}; {advice}")
         if known is not None and snapshot.table.uuid != known.table.uuid:
             raise self._replaced(known.table.uuid, snapshot.table.uuid)
+        if known is None:
+            in_background(self._store, partial(keep_snapshot, self._store, snapshot))
         return snapshot
+
+    def _from_cache(self) -> Snapshot | None:
+        """The newest version, read on from the one in the cache; None if that is not safe."""
+        if (kept := kept_snapshot(self._store)) is None:
+            return None
+        try:
+            followed = self._follow(kept)
+        except (CorruptData, NotFound):  # another table is here now
+            followed = None
+        if followed is None or reads_expired_files(kept, followed[0]):
+            forget_snapshot(self._store)
+            return None
+        if followed[1]:
+            in_background(self._store, partial(keep_snapshot, self._store, followed[0]))
+        return followed[0]
 
     def replayed(self, entries: Sequence[LogEntry]) -> Snapshot:
         """The version that entries make which are known to be all, from entry 0 on."""

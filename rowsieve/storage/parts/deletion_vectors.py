@@ -17,6 +17,7 @@ import pyroaring
 from rowsieve.checksums import checksum
 from rowsieve.errors import CorruptData
 from rowsieve.objects import ObjectStore, Uploads
+from rowsieve.objects.cached_store import forget_kept
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.data_paths import data_path
 from rowsieve.storage.manifests.manifest import DeletionVectorRef
@@ -63,6 +64,8 @@ def read_deletion_vector(store: ObjectStore, ref: DeletionVectorRef, row_count: 
     """Read the hidden rows of a part of `row_count` rows; CorruptData if the bytes changed."""
     data = _decoded(ref, store) if ref.in_manifest else store.get_range(ref.path, 0, ref.size_bytes)
     if checksum(data) != ref.checksum:
+        if not ref.in_manifest and forget_kept(store, ref.path):
+            return read_deletion_vector(store, ref, row_count)
         raise CorruptData(
             f"deletion vector {ref.path} in {store.uri} does not match its checksum; deleted "
             "rows could reappear: restore the file from a copy"
