@@ -8,10 +8,13 @@ folder that was never registered goes once the table's floor refuses to register
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from typing import Final
 
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.objects import Details, ObjectStore, RefStore, table_store
+from rowsieve.objects.location import Location
 from rowsieve.objects.ref_store import OWN, REFS, tag_of
 from rowsieve.retention.dropping import close
 from rowsieve.retention.other_logs import folders_of, needed_by_others
@@ -84,7 +87,17 @@ def _delete(store: RefStore, written: dict[str, Details], last: str | None) -> d
     store.table.delete([*data, *(path for path in of_log if path not in end)])
     store.delete(list(store.leftovers()))
     store.table.delete(end)
+    _remove_empty_folders(store.table.uri, root)
     return data | of_log
+
+
+def _remove_empty_folders(uri: str, root: str) -> None:
+    """Remove the empty folders of a ref on a disk; a file that came meanwhile keeps its own."""
+    location = Location.parse(uri)
+    if location.scheme == "file":
+        for folder, _, _ in os.walk(f"{location.path}/{root}", topdown=False):
+            with suppress(OSError):
+                os.rmdir(folder)  # noqa: PTH106 - as in the stores
 
 
 def _forget(log: CommitLog, head: Snapshot, folder: str) -> Snapshot:

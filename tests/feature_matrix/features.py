@@ -314,7 +314,38 @@ def published(folder: str) -> None:
         table.drop_ref(name)
 
 
+def in_one_transaction(folder: str) -> None:
+    """Rows of one commit that has reduced several changes, some of which were undone."""
+    table = rowsieve.create_table(folder, pa.Table.from_pylist(FIRST), key=["id"])
+    with table.transaction() as tx:
+        tx.delete("id % 3 = 0")
+        tx.savepoint("deleted")
+        tx.update({"v": "0"}, where="id > 5")
+        tx.rollback_to("deleted")
+        tx.upsert(pa.Table.from_pylist([*SECOND, FIRST[0]], schema=table.schema))
+
+
+def deleted_in_the_log(folder: str) -> None:
+    """Deletion vectors that are in the manifest, over rows of a file and rows of the log."""
+    table = rowsieve.create_table(
+        folder, pa.Table.from_pylist(FIRST), properties={"checkpoint_interval": "2"}
+    )
+    table.set_properties({"inline_bytes": "16384"})
+    table.append(pa.Table.from_pylist(SECOND, schema=table.schema))
+    table.delete("id = 3")
+    table.delete("v < -10")
+    assert all(
+        ref is None or ref.in_manifest for ref in table.handle.newest.parts.deletion_vectors()
+    )
+
+
 FEATURES: Mapping[str, Feature] = {
+    "a transaction": Feature(in_one_transaction, [*LAST.values()], questions=QUESTIONS),
+    "deletions in the log": Feature(
+        deleted_in_the_log,
+        [row for row in FIRST + SECOND if row["id"] != 3 and row["v"] >= -10],
+        questions=QUESTIONS,
+    ),
     "a published branch": Feature(published, [*LAST.values()], questions=QUESTIONS),
     "hidden rows": Feature(keyed, [*LAST.values()], questions=QUESTIONS),
     "tombstones": Feature(

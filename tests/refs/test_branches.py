@@ -318,6 +318,18 @@ def test_uncommitted_files_of_a_branch_are_its_own_orphans(tmp_path: Path) -> No
     assert not open_store(table.uri).exists(stray)
 
 
+def test_a_dropped_branch_leaves_no_folder(tmp_path: Path) -> None:
+    table = rowsieve.create_table(tmp_path / "t", kv((1, 1)), key=["k"])
+    table.branch("audit").upsert(kv((2, 2)))
+    table.tag("q3")
+    folder = tmp_path / "t/_rowsieve/refs"
+    assert len(list(folder.iterdir())) == 2
+    table.drop_ref("audit")
+    (left,) = folder.iterdir()
+    assert left.name.startswith("q3.")
+    assert pairs(table.at_ref("q3")) == [(1, 1)]
+
+
 def test_a_writer_of_a_dropped_branch_is_refused() -> None:
     table = base()
     branch = table.branch("audit")
