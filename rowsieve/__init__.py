@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rowsieve.catalog import Catalog
     from rowsieve.config import Config, configure
     from rowsieve.database.database import Database
+    from rowsieve.encodings.codecs import register_codec
     from rowsieve.envelopes.applying import AppliedEvents
     from rowsieve.envelopes.routing import AppliedTables
     from rowsieve.flags.rollout import Flags, Rollout
@@ -68,6 +69,7 @@ __all__ = [
     "open_parquet",
     "open_table",
     "read_split",
+    "register_codec",
     "register_function",
     "run_transaction",
     "scan_polars",
@@ -103,6 +105,7 @@ _HOMES: Final = {
     "open_parquet": "rowsieve.foreign.open_parquet",
     "open_table": "rowsieve.opening",
     "read_split": "rowsieve.scan",
+    "register_codec": "rowsieve.encodings.codecs",
     "register_function": "rowsieve.predicate.functions.registered",
     "run_transaction": "rowsieve.run_transaction",
     "scan_polars": "rowsieve.opening",

@@ -221,6 +221,13 @@ class UnsoundPruning(RowsieveError):
     """
 
 
+class EncodingsDiffer(RowsieveError):
+    """A shadow read found a row whose columns and codec hold different values.
+
+    The stored bytes are those that were written: a codec or a writer of columns has a fault.
+    """
+
+
 class StoreError(RowsieveError):
     """The object store failed, and retries did not help."""
 

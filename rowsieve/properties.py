@@ -24,6 +24,15 @@ _FORMS: Mapping[str, tuple[str, re.Pattern[str]]] = {
     "column_names": ("user or tag", re.compile("user|tag")),
     "inline_total_bytes": _COUNT,
     **{flag.name: (flag.form, flag.pattern) for flag in FLAGS.values()},
+    "row_codec": ("the name of a codec", re.compile(r"[A-Za-z0-9_-]{1,200}", re.ASCII)),
+    "write_encoding": ("columns, both or codec", re.compile("columns|both|codec")),
+    "read_encoding": ("columns, codec or shadow", re.compile("columns|codec|shadow")),
+    "on_encoding_difference": ("report or raise", re.compile("report|raise")),
+    "batch_version": _COMMITS,
+    "ignored_batch_versions": (
+        "counts from 1, separated by commas",
+        re.compile(r"[1-9]\d{0,8}( *, *[1-9]\d{0,8}){0,99}", re.ASCII),
+    ),
 }
 
 PROPERTIES: Mapping[str, str] = {
@@ -56,6 +65,12 @@ PROPERTIES: Mapping[str, str] = {
     "row_versions": "whether rewrites keep the version that last changed a row: kept, or dropped",
     "column_names": "names in data files: user (default), or tag, which hides them; never changes",
     "value_forms": "stored uuid, json, interval, numeric: structured (default) or opaque bytes",
+    "row_codec": "codec of the second form of rows: msgpack, json, avro, or a registered one",
+    "write_encoding": "forms of rows in new files: columns (default), both, or codec",
+    "read_encoding": "form that reads believe: columns (default), codec, or shadow: compares both",
+    "on_encoding_difference": "what shadow reads do with a difference: report (default) or raise",
+    "batch_version": "number of the writer of columns in new files (default 1); never goes down",
+    "ignored_batch_versions": "batch versions whose columns are wrong; the codec is read instead",
 }
 
 

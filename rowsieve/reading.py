@@ -21,6 +21,7 @@ from rowsieve.change_feed.last_changes import last_changes
 from rowsieve.changes.history.history_columns import holds_at
 from rowsieve.changes.table_methods import TableMethods
 from rowsieve.config import OnViolation, Pruning
+from rowsieve.encodings.file_encoding import OnDifference, ReadEncoding
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.metrics import Reporter
 from rowsieve.planner.explanation import Explanation
@@ -61,6 +62,8 @@ class ReadMethods(TableMethods):
         pruning: Pruning | None = None,
         audit: Percentage | None = None,
         on_violation: OnViolation | None = None,
+        read_encoding: ReadEncoding | None = None,
+        on_encoding_difference: OnDifference | None = None,
         dialect: str = "postgres",
         session: Session | None = None,
         plan: GivenPlan | None = None,
@@ -76,7 +79,9 @@ class ReadMethods(TableMethods):
         `order_by_key`, rows have no defined order. `pruning="off"` reads every part; "soft" does
         too, and checks pruning against all rows. `audit` is the percentage of skipped data to
         check. A violation raises UnsoundPruning; with `on_violation="report"` it is logged and the
-        rows are read without pruning. `plan` reads an earlier scan's plan at its version; only
+        rows are read without pruning. `read_encoding` ("columns", "codec" or "shadow") and
+        `on_encoding_difference` ("report" or "raise") replace the table's properties for this read.
+        `plan` reads an earlier scan's plan at its version; only
         `columns` may differ. `memory_bytes` limits the memory of a read; if it cannot hold a batch
         of every part in a merge, row groups are decoded several times. `threads` is the number of
         decoding threads (default: one per core); one thread costs the least CPU. `as_of_event`
@@ -111,6 +116,8 @@ class ReadMethods(TableMethods):
             pruning=pruning,
             audit=audit,
             on_violation=on_violation,
+            read_encoding=read_encoding,
+            on_encoding_difference=on_encoding_difference,
             dialect=dialect,
             session=session,
             plan=plan,

@@ -23,6 +23,7 @@ from rowsieve.bridges.session import Session
 from rowsieve.bridges.sql import to_sql
 from rowsieve.bridges.where import locating_errors, semantics_of, to_operand, to_predicate
 from rowsieve.config import OnViolation, Pruning, current
+from rowsieve.encodings.file_encoding import OnDifference, ReadEncoding
 from rowsieve.errors import InvalidInput, UnprunablePredicate, UnsupportedOperation
 from rowsieve.executor.audit import Auditor
 from rowsieve.executor.consolidation.consolidate import audited_plan
@@ -44,6 +45,7 @@ from rowsieve.predicate.bind import bind_operand
 from rowsieve.predicate.ir import TRUE, Operand, Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.shown import Shown, html
+from rowsieve.storage.parts.reading_views import as_read, with_options
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.encodings import EXTENSION_KEYS, without_metadata
 from rowsieve.types.schema import Schema
@@ -62,7 +64,8 @@ class Scan:
     `pruning="off"` reads every part, for comparison. `"soft"` does too, and first checks everything
     that pruning would have skipped; `audit` checks a percentage of it. A row that contradicts
     pruning raises `UnsoundPruning`; with `on_violation="report"` it is counted and logged, and the
-    rows are read without pruning. `semantics` overrides the evaluation rules of the dialect or
+    rows are read without pruning. `read_encoding` and `on_encoding_difference` replace the table's
+    properties. `semantics` overrides the evaluation rules of the dialect or
     engine. `session` holds the session settings that text depends on.
     """
 
@@ -78,6 +81,8 @@ class Scan:
         pruning: Pruning | None = None,
         audit: float | None = None,
         on_violation: OnViolation | None = None,
+        read_encoding: ReadEncoding | None = None,
+        on_encoding_difference: OnDifference | None = None,
         dialect: str = "postgres",
         session: Session | None = None,
         semantics: Semantics | None = None,
@@ -87,6 +92,7 @@ class Scan:
         reporter: Reporter | None = None,
     ) -> None:
         config = current()
+        snapshot = as_read(with_options(snapshot, read_encoding, on_encoding_difference))
         memory_bytes = config.memory_bytes if memory_bytes is None else memory_bytes
         _check_numbers(memory_bytes, threads, limit)
         _check_order(order_by_key, snapshot)
@@ -108,7 +114,8 @@ class Scan:
                 )
             self._planning_s = time.perf_counter() - started
         else:
-            if where is not None or limit is not None or order_by_key or pruning or audit:
+            others = (order_by_key, pruning, audit, read_encoding, on_encoding_difference)
+            if where is not None or limit is not None or any(others):
                 raise InvalidInput(
                     "scan: plan= can be combined with columns= only. The plan fixes the condition, "
                     "limit and order, and is not audited again; remove the other arguments"

@@ -31,7 +31,7 @@ FLOORS = (
     ("pictures",),
     ("types",),
     ("predicate", "objects"),
-    ("stats", "bridges"),
+    ("stats", "bridges", "encodings"),
     ("parquet", "statements"),
     ("storage",),
     ("planner",),

@@ -17,6 +17,7 @@ from rowsieve.config import settings_of
 from rowsieve.properties import COMBINE
 from rowsieve.storage.differential import as_differential, with_reserved
 from rowsieve.storage.log.inline_parts import INLINE_BYTES, with_inline_protocol
+from rowsieve.storage.parts.encoding_properties import check_encodings, with_encodings
 from rowsieve.storage.parts.row_versions import ROW_VERSIONS
 from rowsieve.storage.snapshot import COLUMN_TAGS, ORDER_WRITER, TableInfo
 from rowsieve.types.encodings import schema_of
@@ -54,6 +55,7 @@ def new_table(
     schema, next_id = schema_of(columns, not_null=(*names, *ordering))
     check_columns(properties, schema, names)
     check_can_hold(properties, schema)
+    check_encodings(properties)
     info = TableInfo(
         uuid=uuid.uuid4().hex,
         key=names,
@@ -64,6 +66,7 @@ def new_table(
     if "visibility" in properties:
         info = with_vectors_protocol(info)
     info = _as_flags_need(info)
+    info = with_encodings(info, properties)
     if COMBINE in properties or ROW_VERSIONS in properties:
         info = replace(info, writer_version=max(info.writer_version, ORDER_WRITER))
     check_horizon(properties, tuple(map(schema.field, ordering)))

@@ -20,6 +20,7 @@ from rowsieve.properties import COMBINE, check_constant, check_properties
 from rowsieve.stats.selection import shredded_paths, statistics_options
 from rowsieve.storage.log.commit_log import CommitRequest
 from rowsieve.storage.log.inline_parts import INLINE_BYTES, with_inline_protocol
+from rowsieve.storage.parts.encoding_properties import check_encodings, with_encodings
 from rowsieve.storage.parts.row_versions import ROW_VERSIONS, noted_since
 from rowsieve.storage.snapshot import ISOLATION_WRITER, ORDER_WRITER, Snapshot
 from rowsieve.types.ordering.sort_order import cluster_order
@@ -33,6 +34,7 @@ def checked_settings(
     checked = check_properties(properties)
     settings = {**snapshot.table.properties, **checked}
     check_columns(settings, snapshot.schema, snapshot.table.key)
+    check_encodings(settings, snapshot.table.properties)
     check_horizon(settings, snapshot.sequence_fields)
     check_can_hold(checked, snapshot.schema)
     return checked
@@ -61,6 +63,7 @@ def change_properties(
     properties = {k: v for k, v in head.table.properties.items() if k not in wanted}
     properties |= {name: value for name, value in wanted.items() if value is not None}
     check_columns(properties, head.schema, head.table.key)  # another commit may have changed them
+    check_encodings(properties, head.table.properties)
     properties = noted_since(head.table.properties, properties, head.version + 1)
     info = dataclasses.replace(head.table, properties=properties)
     if "isolation" in wanted:  # a writer that does not know the property would violate it
@@ -69,6 +72,7 @@ def change_properties(
         info = with_vectors_protocol(info)
     if wanted.get(INLINE_BYTES) not in (None, "0"):
         info = with_inline_protocol(info)
+    info = with_encodings(info, wanted)
     if COMBINE in wanted or ROW_VERSIONS in wanted:
         info = dataclasses.replace(info, writer_version=max(info.writer_version, ORDER_WRITER))
     return dataclasses.replace(change.request(None), info=info)

@@ -2,8 +2,8 @@
 
 A run is neighbouring parts in key order (in commit order for a table without a key, so that data
 of one time stays together). A run is rewritten if it may hold several versions of a key,
-tombstones, hidden rows, more than one small part, only parts in memory, or opaque values that the
-table no longer writes.
+tombstones, hidden rows, more than one small part, only parts in memory, or files with other forms
+of their rows than the table writes now.
 
 The table property `compaction` names the picker. *Leveled* rewrites every group until no part
 overlaps another: reads look at one part for each row. Before that, it cuts new parts with few rows
@@ -26,13 +26,12 @@ import numpy as np
 from rowsieve.compaction import slices as cut
 from rowsieve.compaction.cut_ranges import cut_count, newest_over_disjoint
 from rowsieve.compaction.late_horizon import Horizon, kept_by_default, tombstones_to_drop
+from rowsieve.compaction.outdated_forms import outdated_forms
 from rowsieve.compaction.slices import Ages, Slice
-from rowsieve.parquet.stored_forms import STRUCTURED_FORMAT
 from rowsieve.planner.overlap import overlap_groups
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.parts.part_writer import target_part_bytes
 from rowsieve.storage.snapshot import Snapshot
-from rowsieve.types.opaque_forms import has_opaque_forms
 from rowsieve.types.ordering.keys import KeyOrder
 
 TIERS: Final = 4
@@ -66,7 +65,6 @@ class Unit:
     row_count: int
     hidden_row_count: int
     is_one_commit: bool
-    has_opaque_values: bool = False
     in_memory: tuple[int, ...] = ()
 
     @property
@@ -125,10 +123,10 @@ def pick(
         if slices:
             return Picked(slices=tuple(slices))
 
-    keeps_opaque = has_opaque_forms(snapshot.table.settings)
+    old = outdated_forms(parts, snapshot.table.settings)
 
     def outdated(unit: Unit) -> bool:
-        return unit.only_in_memory or (unit.has_opaque_values and not keeps_opaque)
+        return unit.only_in_memory or bool(old[list(unit.parts)].any())
 
     def wanted(unit: Unit) -> bool:
         if not unit.dirty:
@@ -246,7 +244,6 @@ def units_of(
     """
     sizes = parts.numbers("data.size_bytes") + parts.numbers("deletes.size_bytes")
     rows = parts.numbers("data.rows")
-    opaque = parts.numbers("format_version") > STRUCTURED_FORMAT
     hidden = tombstones_to_drop(parts, horizon, sequence) + parts.numbers("dv.rows")
     oldest, newest = (parts.numbers(f"commit_ts_{end}") for end in ("min", "max"))
     held = parts.held_in_memory()
@@ -261,7 +258,6 @@ def units_of(
             row_count=int(rows[group].sum()),
             hidden_row_count=int(hidden[group].sum()),
             is_one_commit=bool(oldest[group].min() == newest[group].max()),
-            has_opaque_values=bool(opaque[group].any()),
             in_memory=tuple(part for part in group if held[part]),
         )
         for group in groups

@@ -89,7 +89,7 @@ class RowGroup:
         file = self.file
         names = [each for each in file.stored(columns) if isinstance(each, str)]
         is_alone = file.mapping is not None or file.fetches_together or len(names) < len(columns)
-        is_alone = is_alone or file.is_in_memory
+        is_alone = is_alone or file.at_once
         if is_alone or not names or any(is_nested(each.type) for each in columns.fields):
             return file.path
         return tuple(names), tuple(map(file.forms.get, names)), file.pages.stored_form(names)
@@ -134,6 +134,14 @@ class RowGroup:
         pages = np.flatnonzero(held)
         few = len(pages) * page_rows <= WHOLE_GROUP_ABOVE_SHARE * self.row_count
         return pages if few else None
+
+    def _numbers_of(self, pages: Pages | None) -> list[tuple[int, int]]:
+        """The first row in the file, and the number of rows, of each of these pages."""
+        if pages is None:
+            return [(self.start, self.row_count)]
+        size = self.file.page_rows
+        starts = [int(page) * size for page in pages]
+        return [(self.start + at, min(size, self.row_count - at)) for at in starts]
 
     def _row_count(self, pages: Pages | None) -> int:
         return self.row_count if pages is None else self._rows_of(pages)
@@ -228,10 +236,11 @@ def read_rows(
 def is_cheap_at_once(groups: Sequence[RowGroup], columns: Schema) -> bool:
     """Return whether one read of all these columns costs less than two reads.
 
-    This holds in memory, if most rows match, for few columns with few wanted pages per row group,
-    and for a remote store if the bytes cost less than a second round trip.
+    This holds in memory and for rows of a codec, if most rows match, for few columns with few
+    wanted pages per row group, and for a remote store if the bytes cost less than a second round
+    trip.
     """
-    if groups[0].mostly_match or groups[0].file.is_in_memory:
+    if groups[0].mostly_match or groups[0].file.at_once:
         return True
     is_few, page_count, size_bytes = len(columns) <= PAGE_COLUMNS_AT_ONCE, 0, 0
     for group in groups:
@@ -257,13 +266,13 @@ def _arrays(
     row_count = sum(map(RowGroup._row_count, groups, pages))
     few = row_count <= FEW_ROWS or row_count * len(stored) <= FEW_VALUES
     step = COLUMNS_AT_ONCE if pages[0] is None else PAGE_COLUMNS_AT_ONCE
-    if few or first.file.fetches_together:
+    if few or first.file.fetches_together or first.file.at_once:
         step = max(len(stored), 1)
     for start in range(0, len(stored), step):
         some, fields = stored[start : start + step], columns.fields[start : start + step]
         table = None
         if any(isinstance(each, str) for each in some):
-            table, read = _decoded(groups, pages, some, fields)
+            table, read = _decoded(groups, pages, fields)
             sizes = [size + more for size, more in zip(sizes, read, strict=True)]
         for each, column in zip(some, fields, strict=True):
             if isinstance(each, str):
@@ -278,20 +287,22 @@ def _arrays(
 def _decoded(
     groups: Sequence[RowGroup],
     pages: Sequence[Pages | None],
-    stored: Sequence[str | pa.Scalar],
     fields: Sequence[Field],
 ) -> tuple[pa.Table, list[int]]:
     """Decode the columns that the file has; also returns the bytes read of each row group."""
     first = groups[0]
     if pages[0] is None:
         table, size_bytes = first.file.read(first.number, fields, first._slice())
-        return table, [size_bytes]
+        runs = [(first.start, first.row_count)]
+        return first.file.finished(table, fields, runs), [size_bytes]
     wanted = [
         (group.file.pages, group.number, own)
         for group, own in zip(groups, pages, strict=True)
         if own is not None
     ]
-    return read_pages(wanted, [each for each in stored if isinstance(each, str)])
+    table, sizes = read_pages(wanted, first.file.physical(fields))
+    runs = [run for group, own in zip(groups, pages, strict=True) for run in group._numbers_of(own)]
+    return first.file.finished(table, fields, runs), sizes
 
 
 def _selection_of(

@@ -31,7 +31,7 @@ class MemoryFile:
     forms: Final[Mapping[str, bytes]] = {}
     page_rows: Final = 0
     fetches_together: Final = False
-    is_in_memory: Final = True
+    at_once: Final = True
 
     def __init__(self, ref: FileRef, commit_ts: int | None = None) -> None:
         self._commit_ts = commit_ts
@@ -63,6 +63,17 @@ class MemoryFile:
         """Nothing is requested from the store."""
         return []
 
+    def physical(self, fields: Iterable[Field]) -> list[str]:
+        """The names among the rows of these columns, without those that were added later."""
+        by_id = self._rows.by_id
+        return [by_id[field.id].name for field in fields if field.id in by_id]
+
+    def finished(
+        self, table: pa.Table, _fields: Iterable[Field], _runs: Sequence[tuple[int, int]]
+    ) -> pa.Table:
+        """The same columns."""
+        return table
+
     def as_now(self, column: pa.ChunkedArray, field: Field) -> pa.ChunkedArray:
         """Convert a column to the table's type."""
         return self._rows.as_now(column, field)
@@ -77,9 +88,7 @@ class MemoryFile:
         self, row_group: int, columns: Iterable[Field], rows: tuple[int, int] | None = None
     ) -> tuple[pa.Table, int]:
         """Columns of a run of rows, without those that were added later; no bytes are read."""
-        by_id = self._rows.by_id
         first, stop = self.starts[row_group], self.starts[row_group + 1]
         if rows is not None:
             first, stop = first + rows[0], first + rows[1]
-        names = [by_id[field.id].name for field in columns if field.id in by_id]
-        return self._rows.table.select(names).slice(first, stop - first), 0
+        return self._rows.table.select(self.physical(columns)).slice(first, stop - first), 0

@@ -52,10 +52,10 @@ class OpenFile:
 
     `path`: its path in the store. `starts`: the first row of each row group, and the number of
     rows. `mapping`: the mapping of a foreign file, else None. `forms`: the forms of values by the
-    name in the file.
+    name in the file. `at_once`: whether one read of all columns costs no more than one of some.
     """
 
-    is_in_memory: Final = False
+    at_once: bool = False
     __slots__ = ("_commit_ts", "_idle", "_leaves", "_lock", "_metadata", "_names", "_pages", "_ref",
                  "_store", "_streams", "fetches_together", "forms", "mapping", "path",
                  "starts")  # fmt: skip
@@ -126,13 +126,23 @@ class OpenFile:
             )
         return constant(field.fill, field.type)
 
+    def physical(self, fields: Iterable[Field]) -> list[str]:
+        """The columns of the file to read for these columns of the table."""
+        return [self._names[field.id] for field in fields if field.id in self._names]
+
+    def finished(
+        self, table: pa.Table, _fields: Iterable[Field], _runs: Sequence[tuple[int, int]]
+    ) -> pa.Table:
+        """The columns of the table from those of the file; `_runs` are the numbers of the rows."""
+        return table
+
     def spans(self, row_group: int, columns: Schema, pages: Pages | None) -> list[Span]:
         """The byte ranges that one `read` of all these columns requests from the store."""
         fields = [field for field in columns.fields if field.id in self._names]
         if not fields:
             return []
         if pages is not None:
-            return self.pages.spans(row_group, [self._names[each.id] for each in fields], pages)
+            return self.pages.spans(row_group, self.physical(fields), pages)
         group = self._metadata.row_group(row_group)
         return requests(chunk_span(group.column(leaf)) for leaf in self._leaves_of(fields))
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rowsieve.config import DEFAULT
+from rowsieve.executor.codec_file import CodecFile
 from rowsieve.executor.decode_row_group import RowGroup, as_stored, in_slices
 from rowsieve.executor.memory_file import MemoryFile
 from rowsieve.executor.merging.windows import Numbered
@@ -34,6 +35,7 @@ from rowsieve.storage.manifests.manifest import FileRef
 from rowsieve.storage.parts.deletion_vectors import read_deletion_vector
 from rowsieve.storage.parts.memory_rows import read_memory
 from rowsieve.storage.parts.part_writer import ROW_GROUP_ROWS
+from rowsieve.storage.parts.reading_views import check_readable, needs_codec
 from rowsieve.types.encodings import arrow_schema
 from rowsieve.types.ordering.keys import Key, KeyOrder, sort_form
 from rowsieve.types.schema import Schema
@@ -192,7 +194,7 @@ class PartSource:
         if ref is None or (wanted is not None and wanted.is_empty):
             return
         age = self.part.commit_ts
-        file = MemoryFile(ref, age) if ref.in_memory else OpenFile(self._store, ref, age)
+        file = self._opened(ref, age)
         first, last = (0, ref.rows) if wanted is None else wanted.span
         starts = file.starts
         for number in range(bisect_right(starts, first) - 1, bisect_left(starts, last)):
@@ -209,6 +211,15 @@ class PartSource:
             for start, stop in cuts:
                 if (part := self._row_group(file, number, start, stop, wanted)) is not None:
                     yield replace(part, group_start=starts[number])
+
+    def _opened(self, ref: FileRef, age: int) -> OpenFile | MemoryFile:
+        """Open a file, or a part in memory; UnsupportedOperation if it cannot be read as asked."""
+        if ref.in_memory:
+            return MemoryFile(ref, age)
+        check_readable(ref)
+        if needs_codec(ref):
+            return CodecFile(self._store, ref, age, self.metrics)
+        return OpenFile(self._store, ref, age)
 
     def _row_group(
         self,

@@ -3,6 +3,7 @@
 from rowsieve.byte_cache import CacheUsage
 from rowsieve.metrics.caches import caches
 from rowsieve.metrics.counters import ScanMetrics, WriterMetrics
+from rowsieve.metrics.encoding_differences import Difference
 from rowsieve.metrics.histograms import Histogram
 from rowsieve.metrics.ingest_metrics import IngestMetrics, IngestReport
 from rowsieve.metrics.prometheus import PrometheusReporter
@@ -13,6 +14,7 @@ from rowsieve.metrics.table_gauges import gauges_text
 __all__ = [
     "CacheUsage",
     "CommitReport",
+    "Difference",
     "Histogram",
     "IngestMetrics",
     "IngestReport",

@@ -6,11 +6,21 @@ seconds, sizes in bytes of stored files. The threads of a scan must update count
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
+
+from rowsieve.errors import EncodingsDiffer
 from rowsieve.locks import ForkSafeLock
+from rowsieve.metrics.encoding_differences import Difference
+
+MAX_DIFFERENCES: Final = 1_000  # that a read keeps; all are counted
+_LOGGED: Final = 10
+_LOG: Final = logging.getLogger("rowsieve")
 
 FlagValues: TypeAlias = Mapping[str, Mapping[str, str | int | float]]
 """By name of a flag: its value, and the source of it, which is `UNSET` for the default."""
@@ -22,6 +32,8 @@ class ScanMetrics:
     """Counters of one scan; `pruned_by` counts skipped parts by reason.
 
     `flags` has the value of each flag of the read, and where it came from.
+    `rows_shadowed` counts rows whose columns were compared with their codec, and
+    `encoding_differences` the values that differed; `differences` has the first of them.
     """
 
     parts_considered: int = 0
@@ -43,6 +55,8 @@ class ScanMetrics:
     audit_violations: int = 0
     rows_audited: int = 0
     bytes_audited: int = 0
+    rows_shadowed: int = 0
+    encoding_differences: int = 0
     pruned_by: dict[str, int] = field(default_factory=dict)
     flags: FlagValues = field(default_factory=dict)
     statistics_contradicting: int = 0
@@ -53,7 +67,43 @@ class ScanMetrics:
     cpu_s: float = 0.0
     _parts_read: set[str] = field(default_factory=set, repr=False, compare=False)
     _row_groups_read: set[tuple[str, int]] = field(default_factory=set, repr=False, compare=False)
+    _compared: dict[str, npt.NDArray[np.bool_]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+    _differences: list[Difference] = field(default_factory=list, repr=False, compare=False)
     _lock: ForkSafeLock = field(default_factory=ForkSafeLock, repr=False, compare=False)
+
+    @property
+    def differences(self) -> tuple[Difference, ...]:
+        """The first differences between columns and codec that a shadow read found."""
+        return tuple(self._differences)
+
+    def note_compared(
+        self, path: str, row_count: int, rows: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.bool_]:
+        """Count rows of a file as compared; return which of them were not compared before."""
+        with self._lock:
+            known = self._compared.setdefault(path, np.zeros(row_count, np.bool_))
+            fresh = ~known[rows]
+            known[rows] = True
+            self.rows_shadowed += int(fresh.sum())
+        return fresh
+
+    def note_differences(self, differences: Sequence[Difference], *, raises: bool) -> None:
+        """Count and log differences; EncodingsDiffer at the first one if the read `raises`."""
+        if not differences:
+            return
+        with self._lock:
+            before = self.encoding_differences
+            self.encoding_differences += len(differences)
+            self._differences += differences[: MAX_DIFFERENCES - len(self._differences)]
+        if raises:
+            raise EncodingsDiffer(
+                f"{differences[0]}; {len(differences):,} values differ in the rows read so far. "
+                "Read with on_encoding_difference='report' to see all of them"
+            )
+        for each in differences[: max(0, _LOGGED - before)]:
+            _LOG.warning("%s", each)
 
     def note_pruned(self, row_groups: int, refuted: int, pages: int, refuted_pages: int) -> None:
         """Count row groups and pages that a predicate was checked against, and those it refuted."""
@@ -88,6 +138,7 @@ class ScanMetrics:
                 self.pruned_by[reason] = self.pruned_by.get(reason, 0) + parts
             self._parts_read |= other._parts_read
             self._row_groups_read |= other._row_groups_read
+            self._differences += other._differences[: MAX_DIFFERENCES - len(self._differences)]
             self.parts_read = len(self._parts_read)
             self.row_groups_read = len(self._row_groups_read)
 
@@ -107,7 +158,8 @@ class WriterMetrics:
     `arrow_bytes` are those of the rows in memory, `bytes_written` those of their files.
     Parts count even if their commit failed. `statistics_trimmed` counts subjects that were cut or
     dropped to fit the budget. `statistics_mismatched` counts subjects that were dropped because a
-    collector's result had the wrong type or contradicted itself.
+    collector's result had the wrong type or contradicted itself. `column_bytes` and `codec_bytes`
+    are the uncompressed bytes of the two forms of rows, in tables that write a codec's.
     """
 
     parts_written: int = 0
@@ -118,6 +170,8 @@ class WriterMetrics:
     statistics_s: float = 0.0
     statistics_trimmed: int = 0
     statistics_mismatched: int = 0
+    column_bytes: int = 0
+    codec_bytes: int = 0
 
     def since(self, earlier: WriterMetrics) -> WriterMetrics:
         """Return the difference to an earlier state of the same counters."""

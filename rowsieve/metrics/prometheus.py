@@ -39,6 +39,11 @@ SCAN: Final = {
     "audit_violations": ("scan_audit_violations_total", "Rows that contradicted pruning."),
     "rows_audited": ("scan_audited_rows_total", "Rows judged by audits."),
     "bytes_audited": ("scan_audited_bytes_total", "Stored bytes read by audits."),
+    "rows_shadowed": ("scan_shadowed_rows_total", "Rows whose columns and codec were compared."),
+    "encoding_differences": (
+        "scan_encoding_differences_total",
+        "Values that columns and codec hold differently.",
+    ),
     "statistics_contradicting": (
         "scan_statistics_contradicting_total",
         "Statistics of parts that contradicted themselves and were ignored.",
@@ -70,6 +75,8 @@ WRITER: Final = {
         "writer_statistics_mismatched_total",
         "Statistics dropped because of a wrong type or a contradiction.",
     ),
+    "column_bytes": ("writer_column_bytes_total", "Bytes of columns beside a codec, plain."),
+    "codec_bytes": ("writer_codec_bytes_total", "Bytes of rows encoded by a codec, plain."),
 }
 INGEST: Final = {
     "calls_acknowledged": ("ingest_calls_total", "Calls of writers that were acknowledged."),

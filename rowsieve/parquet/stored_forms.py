@@ -25,7 +25,9 @@ STRUCTURED_FORMAT: Final = 1
 """The format of files whose values all have their structured form."""
 OPAQUE_FORMAT: Final = 2
 """The format of files with a column in its opaque form."""
-FORMATS: Final = frozenset({b"1", b"2"})
+ENCODED_FORMAT: Final = 3
+"""The format of files whose rows only a codec has."""
+FORMATS: Final = frozenset({b"1", b"2", b"3"})
 
 _PREFIX: Final = PREFIX.encode()
 
@@ -59,7 +61,7 @@ def check_format(metadata: pq.FileMetaData, path: str) -> None:
     if (mark := newer_format(metadata)) is not None:
         raise UnsupportedProtocol(
             f"{path} has the format {mark}, and this version of rowsieve knows only up to "
-            f"{OPAQUE_FORMAT}; upgrade rowsieve to read the table"
+            f"{ENCODED_FORMAT}; upgrade rowsieve to read the table"
         )
 
 

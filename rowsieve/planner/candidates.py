@@ -15,6 +15,7 @@ import numpy as np
 
 from rowsieve.objects import ObjectStore
 from rowsieve.parquet.bloom_reader import BloomReader
+from rowsieve.parquet.codec_columns import codec_columns
 from rowsieve.parquet.footer import Tail, expect_tails, read_tail, starts_of
 from rowsieve.parquet.pages import PageDirectory
 from rowsieve.parquet.statistics.row_groups import JoinedStatistics
@@ -27,6 +28,7 @@ from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.manifests.manifest import FileRef
 from rowsieve.storage.parts.memory_rows import read_memory
 from rowsieve.storage.parts.part_writer import ROW_GROUP_ROWS
+from rowsieve.storage.parts.reading_views import needs_codec
 from rowsieve.types.schema import Schema
 
 _NONE: Final = int(Verdict.NONE)  # numpy compares with an int faster than with an enum
@@ -66,9 +68,9 @@ def find_candidates(
     store, and `CorruptData` for an invalid tail. Files never change, so the bound predicate caches
     the result for up to `MAX_REMEMBERED` files; cached plans keep their predicates.
     """
-    known: dict[tuple[str, str], Candidates]
+    known: dict[tuple[str, str, str | None], Candidates]
     known = predicate.remembered.setdefault(("candidates", store.uri, schema.id, only), {})
-    names = [(ref.path, ref.tail_checksum) for ref in files]
+    names = [(ref.path, ref.tail_checksum, ref.reading) for ref in files]
     if known.keys() >= set(names):
         return [known[name] for name in names]
     new = {name: ref for name, ref in zip(names, files, strict=True) if name not in known}
@@ -86,12 +88,16 @@ def _find(
     schema: Schema,
     only: frozenset[int] | None,
 ) -> list[Candidates]:
-    in_memory = [ref for ref in files if ref.in_memory]
-    if in_memory:
-        on_disk = [ref for ref in files if not ref.in_memory]
-        of_files = iter(_find(store, on_disk, predicate, schema, only)) if on_disk else iter(())
-        of_rows = iter(_find_in_memory(in_memory, predicate, schema, only))
-        return [next(of_rows if ref.in_memory else of_files) for ref in files]
+    kinds = [(ref.in_memory, _believed(store, ref, only)) for ref in files]
+    if len(several := set(kinds)) > 1:
+        by_kind = {}
+        for kind in several:
+            some = [ref for ref, own in zip(files, kinds, strict=True) if own == kind]
+            by_kind[kind] = iter(_find(store, some, predicate, schema, only))
+        return [next(by_kind[kind]) for kind in kinds]
+    is_in_memory, only = kinds[0]
+    if is_in_memory:
+        return _find_in_memory(files, predicate, schema, only)
     expect_tails(store, files)
     tails = [read_tail(store, ref) for ref in files]
     opened = [
@@ -107,6 +113,17 @@ def _find(
         _candidates(ref, tails[place], groups[place], pages_of.get(place))
         for place, ref in enumerate(files)
     ]
+
+
+def _believed(
+    store: ObjectStore, ref: FileRef, only: frozenset[int] | None
+) -> frozenset[int] | None:
+    """The columns that may prune a file: only those of its index if its codec is read."""
+    if ref.in_memory or not needs_codec(ref):
+        return only
+    hidden = codec_columns(read_tail(store, ref).metadata)
+    index = frozenset[int]() if hidden is None else hidden.index
+    return index if only is None else index & only
 
 
 def _find_in_memory(

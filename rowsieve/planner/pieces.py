@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import compress, count, pairwise
 from typing import Final
 
@@ -13,15 +14,23 @@ from rowsieve.planner.prune_parts import Pruning, Reason
 from rowsieve.planner.split import Piece, PlannedPart, Read
 from rowsieve.predicate.interpret import Verdict
 from rowsieve.storage.manifests.manifest import PartEntry
+from rowsieve.storage.parts.reading_views import read_as
 
 _ALL: Final = int(Verdict.ALL)  # numpy compares with an int faster than with an enum
 
 
-def planned_part(entry: PartEntry) -> PlannedPart:
-    """Return the fields that a read needs of a committed part, which has a commit_ts (I1)."""
+def planned_part(entry: PartEntry, properties: Mapping[str, str] | None = None) -> PlannedPart:
+    """Return the fields that a read needs of a committed part, which has a commit_ts (I1).
+
+    `properties`: those of the version whose rows are read, which say in what form they are read;
+    None for the index columns, and for what a file's columns hold.
+    """
     assert entry.commit_ts_max is not None
+    data = entry.data
+    if data is not None and properties is not None:
+        data = read_as(data, properties)
     return PlannedPart(
-        entry.part_id, entry.commit_ts_max, entry.data, entry.deletes, entry.dv, entry.vector
+        entry.part_id, entry.commit_ts_max, data, entry.deletes, entry.dv, entry.vector
     )
 
 

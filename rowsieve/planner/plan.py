@@ -17,7 +17,7 @@ import msgspec
 
 from rowsieve.arguments import checked_methods
 from rowsieve.checksums import checksum
-from rowsieve.errors import InvalidInput, UnsupportedProtocol
+from rowsieve.errors import InvalidInput, UnsupportedOperation, UnsupportedProtocol
 from rowsieve.planner.differential.consolidation import (
     Consolidation,
     consolidation_from_json,
@@ -39,6 +39,7 @@ from rowsieve.predicate.ir import TRUE, Operand, Predicate
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.shown import printable
+from rowsieve.storage.parts.reading_views import is_plain
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.schema import Schema, schema_from_json, schema_to_json
 
@@ -147,7 +148,8 @@ class ScanPlan(msgspec.Struct, frozen=True):
         """Yield the files, row sets and residuals for an engine that reads Parquet itself.
 
         No two items hold the same row of a file. For an ordered plan, the engine must merge the
-        rows in key order. InvalidInput for a plan that is not resolved.
+        rows in key order. InvalidInput for a plan that is not resolved, UnsupportedOperation for
+        one that reads rows from a codec.
         """
         if self.resolved is None:
             raise InvalidInput("files: the plan has no row sets; create it with plan(resolve=True)")
@@ -156,6 +158,12 @@ class ScanPlan(msgspec.Struct, frozen=True):
             for read in piece.reads:
                 part = piece.parts[read.part]
                 assert part.data is not None
+                if not is_plain(part.data):
+                    raise UnsupportedOperation(
+                        f"files: the rows of {part.data.path} are read from the bytes of a codec, "
+                        "which a reader of Parquet does not decode; read the plan with read_split "
+                        "or scan(plan=...)"
+                    )
                 part_rows = rows[part.part_id]
                 yield PlannedFile(
                     part.part_id,

@@ -19,6 +19,7 @@ from rowsieve.predicate.limits import check_limits
 from rowsieve.predicate.normalize import normalize
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.storage.differential import is_differential
+from rowsieve.storage.parts.reading_views import as_read, believes_columns
 from rowsieve.storage.snapshot import Snapshot
 
 
@@ -48,6 +49,8 @@ def plan_scan(
     """
     if snapshot.on_read is not None:
         snapshot.on_read(predicate, semantics, now_us)
+    snapshot = as_read(snapshot)
+    constrained = constrained and believes_columns(snapshot)
     if is_differential(snapshot.table):
         return _plan_at_a_time(
             snapshot,

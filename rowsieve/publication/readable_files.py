@@ -21,6 +21,7 @@ from rowsieve.objects import ObjectStore
 from rowsieve.parquet.stored_forms import STRUCTURED_FORMAT
 from rowsieve.publication.iceberg.iceberg_schema import members
 from rowsieve.storage.manifests.manifest import FileRef, PartTable
+from rowsieve.storage.parts.reading_views import read_by_codec
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types import logical
 from rowsieve.types.encodings import FIELD_ID_KEY, arrow_type
@@ -57,6 +58,7 @@ def check_readable(
     parts = snapshot.parts.take(np.flatnonzero(unchecked))
     reasons = {
         "files with opaque values": (parts.numbers("format_version") > STRUCTURED_FORMAT).any(),
+        "files whose rows are read from a codec": read_by_codec(snapshot),
         "rows in its log": parts.held_in_memory().any(),
         "files that are not its own": any(
             ref is not None and not ref.owned for ref in parts.files("data")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -279,6 +280,20 @@ def many_commits(folder: str) -> None:
         table.upsert(pa.Table.from_pylist(FIRST[start : start + 4], schema=table.schema))
 
 
+def encoded(folder: str, halves: str, read: str) -> None:
+    """Rows as bytes of a codec, in one file alone and in another beside its columns."""
+    table = rowsieve.create_table(
+        folder,
+        pa.Table.from_pylist(FIRST),
+        key=["id"],
+        properties={"row_codec": "msgpack", "write_encoding": halves},
+    )
+    table.set_properties(
+        {"write_encoding": "both", "read_encoding": read, "on_encoding_difference": "raise"}
+    )
+    table.upsert(pa.Table.from_pylist(SECOND, schema=table.schema))
+
+
 def nested(folder: str) -> None:
     rowsieve.create_table(folder, pa.Table.from_pylist(NESTED), key=["id"], properties=TINY)
 
@@ -345,6 +360,12 @@ FEATURES: Mapping[str, Feature] = {
         deleted_in_the_log,
         [row for row in FIRST + SECOND if row["id"] != 3 and row["v"] >= -10],
         questions=QUESTIONS,
+    ),
+    "rows of a codec": Feature(
+        partial(encoded, halves="codec", read="codec"), [*LAST.values()], questions=QUESTIONS
+    ),
+    "columns and codec": Feature(
+        partial(encoded, halves="both", read="shadow"), [*LAST.values()], questions=QUESTIONS
     ),
     "a published branch": Feature(published, [*LAST.values()], questions=QUESTIONS),
     "hidden rows": Feature(keyed, [*LAST.values()], questions=QUESTIONS),

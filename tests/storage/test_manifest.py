@@ -197,8 +197,8 @@ def test_facts_that_cannot_be_are_refused(changes: dict[str, Any], reason: str) 
 
 
 def test_a_part_of_a_newer_format_is_not_read() -> None:
-    with pytest.raises(UnsupportedProtocol, match="format version 3"):
-        PartTable.from_ipc(table_of(new_part("a", format_version=3)).to_ipc())
+    with pytest.raises(UnsupportedProtocol, match="format version 4"):
+        PartTable.from_ipc(table_of(new_part("a", format_version=4)).to_ipc())
 
 
 def test_a_part_named_twice_is_refused() -> None:

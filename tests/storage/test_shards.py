@@ -214,8 +214,8 @@ def test_a_file_that_is_gone_or_cut_is_read_from_the_log() -> None:
 def test_a_part_of_a_newer_format_is_not_read() -> None:
     log, _ = five_parts()
     body = log._store.get(checkpoint_path(5)).rpartition(b'{"checksum"')[0]
-    newer = sealed(body.replace(b'"format":1', b'"format":3'))
-    with pytest.raises(UnsupportedProtocol, match="format version 3"):
+    newer = sealed(body.replace(b'"format":1', b'"format":4'))
+    with pytest.raises(UnsupportedProtocol, match="format version 4"):
         CommitLog(copy(log._store, changed={checkpoint_path(5): newer})).latest()
 
 

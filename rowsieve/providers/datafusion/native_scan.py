@@ -31,6 +31,7 @@ from rowsieve.planner.split import PlannedPart
 from rowsieve.providers.native_files.file_shapes import Stored, shape_of
 from rowsieve.providers.native_files.planned_parts import read_parts
 from rowsieve.storage.manifests.manifest import FileRef
+from rowsieve.storage.parts.reading_views import is_plain
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.logical import Binary, Bool, Date, Decimal, Field, Float, Int, String, Timestamp
 from rowsieve.varints import decode_varint, encode_varint
@@ -144,6 +145,7 @@ def _files(plan: ScanPlan, root: str) -> dict[str, FileRef]:
         if (
             data is not None
             and data.columns is None
+            and is_plain(data)
             and _PLAIN_PATH.fullmatch(f"{root}/{data.path}")
         ):
             files[part.part_id] = data

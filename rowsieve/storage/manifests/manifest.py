@@ -17,6 +17,7 @@ in a checkpoint are read on demand (`rowsieve.storage.manifests.manifest_columns
   (`rowsieve.parquet.file_mapping`); NULL for our own files;
 - `data.sort_order`, only if a file has one: the order of its rows, with field ids for columns
   (`rowsieve.types.ordering.sort_order`); NULL means unknown;
+- `data.encoding`, only in tables with a codec: `rowsieve.encodings.file_encoding`;
 - `key.<field id>.lower|upper`: the first and the last key, tombstones included (trap T4). A NULL is
   infinite, and so is every later key column of that bound;
 - `order.<field id>.upper`, only in tables with an event order: the greatest sequence of the rows
@@ -50,12 +51,14 @@ from rowsieve.storage.manifests.manifest_layout import (
     COLUMNS,
     DATA_CONTENT,
     DELETES_CONTENT,
+    ENCODING,
     FILE_FIELDS,
     FIXED,
     INLINE_PREFIX,
     INLINE_VECTOR,
     PART_PATH,
     PLACED_PATH,
+    READING,
     SORT_ORDER,
     check_parts,
     counts_of,
@@ -84,7 +87,9 @@ class FileRef:
     """A Parquet file of a part; `tail_start` is the offset of its page index and footer.
 
     `columns`: for a foreign file, the mapping of its columns to the table's; else None. `content`:
-    for a part in memory, its bytes, which are no file; else None.
+    for a part in memory, its bytes, which are no file; else None. `encoding`: the forms of its rows
+    (`rowsieve.encodings.file_encoding`); None for columns only. `reading`: how a read takes them
+    (`rowsieve.storage.parts.reading_views`); None for the columns, where it has them.
     """
 
     path: str
@@ -95,6 +100,8 @@ class FileRef:
     tail_checksum: str
     columns: str | None = None
     content: bytes | None = field(default=None, repr=False)
+    encoding: str | None = None
+    reading: str | None = None
 
     @property
     def in_memory(self) -> bool:
@@ -224,6 +231,9 @@ class PartTable:
         mappings = [None if entry.data is None else entry.data.columns for entry in entries]
         if any(mapping is not None for mapping in mappings):
             columns[COLUMNS] = pa.array(mappings, pa.string())
+        encodings = [None if entry.data is None else entry.data.encoding for entry in entries]
+        if any(encoding is not None for encoding in encodings):
+            columns[ENCODING] = pa.array(encodings, pa.string())
         if any(entry.sort_order is not None for entry in entries):
             columns[SORT_ORDER] = pa.array([entry.sort_order for entry in entries], pa.string())
         for name, refs in (
@@ -495,10 +505,9 @@ class PartTable:
 
     def files(self, kind: Literal["data", "deletes"]) -> list[FileRef | None]:
         """Return the file of rows, or of tombstones, of every part; None if it has none."""
-        return [
-            None if values[0] is None else FileRef(*values)
-            for values in self._file_values(kind, FILE_FIELDS, (COLUMNS, f"{kind}.content"))
-        ]
+        rare = (COLUMNS, f"{kind}.content", ENCODING, READING)
+        files = self._file_values(kind, FILE_FIELDS, rare)
+        return [None if values[0] is None else FileRef(*values) for values in files]
 
     def deletion_vectors(self) -> list[DeletionVectorRef | None]:
         """Return the deletion vector of every part; None if it has none."""

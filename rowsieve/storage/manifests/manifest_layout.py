@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.errors import CorruptData, UnsupportedProtocol
-from rowsieve.parquet.stored_forms import OPAQUE_FORMAT
+from rowsieve.parquet.stored_forms import ENCODED_FORMAT
 from rowsieve.storage.manifests.vector_columns import COUNTS, PATH
 
-FORMAT_VERSION: Final = OPAQUE_FORMAT  # the newest format of parts that this code reads
+FORMAT_VERSION: Final = ENCODED_FORMAT  # the newest format of parts that this code reads
 PART_PATH: Final = re.compile(r"data/[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}")
 PLACED_PATH: Final = re.compile(r"[a-z][a-z0-9]{0,15}://[!-~]+")
 """The URI of a foreign file that was imported in place."""
@@ -53,6 +53,8 @@ FIXED = pa.schema(
 )
 COLUMNS: Final = "data.columns"
 SORT_ORDER: Final = "data.sort_order"
+ENCODING: Final = "data.encoding"
+READING: Final = "data.reading"
 DATA_CONTENT: Final = "data.content"
 DELETES_CONTENT: Final = "deletes.content"
 _REQUIRED = ("part_id", "base_version", "schema_id", "format_version", "native_safe")

@@ -21,6 +21,7 @@ from rowsieve.checksums import checksum, checksum_text
 from rowsieve.objects import Draft, ObjectStore, Uploads
 from rowsieve.parquet.bloom_reader import blank_seal, seal_blooms
 from rowsieve.parquet.chunks import blank_chunks
+from rowsieve.parquet.codec_columns import CODEC_KEY, CodecColumns
 from rowsieve.parquet.footer import read_footer, read_metadata, tail_start
 from rowsieve.parquet.leaf_columns import leaves_by_name
 from rowsieve.parquet.pages import blank_pages, seal_chunks_and_pages
@@ -92,6 +93,7 @@ class FileOptions:
     batch_rows: int = _BATCH_ROWS
     format_version: int = STRUCTURED_FORMAT
     shredding: Shredding | None = None
+    encoded: CodecColumns | None = None
 
     @classmethod
     def choose(
@@ -101,10 +103,11 @@ class FileOptions:
         rows: pa.Table,
         nan_columns: Collection[str],
         shredding: Shredding | None = None,
+        encoded: CodecColumns | None = None,
     ) -> FileOptions:
         """Choose the settings of a file whose first row group is `rows`.
 
-        With `shredding`, the last column of the rows is its struct.
+        The hidden columns of `shredding` and `encoded` are the last ones of the rows.
         """
         ordered = _ordered_columns(schema, key)
         page_bytes, batch_rows = _page_limits(rows)
@@ -135,6 +138,7 @@ class FileOptions:
             page_bytes=page_bytes,
             batch_rows=batch_rows,
         )
+        options = replace(options, encoded=encoded)
         if shredding is not None:
             options = options._with_shredding(shredding, rows.column(shredding.column))
         if rows.num_rows < ROW_GROUP_ROWS:  # for a small file, write time matters more than size
@@ -158,8 +162,10 @@ class FileOptions:
 
     def file_schema(self, schema: Schema) -> pa.Schema:
         """The columns of the file, hidden ones included."""
+        hidden = [] if self.shredding is None else [self.shredding.field]
+        hidden += [] if self.encoded is None else self.encoded.arrow_fields()
         stored = arrow_schema(schema)
-        return stored if self.shredding is None else stored.append(self.shredding.field)
+        return pa.schema([*stored, *hidden]) if hidden else stored
 
     def tried(self, sample: pa.Table, schema: Schema) -> dict[str, str]:
         """Choose the codec of each leaf: "none" where zstd hardly shrinks an encoded sample."""
@@ -207,6 +213,8 @@ class FileOptions:
                 "rowsieve.schema": str(self.schema_id),
             }
         )
+        if self.encoded is not None:
+            writer.add_key_value_metadata({CODEC_KEY.decode(): self.encoded.to_text()})
         if self.shredding is not None:
             writer.add_key_value_metadata({SHREDDED_KEY.decode(): self.shredding.to_text()})
         return writer

@@ -23,7 +23,8 @@ import pyarrow.compute as pc
 
 from rowsieve.errors import InvalidInput
 from rowsieve.objects import ObjectStore, Uploads
-from rowsieve.parquet.stored_forms import OPAQUE_FORMAT, STRUCTURED_FORMAT
+from rowsieve.parquet.codec_columns import CodecColumns
+from rowsieve.parquet.stored_forms import ENCODED_FORMAT, OPAQUE_FORMAT, STRUCTURED_FORMAT
 from rowsieve.stats.bounds import LIMIT_BYTES
 from rowsieve.stats.collect import Collecting, StatisticsCollector
 from rowsieve.stats.selection import statistics_options
@@ -34,6 +35,7 @@ from rowsieve.storage.manifests.key_bounds import KeyBound, separated_bounds
 from rowsieve.storage.manifests.manifest import FileRef, NewPart, PartEntry, PartTable
 from rowsieve.storage.manifests.part_sketches import PartSketches
 from rowsieve.storage.parts.clustered_rows import ClusteredRows
+from rowsieve.storage.parts.encoded_rows import EncodedRows, encoding_of_columns
 from rowsieve.storage.parts.part_file import (
     ROW_GROUP_BYTES,
     ROW_GROUP_ROWS,
@@ -108,14 +110,23 @@ class PartWriter:
         self._order = KeyOrder(self._key) if self._key else None
         self._sequence = KeyOrder(tuple(sequence)) if sequence else None
         self._has_tags = has_tags(properties)
-        self._with_forms = schema
+        self._encoded = EncodedRows.of(properties, schema, self._key, sequence)
+        self._encoding = encoding_of_columns(properties)
+        self._plain = schema  # what files have as columns
+        if self._encoded is not None:
+            self._plain, self._encoding = self._encoded.plain, str(self._encoded.encoding)
+        self._with_forms = self._plain
         if has_opaque_forms(properties):
-            self._with_forms = opaque(schema, frozenset(field.id for field in self._key))
-        is_opaque = self._with_forms is not schema
+            self._with_forms = opaque(self._plain, frozenset(field.id for field in self._key))
+        is_opaque = self._with_forms is not self._plain
         self._format_version = OPAQUE_FORMAT if is_opaque else STRUCTURED_FORMAT
+        if self._plain is not schema:
+            self._format_version = ENCODED_FORMAT
         self._stored = self._as_stored_schema(self._with_forms)
         self._stored_key = self._as_stored_schema(Schema(schema.id, self._key))
-        self._shredded = ShreddedRows.of(properties, schema, self._stored)
+        self._shredded = None
+        if self._plain is schema:
+            self._shredded = ShreddedRows.of(properties, schema, self._stored)
         self._base_version = base_version
         self._target_bytes = target_part_bytes(properties)
         self._statistics = statistics_options(properties, schema, self._key)
@@ -202,8 +213,10 @@ class PartWriter:
 
     def _in_files(self, rows: pa.Table) -> pa.Table:
         """Return the rows with the forms and the names that they have in files."""
-        if self._with_forms is not self._schema:
-            rows = opaque_rows(rows, self._schema, self._with_forms)
+        if self._plain is not self._schema:
+            rows = rows.select(self._plain.names)
+        if self._with_forms is not self._plain:
+            rows = opaque_rows(rows, self._plain, self._with_forms)
         return self._as_stored(rows, self._with_forms)
 
     def _collector(self) -> StatisticsCollector:
@@ -239,9 +252,12 @@ class PartWriter:
         stored, shredding = self._in_files(rows), None
         if self._shredded is not None:
             stored, shredding = self._shredded.add_to(stored, rows), self._shredded.shredding
+        encoded = None
+        if self._encoded is not None:
+            stored, encoded = self._encoded.add_to(stored, rows), self._encoded.columns
         if self._open is None:
-            key = self._stored_key.fields
-            options = FileOptions.choose(self._stored, key, stored, self._nan_columns, shredding)
+            key, nan = self._stored_key.fields, self._nan_columns
+            options = FileOptions.choose(self._stored, key, stored, nan, shredding, encoded)
             options = replace(options, format_version=self._format_version)
             first = self._end(rows, 0)
             part_id = uuid.uuid4().hex
@@ -257,13 +273,25 @@ class PartWriter:
         self._open.sketches.add(rows)
         self._open.upper = self._raised(self._open.upper, rows)
         self._open.last = self._end(rows, rows.num_rows - 1)
-        if self._open.file.size_bytes >= self._target_bytes:
+        if encoded is not None:
+            self._count_forms(self._open, stored, encoded)
+        if self._open.limited_bytes >= self._target_bytes:
             self._close()
+
+    def _count_forms(self, part: _OpenPart, stored: pa.Table, encoded: CodecColumns) -> None:
+        """Count the bytes of both forms of a row group."""
+        codec_bytes = int(stored.select(list(encoded.columns)).nbytes)
+        column_bytes = int(stored.nbytes) - codec_bytes
+        part.codec_bytes += codec_bytes
+        part.column_bytes += column_bytes
+        if self._collecting is not None:
+            self._collecting.metrics.codec_bytes += codec_bytes
+            self._collecting.metrics.column_bytes += column_bytes
 
     def _close(self, *, is_full: bool = False) -> None:
         if self._open is None:
             return
-        ref = self._open.file.put(is_full=is_full)
+        ref = replace(self._open.file.put(is_full=is_full), encoding=self._encoding)
         ends = (self._open.first, self._open.last)
         self._count(ref)
         self._finished.append(
@@ -436,6 +464,16 @@ class _OpenPart:
     run: int
     in_one_run: bool = True
     upper: pa.Table | None = None
+    codec_bytes: int = 0
+    column_bytes: int = 0
+
+    @property
+    def limited_bytes(self) -> int:
+        """The stored bytes that a target limits: of two forms of rows, about those of the codec."""
+        share = 1.0
+        if self.codec_bytes:
+            share = self.codec_bytes / (self.codec_bytes + self.column_bytes)
+        return int(self.file.size_bytes * share)
 
 
 @dataclass(frozen=True, slots=True)

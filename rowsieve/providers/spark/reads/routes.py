@@ -34,6 +34,7 @@ from rowsieve.providers.native_files.planned_parts import read_parts
 from rowsieve.providers.spark.reads.file_names import is_misread, names_clash
 from rowsieve.providers.spark.reads.native_columns import is_native, spark_shape
 from rowsieve.storage.log.missing_files import missing_files_named
+from rowsieve.storage.parts.reading_views import is_plain
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.logical import Field, type_name
 from rowsieve.types.schema import Schema
@@ -68,6 +69,7 @@ class Reason(Enum):
     NAMES = "Spark's reader uses a column's name, or does not tell it from another one"
     FOREIGN = "another writer made the file"
     UNSAFE = "the file is not marked as safe for readers that prune by its statistics"
+    ENCODING = "the rows are read from the bytes of a codec"
     CHANGED = "a column was changed in a way that Spark cannot follow"
     MOSTLY_HIDDEN = "most rows are hidden"
     MANY_BITMAPS = "too many files have hidden rows"
@@ -260,6 +262,8 @@ class _Chooser:
 
     def _route(self, part: PlannedPart, rows: RowSet | None) -> PartRoute:
         assert part.data is not None
+        if not is_plain(part.data):
+            return _refused(part, Reason.ENCODING, rows)
         if not self._safe[part.part_id]:
             return _refused(part, Reason.UNSAFE, rows)
         if part.data.columns is not None or not _PLAIN_PATH.fullmatch(part.data.path):

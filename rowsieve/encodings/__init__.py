@@ -1,0 +1,1 @@
+"""Codecs: a second form of rows, as bytes, beside their columns."""

@@ -1,0 +1,63 @@
+"""Finds the rows in which two arrays differ, at any depth; NaN equals NaN, and 0.0 is not -0.0.
+
+Arrow compares whole arrays, so rows are found by halving: equal halves cost one comparison.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.encodings.plain_arrays import to_plain
+
+Rows = npt.NDArray[np.int64]
+
+
+def differing_rows(left: pa.Array, right: pa.Array) -> Rows:
+    """The rows in which two arrays of one type differ, ascending."""
+    if left.equals(right) and not _has_floats(left.type):
+        return np.zeros(0, np.int64)
+    left, right = (_in_bits(to_plain(each, text=False)) for each in (left, right))
+    places: list[int] = []
+    pending = [(0, len(left))]
+    while pending:
+        start, stop = pending.pop()
+        if left.slice(start, stop - start).equals(right.slice(start, stop - start)):
+            continue
+        if stop - start == 1:
+            places.append(start)
+            continue
+        middle = (start + stop) // 2
+        pending += [(middle, stop), (start, middle)]
+    return np.array(places, np.int64)
+
+
+def _has_floats(type_: pa.DataType) -> bool:
+    if pa.types.is_floating(type_):
+        return True
+    if pa.types.is_map(type_):
+        return _has_floats(type_.key_type) or _has_floats(type_.item_type)
+    return any(_has_floats(type_.field(i).type) for i in range(type_.num_fields))
+
+
+def _in_bits(array: pa.Array) -> pa.Array:
+    """A plain array with the bits of floats for floats, and one NaN."""
+    type_ = array.type
+    if pa.types.is_floating(type_):
+        one_nan = pc.if_else(pc.is_nan(array), pa.scalar(float("nan"), type_), array)
+        return one_nan.view(pa.int64() if type_ == pa.float64() else pa.int32())
+    if not _has_floats(type_):
+        return array
+    if pa.types.is_struct(type_):
+        members = [_in_bits(array.field(i)) for i in range(type_.num_fields)]
+        names = [type_.field(i).name for i in range(type_.num_fields)]
+        return pa.StructArray.from_arrays(members, names=names, mask=array.is_null())
+    values = _in_bits(array.flatten())
+    lengths = pc.fill_null(pc.list_value_length(array), 0)
+    offsets = np.concatenate([[0], np.cumsum(lengths.to_numpy(zero_copy_only=False))])
+    absent = np.append(np.asarray(array.is_null()), False)
+    return pa.ListArray.from_arrays(
+        pa.array(offsets.astype(np.int32), mask=absent if array.null_count else None), values
+    )
