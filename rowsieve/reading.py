@@ -155,18 +155,6 @@ class ReadMethods(TableMethods):
         fields = [snapshot.schema.field(name) for name in names]
         return {field.name: distinct_count(snapshot.parts, field) for field in fields}
 
-    def head(self, count: int = 5) -> pa.Table:
-        """Return the first rows: in key order, or in file order if the table has no key."""
-        snapshot = read_at(self.handle.readable())
-        ordered = bool(snapshot.table.key)
-        return Scan(
-            self.handle.store,
-            snapshot,
-            limit=count,
-            order_by_key=ordered,
-            reporter=self.handle.own_reporter,
-        ).to_arrow()
-
     def to_arrow(
         self,
         where: Any = None,

@@ -18,6 +18,7 @@ from rowsieve.changes.column_methods import ColumnMethods
 from rowsieve.config import flags_of
 from rowsieve.differential.differential_methods import DifferentialMethods
 from rowsieve.flags.resolution import flags_as_dict
+from rowsieve.frame_methods import FrameMethods
 from rowsieve.maintenance.upkeep import UpkeepMethods
 from rowsieve.metrics import Reporter, WriterMetrics
 from rowsieve.picture_facts.picture_methods import PictureMethods
@@ -39,6 +40,7 @@ from rowsieve.writer.writer_methods import WriterMethods
 @checked_methods
 class Table(
     ReadMethods,
+    FrameMethods,
     RowMethods,
     DifferentialMethods,
     WriterMethods,

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from rowsieve.cli.text_table import cell
+from rowsieve.types.cell_text import cell
 from rowsieve.types.numeric_bytes import exact_of, is_stored, of_exact, to_text
 
 

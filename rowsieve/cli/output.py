@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import typer
 
-from rowsieve.cli.text_table import cell, text_table
+from rowsieve.cli.text_table import text_table
 from rowsieve.shown import printable
+from rowsieve.types.cell_text import cell
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -1,20 +1,14 @@
-"""Formats rows as a text table with complete values; omits columns that do not fit.
-
-Soundness: NULL and the text 'NULL' look different, and so do '' and a space. Control characters are
-escaped, so a value cannot move the cursor or break the table.
-"""
+"""Formats rows as a text table with complete values; omits columns that do not fit."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import date, datetime, time
-from decimal import Decimal
+from collections.abc import Sequence
 from typing import Any, Final
 
-import msgspec
 from rich.cells import cell_len
 
 from rowsieve.shown import printable
+from rowsieve.types.cell_text import cell, is_number
 
 GAP: Final = "  "
 LEFT_OUT: Final = "..."
@@ -29,7 +23,7 @@ def text_table(
     """
     heads = [printable(name) for name in names]
     cells = [[cell(value) for value in row] for row in rows]
-    numbers = [bool(rows) and all(_is_number(row[i]) for row in rows) for i in range(len(names))]
+    numbers = [bool(rows) and all(is_number(row[i]) for row in rows) for i in range(len(names))]
     widths = [
         max([cell_len(head), *(cell_len(row[i]) for row in cells)]) for i, head in enumerate(heads)
     ]
@@ -48,37 +42,6 @@ def text_table(
         rule += len(GAP + LEFT_OUT)
     lines.insert(1, "─" * rule)
     return lines, len(shown)
-
-
-def cell(value: Any) -> str:
-    """Format a value for people; text is quoted if it looks like another value."""
-    match value:
-        case None:
-            return "NULL"
-        case bool():
-            return str(value).lower()
-        case float():
-            return repr(value)
-        case int() | Decimal() | date() | time() if not isinstance(value, datetime):
-            return str(value)
-        case datetime():
-            return value.isoformat(sep=" ")
-        case bytes():
-            return f"\\x{value.hex()}"
-        case Mapping() | list() | tuple():
-            return printable(msgspec.json.encode(value, enc_hook=str).decode())
-        case _:
-            return _text(str(value))
-
-
-def _text(text: str) -> str:
-    plain = text and text.strip() == text and text.upper() != "NULL" and text[0] not in "'\\"
-    shown = printable(text)
-    return shown if plain else "'" + shown.replace("'", "''") + "'"
-
-
-def _is_number(value: Any) -> bool:
-    return value is None or (isinstance(value, int | float | Decimal) and value is not True)
 
 
 def _fitting(widths: Sequence[int], width: int | None) -> list[int]:

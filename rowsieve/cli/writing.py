@@ -1,6 +1,6 @@
 """Writes rows to stdout: as text for people, or batch by batch in a format for other programs.
 
-Soundness: a value that a format cannot represent is written as the text of `text_table.cell`, never
+Soundness: a value that a format cannot represent is written as the text of `cell_text.cell`, never
 omitted or rounded. Parquet keeps the types.
 """
 
@@ -19,9 +19,9 @@ import typer
 from rowsieve.cli.number_texts import with_number_texts
 from rowsieve.cli.options import SHOWN_ROWS, Format
 from rowsieve.cli.output import print_json, print_table
-from rowsieve.cli.text_table import cell
 from rowsieve.errors import InvalidInput
 from rowsieve.executor.output_batches import take_first
+from rowsieve.types.cell_text import cell
 from rowsieve.types.shown_values import python_values
 
 Batches: TypeAlias = Iterator[pa.RecordBatch]

@@ -20,7 +20,8 @@ from typer.testing import CliRunner
 
 import rowsieve as rs
 from rowsieve.cli import app as cli
-from rowsieve.cli.text_table import cell, text_table
+from rowsieve.cli.text_table import text_table
+from rowsieve.types.cell_text import cell
 from tests.cli.test_cli import run, run_json, text_file
 
 ODD = [None, "NULL", "", " a ", "it's", "'q'", "a|b", "a\nb\x1b[2J", "ä" * 200]

@@ -1,0 +1,192 @@
+"""The methods of `Table` that show a few of its rows, or facts about its columns."""
+
+from __future__ import annotations
+
+import heapq
+import sys
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.changes.table_methods import TableMethods
+from rowsieve.errors import InvalidInput
+from rowsieve.frame_text import Rows, frame_text
+from rowsieve.planner.plan import ScanPlan
+from rowsieve.planner.statistics import ColumnSummary
+from rowsieve.scan import Columns, Scan
+from rowsieve.storage.differential import read_at
+from rowsieve.types.shown_values import python_value
+
+SUMMARY = pa.schema(
+    [
+        pa.field("column", pa.string(), nullable=False),
+        pa.field("type", pa.string(), nullable=False),
+        pa.field("rows", pa.int64(), nullable=False),
+        pa.field("nulls", pa.int64()),
+        pa.field("lower", pa.string()),
+        pa.field("upper", pa.string()),
+        pa.field("exact", pa.bool_(), nullable=False),
+    ]
+)
+"""The columns of `summarize`."""
+
+
+class FrameMethods(TableMethods):
+    """The Arrow stream of a table, some of its rows, and a summary of its columns."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Export all rows of the newest version as an Arrow C stream."""
+        return self._scanned(ordered=False).__arrow_c_stream__(requested_schema)
+
+    def head(self, count: int = 5) -> pa.Table:
+        """Return the first rows: in key order, or in file order if the table has no key."""
+        return self._scanned(limit=count).to_arrow()
+
+    def tail(self, count: int = 5) -> pa.Table:
+        """Return the last rows: in key order, or in file order if the table has no key.
+
+        Reads the last splits of the plan only, as many as have that many rows.
+        """
+        _check_count("tail", count)
+        plan, pieces, missing = self._scanned().plan(), list[pa.Table](), count
+        for number in reversed(range(len(plan.splits))):
+            pieces.append(self._planned(plan.only(number)).to_arrow())
+            missing -= pieces[-1].num_rows
+            if missing <= 0:
+                break
+        empty = self._scanned(limit=0).to_arrow()
+        rows = pa.concat_tables([empty, *reversed(pieces)])
+        return rows.slice(max(0, rows.num_rows - count))
+
+    def sample(self, count: int = 5, *, where: Any = None, seed: int | None = None) -> pa.Table:
+        """Return rows that are chosen at random, each with the same probability; reads all rows.
+
+        With `seed`, the same rows of a version each time.
+        """
+        _check_count("sample", count)
+        draws = np.random.default_rng(seed)
+        chosen: list[tuple[float, int, pa.RecordBatch]] = []
+        scan = self._scanned(where=where)
+        place = 0
+        for batch in scan.to_batches():
+            numbers = draws.random(batch.num_rows)
+            if len(chosen) == count and count:
+                numbers = np.where(numbers < -chosen[0][0], numbers, 2.0)
+            for row in np.argsort(numbers, kind="stable")[:count].tolist():
+                if numbers[row] < 2.0:
+                    _keep(chosen, (-float(numbers[row]), place + row, batch.slice(row, 1)), count)
+            place += batch.num_rows
+        rows = [row for _, _, row in sorted(chosen, key=lambda each: each[1])]
+        return pa.Table.from_batches(rows, schema=scan.schema).combine_chunks()
+
+    def show(self, count: int = 10, *, where: Any = None, columns: Columns | None = None) -> None:
+        """Print the first rows that match, as a data frame."""
+        _check_count("show", count)
+        rows = self._scanned(where=where, columns=columns, limit=count).to_arrow()
+        sys.stdout.write(f"{frame_text(rows)}\n")
+
+    def summarize(self, *, exact: bool = False) -> Rows:
+        """Return for each column its rows, NULLs and bounds; `Rows` prints like a data frame.
+
+        From the statistics of the version, without reading a file: bounds may be wider, and NULLs
+        more, than those of the rows; the column `exact` says where they are not. With `exact`, the
+        rows are read where statistics are not exact.
+        """
+        scan = self._scanned(ordered=False)
+        statistics = scan.statistics()
+        inexact = [name for name, each in statistics.columns.items() if not _is_exact(each)]
+        rows = statistics.rows
+        summaries = dict(statistics.columns)
+        if exact and (inexact or not statistics.rows_exact):
+            measured, rows = _measured(self._scanned(columns=inexact or None, ordered=False))
+            summaries |= measured
+        types = {field.name: str(field.type) for field in scan.schema}
+        entries = [
+            {
+                "column": name,
+                "type": types[name],
+                "rows": rows,
+                "nulls": each.null_count,
+                "lower": _text(each.lower),
+                "upper": _text(each.upper),
+                "exact": _is_exact(each) and (exact or statistics.rows_exact),
+            }
+            for name, each in summaries.items()
+        ]
+        return Rows(pa.Table.from_pylist(entries, SUMMARY))
+
+    def _planned(self, plan: ScanPlan) -> Scan:
+        handle = self.handle
+        return Scan(
+            handle.store, read_at(handle.readable()), plan=plan, reporter=handle.own_reporter
+        )
+
+    def _scanned(self, *, ordered: bool = True, **options: Any) -> Scan:
+        snapshot = read_at(self.handle.readable())
+        return Scan(
+            self.handle.store,
+            snapshot,
+            order_by_key=ordered and bool(snapshot.table.key),
+            reporter=self.handle.own_reporter,
+            **options,
+        )
+
+
+def _check_count(operation: str, count: int) -> None:
+    if count < 0:
+        raise InvalidInput(f"{operation}: count must not be negative, got {count}")
+
+
+def _keep(
+    chosen: list[tuple[float, int, pa.RecordBatch]],
+    row: tuple[float, int, pa.RecordBatch],
+    count: int,
+) -> None:
+    """Keep the rows with the smallest numbers: a heap of at most `count`."""
+    if len(chosen) < count:
+        heapq.heappush(chosen, row)
+    elif chosen and row[:2] > chosen[0][:2]:
+        heapq.heapreplace(chosen, row)
+
+
+def _is_exact(summary: ColumnSummary) -> bool:
+    return summary.lower_exact and summary.upper_exact and summary.null_count_exact
+
+
+def _measured(scan: Scan) -> tuple[dict[str, ColumnSummary], int]:
+    """Read the columns; return their exact summaries, and the number of rows."""
+    ends: dict[str, list[pa.Scalar]] = {name: [] for name in scan.schema.names}
+    nulls = dict.fromkeys(scan.schema.names, 0)
+    rows = 0
+    for batch in scan.to_batches():
+        rows += batch.num_rows
+        for name, values in zip(batch.schema.names, batch.columns, strict=True):
+            nulls[name] += values.null_count
+            ends[name] += _ends(values)
+    summaries = {}
+    for name, values in ends.items():
+        lower, upper = _ends(pa.array(values, scan.schema.field(name).type)) or (None, None)
+        is_known = lower is not None or nulls[name] == rows
+        summaries[name] = ColumnSummary(
+            lower, is_known, upper, is_known, nulls[name], null_count_exact=True
+        )
+    return summaries, rows
+
+
+def _ends(values: pa.Array) -> list[pa.Scalar]:
+    """The least and the greatest value; nothing for a type without an order, or without values."""
+    try:
+        bounds = pc.min_max(values)
+    except pa.ArrowNotImplementedError:
+        return []
+    ends = [bounds[end] for end in ("min", "max") if bounds[end].is_valid]
+    if pa.types.is_floating(values.type) and pc.any(pc.is_nan(values)).as_py():
+        nan = pa.scalar(float("nan"), values.type)  # the greatest value
+        return [*(ends or [nan])[:1], nan]
+    return ends
+
+
+def _text(bound: pa.Scalar | None) -> str | None:
+    return None if bound is None else str(python_value(bound))
