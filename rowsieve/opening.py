@@ -118,7 +118,10 @@ def create_table(
             elapsed_s=elapsed_s,
         ),
     )
-    return Table(Handle(store, log, snapshot, storage_options=storage_options))
+    table = Table(Handle(store, log, snapshot, storage_options=storage_options))
+    if table.handle.publishes is not None:
+        table.handle.publishes(table.handle)
+    return table
 
 
 def _check_choices(mode: str, key: tuple[str, ...], if_exists: str) -> None:

@@ -89,7 +89,7 @@ class Handle:
 
     `pinned` is what engines read, `newest` what changes start from. `read_only` may be the reason
     that changes fail with, if the table exists in memory only. `folds` writes parts in memory into
-    files when a commit has made them many.
+    files when a commit has made them many; `publishes` writes the metadata of other formats.
     """
 
     def __init__(
@@ -113,6 +113,7 @@ class Handle:
         self.writer: OpenWriter | None = None
         self._reported_metrics = WriterMetrics()
         self.folds: Callable[[Handle], None] | None = None
+        self.publishes: Callable[..., None] | None = None
         self._engine_errors: deque[Exception] = deque(maxlen=1)
 
     @property
@@ -356,9 +357,15 @@ class Handle:
         return commit
 
     def reported(self, commit: Commit, started_s: float) -> Commit:
-        """Report the commit and its write metrics, then return it."""
+        """Report the commit and its write metrics, publish it, then return it."""
+        self._report(commit, started_s)
+        if self.publishes is not None:
+            self.publishes(self)
+        return commit
+
+    def _report(self, commit: Commit, started_s: float) -> None:
         if (reporter := self.reporter) is None:
-            return commit
+            return
         elapsed_s = time.perf_counter() - started_s
         with self._lock:
             now = replace(self.collecting.metrics)
@@ -381,7 +388,6 @@ class Handle:
                 elapsed_s=elapsed_s,
             ),
         )
-        return commit
 
     def commit_mutation(
         self,

@@ -316,8 +316,13 @@ class UpkeepMethods(TableMethods):
         versions of the last 7 days. Readers of other versions get SnapshotExpired. `grace_s` is
         the time between the commit that gives them up and the first deletion. Commits nothing if no
         version expires. With `dry_run`, only says what would be deleted. `progress` gets the
-        numbers of files that are deleted and of all, in runs of 1,000.
+        numbers of files that are deleted and of all, in runs of 1,000. Published versions are kept
+        until a later one is published.
         """
+        handle = self.handle
+        if handle.publishes is not None and not handle.read_only and not dry_run:
+            handle.latest()
+            handle.publishes(handle, holds_all=True)
         return expire_versions(
             self.handle, older_than, retain_last, grace_s, metadata, progress, dry_run=dry_run
         )

@@ -11,20 +11,24 @@ from rowsieve.executor.visible_by_part import visible_by_part
 from rowsieve.objects import ObjectStore
 from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate.rowset import RowSet
+from rowsieve.publication.rows_beside import path_beside
 from rowsieve.publication.touched_parts import Mask
 from rowsieve.storage.manifests.manifest import FileRef, PartTable
 from rowsieve.storage.snapshot import Snapshot
+from rowsieve.types.schema import Schema
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedPart:
-    """A part with a file; `hidden` are rows that are not visible, None if all are.
+    """A part with rows; `hidden` are those that are not visible, None if all are.
 
-    A part without visible rows is not published: `has_rows` is False.
+    A part without visible rows is not published: `has_rows` is False. `path` is that of its file,
+    which lies in the folder of the publication if `is_beside`, for a part in memory.
     """
 
-    part_id: str
     file: FileRef
+    path: str
+    is_beside: bool
     hidden: RowSet | None = None
     has_rows: bool = True
 
@@ -44,14 +48,26 @@ def published_parts(
     files = zip(parts.part_ids, parts.files("data"), strict=True)
     with_files = [(i, part_id, file) for i, (part_id, file) in enumerate(files) if file is not None]
     places = np.array([i for i, _, _ in with_files], dtype=np.int64)
-    published = [_published(part_id, file, visible) for _, part_id, file in with_files]
+    published = [
+        _published(file, snapshot.schema, visible.get(part_id, RowSet.empty(file.rows)))
+        for _, part_id, file in with_files
+    ]
     return parts.take(places), published
 
 
-def _published(part_id: str, file: FileRef, visible: Mapping[str, RowSet | None]) -> PublishedPart:
-    if part_id not in visible:
-        return PublishedPart(part_id, file, has_rows=False)
-    rows = visible[part_id]
+def published_paths(snapshot: Snapshot) -> tuple[set[str], set[str]]:
+    """Return the paths of all files of the table, and of those beside a publication of it."""
+    parts = snapshot.parts
+    paths = parts.column("data.path").to_pylist()
+    places = [
+        (path, held) for path, held in zip(paths, parts.held_in_memory(), strict=True) if path
+    ]
+    own = {path for path, is_held in places if not is_held}
+    return own, {path_beside(path, snapshot.schema) for path, is_held in places if is_held}
+
+
+def _published(file: FileRef, schema: Schema, rows: RowSet | None) -> PublishedPart:
+    path = path_beside(file.path, schema) if file.in_memory else file.path
     if rows is None or rows.is_full:
-        return PublishedPart(part_id, file)
-    return PublishedPart(part_id, file, rows.complement(), has_rows=not rows.is_empty)
+        return PublishedPart(file, path, file.in_memory)
+    return PublishedPart(file, path, file.in_memory, rows.complement(), not rows.is_empty)

@@ -55,11 +55,10 @@ def check_readable(
 
     `unchecked`: (n,) the parts to look at.
     """
-    parts = snapshot.parts.take(np.flatnonzero(unchecked))
+    parts = snapshot.parts.take(np.flatnonzero(unchecked & ~snapshot.parts.held_in_memory()))
     reasons = {
         "files with opaque values": (parts.numbers("format_version") > STRUCTURED_FORMAT).any(),
         "files whose rows are read from a codec": read_by_codec(snapshot),
-        "rows in its log": parts.held_in_memory().any(),
         "files that are not its own": any(
             ref is not None and not ref.owned for ref in parts.files("data")
         ),

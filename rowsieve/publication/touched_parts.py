@@ -30,7 +30,7 @@ def unchecked_parts(before: Snapshot | None, now: Snapshot) -> Mask:
 
 def touched_parts(before: Snapshot | None, now: Snapshot) -> Mask:
     """(n,) whether the published rows of each part of `now` may differ from those of `before`."""
-    if before is None:
+    if before is None or _are_written_again(before, now):
         return np.ones(len(now.parts), dtype=np.bool_)
     added = _absent(now.parts, before.parts)
     removed = _absent(before.parts, now.parts)
@@ -39,7 +39,7 @@ def touched_parts(before: Snapshot | None, now: Snapshot) -> Mask:
         return touched
     order = KeyOrder.of(now.schema, now.table.key)
     gone = before.parts.take(np.flatnonzero(removed))
-    both = now.parts.select("key.").append(gone.select("key."))
+    both = now.parts.append(gone).select("key.")
     groups = group_by_codes(*key_codes(both.table, order))
     changed = np.concatenate([touched, np.ones(len(gone), dtype=np.bool_)])
     number = groups.of_members()
@@ -48,6 +48,11 @@ def touched_parts(before: Snapshot | None, now: Snapshot) -> Mask:
     in_hit = np.zeros(len(both), dtype=np.bool_)
     in_hit[groups.members] = hit[number]
     return in_hit[: len(now.parts)]
+
+
+def _are_written_again(before: Snapshot, now: Snapshot) -> bool:
+    """Return whether files beside the publication change, because they have other columns."""
+    return before.schema != now.schema and bool(now.parts.held_in_memory().any())
 
 
 def _absent(parts: PartTable, others: PartTable) -> Mask:

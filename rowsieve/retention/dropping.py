@@ -36,6 +36,7 @@ _EXPORTED: Final = re.compile(
     r"_delta_log/\d{20}\.json|metadata/v[1-9]\d*\.metadata\.json|"
     r"metadata/(?:snap-\d+-[0-9a-f]{32}|[0-9a-f]{32}-m0)\.avro|"
     r"metadata/version-hint\.text|metadata/[0-9a-f]{32}\.puffin|"
+    r"metadata/[0-9a-f]{32}\.\d+\.\d+\.parquet|metadata/deletion_vector_[0-9a-f-]{36}\.bin|"
     r"metadata/[0-9a-f]{32}-[0-9a-f]{32}-deletes\.parquet",
     re.ASCII,
 )
@@ -57,7 +58,7 @@ def close(store: ObjectStore, release: Callable[[], object] | None = None) -> Sn
         check_writable("drop_table", head)
     uuid, version = ("unknown", 0) if head is None else (head.table.uuid, head.version)
     with Lease(store, uuid, version, _OWN_LEASE_S, "drop_table") as own:
-        watch = LeaseWatch(store, own)
+        watch = LeaseWatch(store, own, published=False)
         _check_unleased(store, watch.oldest)
         if head is not None and not is_closed(head):
             head = _proven_whole(log, store, watch.oldest)

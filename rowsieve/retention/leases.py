@@ -33,7 +33,7 @@ from typing import Final, NamedTuple, Self
 
 from rowsieve import clock
 from rowsieve.errors import InvalidInput, RowsieveError, StoreError
-from rowsieve.objects import ObjectStore, put_fresh
+from rowsieve.objects import ObjectExists, ObjectStore, put_fresh
 from rowsieve.storage.log.sealed_lines import seal
 
 LEASES: Final = "_rowsieve/leases"
@@ -53,6 +53,10 @@ _NAME: Final = re.compile(
     r"\.(?P<renewal>\d{1,9})\.json",
     re.ASCII,
 )
+_HOLD: Final = re.compile(
+    rf"{LEASES}/(?P<version>\d{{20}})\.published-(?P<id>[0-9a-f]{{16}})\.json", re.ASCII
+)
+_ENDLESS_US: Final = 2**62
 _log = logging.getLogger(__name__)
 
 
@@ -78,6 +82,9 @@ def lease_files(store: ObjectStore) -> list[LeaseFile]:
     """List the leases, each by its last renewal."""
     leases: dict[str, LeaseFile] = {}
     for path, detail in store.details(LEASES).items():
+        if (hold := _HOLD.fullmatch(path)) is not None:
+            version, own = int(hold["version"]), f"{hold['id']}.{hold['version']}"
+            leases[own] = LeaseFile(version, _ENDLESS_US, own, 0, detail.modified_us, {})
         if (name := _NAME.fullmatch(path)) is None:
             continue
         renewal = LeaseFile(
@@ -96,13 +103,35 @@ def lease_files(store: ObjectStore) -> list[LeaseFile]:
 
 def leased_version_of(path: str) -> int | None:
     """The version that a lease of this name protects; None for another file."""
-    match = _NAME.fullmatch(path)
+    match = _NAME.fullmatch(path) or _HOLD.fullmatch(path)
     return None if match is None else int(match["version"])
 
 
 def oldest_leased(leases: Iterable[LeaseFile], over: Collection[LeaseFile] = ()) -> int | None:
     """Return the oldest version that a lease protects; `over` are leases to ignore."""
     return min((lease.version for lease in leases if lease not in over), default=None)
+
+
+def hold(store: ObjectStore, publication: str, version: int) -> None:
+    """Keep a published version, and all later ones, until the hold of a later one is there.
+
+    A hold is a lease without end: its holder creates it before it reads the floor. `publication` is
+    the id of what was published, 16 hexadecimal digits.
+    """
+    path = f"{LEASES}/{version:020}.published-{publication}.json"
+    try:
+        store.put_new(path, seal([{"published": {"version": version}}]))
+    except ObjectExists:
+        return
+
+
+def held_versions(store: ObjectStore, publication: str) -> dict[int, str]:
+    """The versions that a publication holds, with the paths of the holds."""
+    return {
+        int(name["version"]): path
+        for path in store.list(LEASES)
+        if (name := _HOLD.fullmatch(path)) is not None and name["id"] == publication
+    }
 
 
 class Lease:
@@ -225,11 +254,11 @@ class LeaseWatch:
     """All leases of other holders, as an expiry lists them before its commit and again after it.
 
     `own` is a lease of the expiry itself, just created: its file shows the time of the store's
-    clock.
+    clock. Without `published`, holds of published versions are ignored, as a dropped table does.
     """
 
-    def __init__(self, store: ObjectStore, own: Lease) -> None:
-        self._store, self._own = store, own
+    def __init__(self, store: ObjectStore, own: Lease, *, published: bool = True) -> None:
+        self._store, self._own, self._published = store, own, published
         self._first, now_us = self._other_leases()
         self._suspects = [lease for lease in self._first if lease.seems_over(now_us)]
 
@@ -254,7 +283,11 @@ class LeaseWatch:
     def _other_leases(self) -> tuple[list[LeaseFile], int]:
         """List the others; StoreError if the listing lacks our own lease, and so may lack more."""
         for _ in range(_LISTINGS):
-            leases = lease_files(self._store)
+            leases = [
+                lease
+                for lease in lease_files(self._store)
+                if self._published or lease.duration_us != _ENDLESS_US
+            ]
             own_us = [lease.modified_us for lease in leases if lease.id == self._own.id]
             if own_us:
                 return [lease for lease in leases if lease.id != self._own.id], max(own_us)

@@ -1,4 +1,4 @@
-"""A publication writes the rows of the log into files first, so that all readers see them."""
+"""Rows that only the log has are published, too: in files beside the metadata."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, QueryBuilder
+from pyiceberg.table import StaticTable
 
 import rowsieve as rs
-from rowsieve.errors import UnsupportedOperation
+from rowsieve.publication.publication import Format
 from tests.parts_in_memory import count_in_memory
 from tests.small_tables import KV, kv, pairs
 
@@ -24,17 +25,33 @@ def inline(folder: Path) -> rs.Table:
     return table
 
 
+def theirs(kind: str, folder: Path) -> list[tuple[int, int]]:
+    """The rows by a reader of the format."""
+    if kind == "delta":
+        builder = QueryBuilder().register("t", DeltaTable(str(folder)))
+        rows = pa.table(builder.execute("SELECT k, v FROM t").read_all())
+    else:
+        number = (folder / "metadata/version-hint.text").read_text()
+        metadata = f"{folder}/metadata/v{number}.metadata.json"
+        rows = StaticTable.from_metadata(metadata).scan(selected_fields=("k", "v")).to_arrow()
+    return sorted(zip(rows["k"].to_pylist(), rows["v"].to_pylist(), strict=True))
+
+
 @pytest.mark.parametrize("kind", ["delta", "iceberg"])
-def test_rows_in_the_log_are_published(kind: str, tmp_path: Path) -> None:
-    table = inline(tmp_path / "t")
+def test_rows_in_the_log_are_written_beside_the_metadata(kind: Format, tmp_path: Path) -> None:
+    table, folder = inline(tmp_path / "t"), tmp_path / "t"
+    published = table.publish(kind)
     assert count_in_memory(table) == 3
     assert table.files().num_rows == 0
-    table.publish(kind)  # type: ignore[arg-type]
-    assert count_in_memory(table) == 0
-    assert table.history(limit=1)[0].operation == "compact"
-    assert pairs(table) == [(2, 21), (3, 30)]
-    if kind == "delta":
-        theirs = pa.table(DeltaTable(str(tmp_path / "t")).to_pyarrow_table()).to_pylist()
-        assert sorted((row["k"], row["v"]) for row in theirs) == [(2, 21), (3, 30)]
-    with pytest.raises(UnsupportedOperation, match="rows in its log"):
-        rs.open_table(table.uri, version=1).publish(kind, str(tmp_path / "other"))  # type: ignore[arg-type]
+    assert theirs(kind, folder) == pairs(table) == [(2, 21), (3, 30)]
+    table.rename_column("v", "w")
+    table.add_column("v", "int64", default=9)
+    table.upsert({"k": [5], "w": [1], "v": [2]})
+    table.publish(kind)
+    assert theirs(kind, folder) == pairs(table) == [(2, 9), (3, 9), (5, 2)]
+    older = rs.open_table(table.uri, version=1).publish(kind, str(tmp_path / "other"))
+    assert (older.version, published.version) == (1, 3)
+    assert theirs(kind, tmp_path / "other") == [(1, 10), (2, 20)]
+    table.compact()
+    table.publish(kind)
+    assert theirs(kind, folder) == pairs(table)

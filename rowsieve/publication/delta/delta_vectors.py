@@ -15,6 +15,8 @@ from rowsieve.predicate.rowset import RowSet
 from rowsieve.publication.puffin import encoded_vector, vector_inside
 
 _INLINE_BYTES: Final = 512  # a vector that is larger gets a place in a file
+_FOLDER: Final = "metadata"  # a reader takes what is before the name for the folder
+_NAME: Final = 20  # characters of a name
 _VERSION: Final = b"\1"
 _Z85: Final = (
     b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
@@ -47,7 +49,7 @@ def descriptors(
             continue
         found[path] = {
             "storageType": "u",
-            "pathOrInlineDv": _z85(name.bytes),
+            "pathOrInlineDv": f"{_FOLDER}{_z85(name.bytes)}",
             "offset": at,
             **facts,
         }
@@ -59,14 +61,14 @@ def descriptors(
 
 
 def _file_name(name: uuid.UUID) -> str:
-    return f"deletion_vector_{name}.bin"
+    return f"{_FOLDER}/deletion_vector_{name}.bin"
 
 
 def _has(store: ObjectStore, known: Mapping[str, Any], inside: bytes) -> bool:
     """Return whether a descriptor names a file with this vector."""
     if known.get("storageType") != "u" or known["sizeInBytes"] != len(inside):
         return False
-    name = uuid.UUID(bytes=_from_z85(known["pathOrInlineDv"]))
+    name = uuid.UUID(bytes=_from_z85(known["pathOrInlineDv"][-_NAME:]))
     start = known["offset"] + 4  # after the length
     return store.get_range(_file_name(name), start, start + len(inside)) == inside
 

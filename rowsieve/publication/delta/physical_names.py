@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+import numpy as np
+
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.objects import ObjectStore
 from rowsieve.publication.readable_files import REMEDY, stored_fields
@@ -29,10 +31,13 @@ def physical_names(snapshot: Snapshot, source: ObjectStore) -> dict[int, str]:
     tags = has_tags(snapshot.table.properties)
     fields = {field.id: (field, parent_id) for field, parent_id in _named_fields(snapshot.schema)}
     new_names = {n: tag_of(n) if tags else field.name for n, (field, _) in fields.items()}
-    with_rows = snapshot.parts.column("data.path").is_valid()
-    schema_ids = snapshot.parts.column("schema_id").filter(with_rows).to_pylist()
-    names = dict(new_names) if snapshot.schema.id in schema_ids else {}
-    files = stored_fields(snapshot.parts, snapshot, source)
+    held = snapshot.parts.held_in_memory()
+    parts = snapshot.parts.take(np.flatnonzero(~held))
+    with_rows = parts.column("data.path").is_valid()
+    schema_ids = parts.column("schema_id").filter(with_rows).to_pylist()
+    is_used = held.any() or snapshot.schema.id in schema_ids
+    names = dict(new_names) if is_used else {}
+    files = stored_fields(parts, snapshot, source)
     for stored in files:
         for number in stored.keys() & fields.keys():
             if names.setdefault(number, stored[number].name) != stored[number].name:

@@ -36,10 +36,10 @@ from rowsieve.publication.delta.physical_names import are_other_names, physical_
 from rowsieve.publication.earlier_versions import Versions
 from rowsieve.publication.places import location_of
 from rowsieve.publication.publication import Publication
-from rowsieve.publication.published_rows import PublishedPart, published_parts
+from rowsieve.publication.published_rows import PublishedPart, published_parts, published_paths
 from rowsieve.publication.readable_files import DELTA, check_readable
+from rowsieve.publication.rows_beside import write_beside
 from rowsieve.publication.touched_parts import touched_parts, unchecked_parts
-from rowsieve.storage.manifests.manifest import FileRef
 from rowsieve.storage.snapshot import Snapshot
 
 _WRITER_FEATURES: Final = frozenset({"domainMetadata", "inCommitTimestamp"})
@@ -134,19 +134,27 @@ class _Writing:
         """Removes and adds of files; a file with another vector is removed and added."""
         known, moment_ms = self.state.files, self.snapshot.timestamp_us // 1000
         prefix = "" if self.target is self.source else f"{self.source.uri}/"
-        parts = {_path(prefix, part.file.path): part for part in published}
-        paths = self.snapshot.parts.column("data.path").drop_null().to_pylist()
+        parts = {
+            part.path if part.is_beside else _path(prefix, part.path): part for part in published
+        }
+        own, beside = published_paths(self.snapshot)
         empty = {path for path, part in parts.items() if not part.has_rows}
         wanted = {path: part for path, part in parts.items() if part.has_rows}
         hidden = {p: part.hidden for p, part in wanted.items() if part.hidden is not None}
         vectors = descriptors(self.target, hidden, known)
-        gone = known.keys() - ({_path(prefix, path) for path in paths} - empty)
+        current = {_path(prefix, path) for path in own} | beside
+        gone = known.keys() - (current - empty)
         again = {path for path in wanted if path in known and known[path] != vectors.get(path)}
         for path in sorted(gone | again):
             yield {"remove": _removed(path, known[path], moment_ms)}
         for path, part in wanted.items():
             if path not in known or path in again:
-                yield {"add": _added(path, part.file, vectors.get(path), moment_ms)}
+                yield {"add": _added(path, self._size(part), part, vectors.get(path), moment_ms)}
+
+    def _size(self, part: PublishedPart) -> int:
+        if part.is_beside:
+            return write_beside(self.target, part.file, self.snapshot)
+        return part.file.size_bytes
 
     def _protocol(
         self, mapping: Mapping[int, str] | None, changes: Iterable[Mapping[str, Any]]
@@ -210,14 +218,18 @@ def _removed(path: str, vector: Mapping[str, Any] | None, moment_ms: int) -> dic
 
 
 def _added(
-    path: str, file: FileRef, vector: Mapping[str, Any] | None, moment_ms: int
+    path: str,
+    size_bytes: int,
+    part: PublishedPart,
+    vector: Mapping[str, Any] | None,
+    moment_ms: int,
 ) -> dict[str, Any]:
     added = {
         "path": path,
         "partitionValues": {},
-        "size": file.size_bytes,
+        "size": size_bytes,
         "modificationTime": moment_ms,
         "dataChange": True,
-        "stats": msgspec.json.encode({"numRecords": file.rows}).decode(),
+        "stats": msgspec.json.encode({"numRecords": part.file.rows}).decode(),
     }
     return added if vector is None else {**added, "deletionVector": vector}

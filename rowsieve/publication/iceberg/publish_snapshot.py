@@ -45,9 +45,10 @@ from rowsieve.publication.iceberg.table_metadata import (
 )
 from rowsieve.publication.places import Folder, location_of
 from rowsieve.publication.publication import Publication
-from rowsieve.publication.published_rows import PublishedPart, published_parts
+from rowsieve.publication.published_rows import PublishedPart, published_parts, published_paths
 from rowsieve.publication.puffin import encoded_vector, puffin_file
 from rowsieve.publication.readable_files import ICEBERG, check_readable
+from rowsieve.publication.rows_beside import write_beside
 from rowsieve.publication.touched_parts import Mask, touched_parts, unchecked_parts
 from rowsieve.storage.snapshot import Snapshot
 
@@ -175,18 +176,27 @@ class _Writing:
         root = location_of(self.source.uri)
         parts, published = published_parts(self.snapshot, self.source, touched)
         metrics = file_metrics(parts, self.snapshot.schema)
-        rows = {f"{root}/{part.file.path}": part for part in published}
-        current = {f"{root}/{path}" for path in self.snapshot.parts.column("data.path").to_pylist()}
+        rows = {
+            self.folder.location(part.path) if part.is_beside else f"{root}/{part.path}": part
+            for part in published
+        }
+        own, beside = published_paths(self.snapshot)
+        current = {f"{root}/{path}" for path in own} | set(map(self.folder.location, beside))
         empty = {key for key, part in rows.items() if not part.has_rows}
         gone = known[Content.DATA].keys() - (current - empty)
         ids = numbers.snapshot_id, numbers.sequence
         added = [
-            data_entry(key, part.file.rows, part.file.size_bytes, own, *ids)
-            for (key, part), own in zip(rows.items(), metrics, strict=True)
+            data_entry(key, part.file.rows, self._size(part), facts, *ids)
+            for (key, part), facts in zip(rows.items(), metrics, strict=True)
             if part.has_rows and key not in known[Content.DATA]
         ]
         vectors = self._vectors(known[Content.DELETES], rows, gone, numbers)
         return {Content.DATA: Changed(added, gone), Content.DELETES: vectors}
+
+    def _size(self, part: PublishedPart) -> int:
+        if part.is_beside:
+            return write_beside(self.folder.store, part.file, self.snapshot)
+        return part.file.size_bytes
 
     def _vectors(
         self,

@@ -1,0 +1,80 @@
+"""Publish the newest version of a table: by a call, or after each commit.
+
+Soundness (invariant 44): a publication after a commit never fails it, and a later commit or
+`maintain` makes good what failed. The version is held before its metadata is written, and the floor
+of retention is read after that (invariants, rule 16), so no file goes that a published snapshot
+names. A hold moves on once in 16 commits, since retention alone reads it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import time
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from rowsieve.changes.table_handle import Handle, send_failure
+from rowsieve.errors import RowsieveError
+from rowsieve.objects import ObjectStore, table_store
+from rowsieve.publication.delta.publish_log import publish_log
+from rowsieve.publication.earlier_versions import Versions
+from rowsieve.publication.iceberg.publish_snapshot import publish_snapshot
+from rowsieve.publication.publication import Format, Publication
+from rowsieve.retention.leases import held_versions, hold
+from rowsieve.storage.differential import refuse_differential
+from rowsieve.storage.log.floors import check_kept
+from rowsieve.storage.snapshot import Snapshot
+
+PUBLISH: Final = "publish"
+_HOLD_VERSIONS: Final = 16
+_log = logging.getLogger(__name__)
+_Publish = Callable[[ObjectStore, Snapshot, ObjectStore, Versions], Publication]
+_PUBLISHERS: Final[Mapping[Format, _Publish]] = {
+    "iceberg": publish_snapshot,
+    "delta": publish_log,
+}
+FORMATS: Final = tuple(_PUBLISHERS)
+
+
+def published_formats(snapshot: Snapshot) -> list[Format]:
+    """The formats as which each commit of the table is published."""
+    text = snapshot.table.properties.get(PUBLISH, "")
+    return [name for name in FORMATS if name in text]
+
+
+def publish_version(
+    handle: Handle, snapshot: Snapshot, format_: Format, target: ObjectStore, *, holds_all: bool
+) -> Publication:
+    """Publish a version in `target`; without `holds_all`, the hold may be up to 15 versions older.
+
+    SnapshotExpired if the version has expired meanwhile.
+    """
+    refuse_differential("publish", snapshot.table)
+    source = table_store(handle.store)
+    own = hashlib.sha256(f"{format_} {target.uri}".encode()).hexdigest()[:16]
+    held = held_versions(source, own)
+    moves = not held or holds_all or snapshot.version - min(held) >= _HOLD_VERSIONS
+    if moves and snapshot.version not in held and source is handle.store:
+        hold(source, own, snapshot.version)
+        check_kept(snapshot.version, handle.latest())
+    publish = _PUBLISHERS[format_]
+    published = publish(target, snapshot, source, Versions.of(handle.log, snapshot))
+    if moves:
+        source.delete([path for version, path in held.items() if version < snapshot.version])
+    return published
+
+
+def publish_as_configured(handle: Handle, *, holds_all: bool = False) -> None:
+    """Publish the newest version as the table's property says; failures are reported."""
+    snapshot = handle.newest
+    if handle.read_only or handle.store is not table_store(handle.store):
+        return
+    for format_ in published_formats(snapshot):
+        started_s = time.perf_counter()
+        try:
+            publish_version(handle, snapshot, format_, handle.store, holds_all=holds_all)
+        except RowsieveError as error:
+            _log.warning("%s was not published as %s: %s", handle.store.uri, format_, error)
+            what = f"publish {format_}"
+            send_failure(handle.reporter, handle.store, snapshot.version, what, error, started_s)
