@@ -24,6 +24,11 @@ if TYPE_CHECKING:
     from rowsieve.catalog import Catalog
     from rowsieve.config import Config, configure
     from rowsieve.database.database import Database
+    from rowsieve.differential.differences import (
+        changes_to_updates,
+        differences,
+        updates_to_changes,
+    )
     from rowsieve.encodings.codecs import register_codec
     from rowsieve.envelopes.applying import AppliedEvents
     from rowsieve.envelopes.routing import AppliedTables
@@ -59,8 +64,10 @@ __all__ = [
     "Table",
     "Transaction",
     "Translation",
+    "changes_to_updates",
     "configure",
     "create_table",
+    "differences",
     "from_delta",
     "from_iceberg",
     "from_parquet",
@@ -75,6 +82,7 @@ __all__ = [
     "scan_polars",
     "to_native",
     "translate",
+    "updates_to_changes",
 ]
 __version__ = "0.1.0"
 
@@ -95,8 +103,10 @@ _HOMES: Final = {
     "Table": "rowsieve.table",
     "Transaction": "rowsieve.table",
     "Translation": "rowsieve.bridges.translation",
+    "changes_to_updates": "rowsieve.differential.differences",
     "configure": "rowsieve.config",
     "create_table": "rowsieve.opening",
+    "differences": "rowsieve.differential.differences",
     "from_delta": "rowsieve.foreign.from_delta",
     "from_iceberg": "rowsieve.foreign.from_iceberg",
     "from_parquet": "rowsieve.foreign.import_parquet",
@@ -111,6 +121,7 @@ _HOMES: Final = {
     "scan_polars": "rowsieve.opening",
     "to_native": "rowsieve.types.native_types",
     "translate": "rowsieve.bridges.translate",
+    "updates_to_changes": "rowsieve.differential.differences",
 }
 _PACKAGES: Final = ("errors", "metrics", "objects", "predicate")
 """Submodules available as `rowsieve.NAME` without importing them explicitly."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import pyarrow as pa
 
@@ -348,24 +348,47 @@ class ReadMethods(TableMethods):
         audit: Percentage | None = None,
         on_violation: OnViolation | None = None,
         reporter: Reporter | None = None,
+        at: Any = None,
+        expanded: bool = False,
     ) -> Any:
         """Return an object for DataFusion's `register_table`, with read options of its own.
 
-        `pruning`, `audit` and `on_violation` are as in `scan`. `reporter` receives the reports of
-        these reads instead of the table's own.
+        `pruning`, `audit` and `on_violation` are as in `scan`, and so are `at` and `expanded`: a
+        differential table stays at that time. `reporter` receives the reports of these reads
+        instead of the table's own.
         """
-        refuse_differential("to_datafusion", self.handle.pinned.table)
+        table = self.read_at(at, expanded=expanded)
         return engines.datafusion().catalog_table(
-            self, pruning=pruning, audit=audit, on_violation=on_violation, reporter=reporter
+            table, pruning=pruning, audit=audit, on_violation=on_violation, reporter=reporter
         )
 
-    def to_spark(self, spark: Any, where: Any = None, columns: ColumnNames | None = None) -> Any:
-        """Return a Spark DataFrame of the pinned version; text in `where` is Spark SQL."""
+    def to_spark(
+        self,
+        spark: Any,
+        where: Any = None,
+        columns: ColumnNames | None = None,
+        *,
+        at: Any = None,
+        expanded: bool = False,
+    ) -> Any:
+        """Return a Spark DataFrame of the pinned version; text in `where` is Spark SQL.
+
+        `at` and `expanded` are as in `scan`.
+        """
         self.handle.require_committed("to_spark")
-        refuse_differential("to_spark", self.handle.pinned.table)
-        if isinstance(self.handle.read_only, str):  # Spark cannot open the table by its URI
-            return engines.spark().read_planned(self, spark, where, columns)
+        table = self.read_at(at, expanded=expanded)
+        if isinstance(self.handle.read_only, str) or table is not self:  # not known by its URI
+            return engines.spark().read_planned(table, spark, where, columns)
         return engines.spark().read_frame(self, spark, where, columns)
+
+    def read_at(self, at: Any = None, *, expanded: bool = False) -> Self:
+        """Return a differential table at a time, read-only, for engines; another table is itself.
+
+        `at` and `expanded` are as in `scan`. Its columns are those of such a scan.
+        """
+        pinned = self.handle.pinned
+        reading = read_at(pinned, at, expanded=expanded)
+        return self if reading is pinned else type(self)(self.handle.fixed_at(reading))
 
     def _scan(
         self, where: Any, columns: Columns | None, dialect: str, session: Session | None

@@ -26,7 +26,7 @@ from rowsieve.config import OnViolation, Pruning, current
 from rowsieve.encodings.file_encoding import OnDifference, ReadEncoding
 from rowsieve.errors import InvalidInput, UnprunablePredicate, UnsupportedOperation
 from rowsieve.executor.audit import Auditor
-from rowsieve.executor.consolidation.consolidate import audited_plan
+from rowsieve.executor.consolidation.consolidate import plan_to_audit
 from rowsieve.executor.execute import Execution
 from rowsieve.executor.execute import resolve as resolve_plan
 from rowsieve.executor.read_settings import ReadSwitches
@@ -307,8 +307,8 @@ class Scan:
             return self._new_execution(plan)
         is_whole = plan.pruning and plan.limit is None
         outcome = Auditor(
-            lambda: audited_plan(plan if is_whole else self._replanned(pruning=True)),
-            lambda: audited_plan(self._replanned(pruning=False)),
+            lambda: plan_to_audit(plan if is_whole else self._replanned(pruning=True)),
+            lambda: plan_to_audit(self._replanned(pruning=False)),
             lambda audited: Execution(
                 audited, self._store, threads=self._threads, memory_bytes=self._memory_bytes
             ),

@@ -15,7 +15,11 @@ from rowsieve.changes.property_changes import check_columns
 from rowsieve.changes.vector_building import with_vectors_protocol
 from rowsieve.config import settings_of
 from rowsieve.properties import COMBINE
-from rowsieve.storage.differential import as_differential, with_reserved
+from rowsieve.storage.differential import (
+    as_differential,
+    check_properties_of_mode,
+    with_reserved,
+)
 from rowsieve.storage.log.inline_parts import INLINE_BYTES, with_inline_protocol
 from rowsieve.storage.parts.encoding_properties import check_encodings, with_encodings
 from rowsieve.storage.parts.row_versions import ROW_VERSIONS
@@ -74,6 +78,7 @@ def new_table(
         info = with_event_order(info, schema, ordering, "create_table")
     if time is not None:
         info = as_differential(info, schema)
+        check_properties_of_mode(properties, info)
     return NewTable(info, schema, next_id)
 
 

@@ -18,6 +18,7 @@ from rowsieve.changes.partial.combine_rules import table_rules
 from rowsieve.changes.vector_building import with_vectors_protocol
 from rowsieve.properties import COMBINE, check_constant, check_properties
 from rowsieve.stats.selection import shredded_paths, statistics_options
+from rowsieve.storage.differential import check_properties_of_mode
 from rowsieve.storage.log.commit_log import CommitRequest
 from rowsieve.storage.log.inline_parts import INLINE_BYTES, with_inline_protocol
 from rowsieve.storage.parts.encoding_properties import check_encodings, with_encodings
@@ -32,6 +33,7 @@ def checked_settings(
 ) -> dict[str, str]:
     """Return the properties as text; InvalidInput if one is unknown, invalid or fixed."""
     checked = check_properties(properties)
+    check_properties_of_mode(checked, snapshot.table)
     settings = {**snapshot.table.properties, **checked}
     check_columns(settings, snapshot.schema, snapshot.table.key)
     check_encodings(settings, snapshot.table.properties)

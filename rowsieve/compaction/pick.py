@@ -101,11 +101,13 @@ def pick(
     snapshot: Snapshot,
     is_full: Callable[[int], bool] = lambda _part: False,
     horizon: Horizon | None = None,
+    before_since: frozenset[int] = frozenset(),
 ) -> Picked:
     """Select what the next pass rewrites; nothing if no rewrite would pay.
 
     `is_full` says of a small part, by index, that it could not hold more rows. `horizon` is that of
-    `rowsieve.compaction.late_horizon`.
+    `rowsieve.compaction.late_horizon`. `before_since`: parts of a differential table with times
+    before `since`, by index, which are rewritten with their neighbours.
     """
     parts, key = snapshot.parts, snapshot.table.key
     if horizon is None:
@@ -126,6 +128,8 @@ def pick(
     old = outdated_forms(parts, snapshot.table.settings)
 
     def outdated(unit: Unit) -> bool:
+        if not before_since.isdisjoint(unit.parts):
+            return True
         return unit.only_in_memory or bool(old[list(unit.parts)].any())
 
     def wanted(unit: Unit) -> bool:

@@ -28,6 +28,7 @@ from rowsieve.compaction.late_horizon import KEEPS_ALL, Dropping, Horizon, with_
 from rowsieve.compaction.pace import Pace
 from rowsieve.compaction.pick import Picked
 from rowsieve.compaction.slices import SLICE_BYTES, Slice
+from rowsieve.executor.consolidation.advanced_updates import advanced_updates
 from rowsieve.executor.execute import Execution
 from rowsieve.executor.newest_actions import newest_actions
 from rowsieve.executor.sorted_rows import sorted_rows
@@ -39,6 +40,7 @@ from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.planner.split import PlannedPart
 from rowsieve.stats.bounds import LIMIT_BYTES
 from rowsieve.stats.collect import Collecting
+from rowsieve.storage.differential import as_updates, frontiers_of, is_differential
 from rowsieve.storage.log.commit_log import CommitRequest
 from rowsieve.storage.log.conflicts import Kind
 from rowsieve.storage.manifests.key_bounds import MAX_BYTES, longest_bound
@@ -91,7 +93,8 @@ class Compaction:
         order = cluster_order(snapshot.table.properties, snapshot.schema)
         for run in picked.runs:
             parts = snapshot.parts.take(run)
-            writer = self._writer(snapshot, uploads, order, _bound_bytes(snapshot, parts))
+            own = None if is_differential(snapshot.table) else order  # sums come in any order
+            writer = self._writer(snapshot, uploads, own, _bound_bytes(snapshot, parts))
             for batch, deletes in self._remaining(snapshot, parts, order, dropping):
                 self.pace.take(batch.nbytes)
                 writer.write(batch)
@@ -116,6 +119,12 @@ class Compaction:
         self, snapshot: Snapshot, parts: PartTable, order: SortOrder | None, dropping: Dropping
     ) -> Iterator[tuple[pa.RecordBatch | pa.Table, pa.Table | None]]:
         """The visible rows of whole overlap groups, and the tombstones that are kept."""
+        if is_differential(snapshot.table):
+            since = frontiers_of(snapshot.table).since
+            updates = _live_rows(self.store, as_updates(snapshot), parts, None)
+            for batch in advanced_updates(updates, since):
+                yield batch, None
+            return
         if not snapshot.table.sequence or not parts.numbers("deletes.rows").any():
             for batch in _live_rows(self.store, snapshot, parts, order):
                 yield batch, None

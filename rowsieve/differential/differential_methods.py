@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
 from rowsieve.arguments.annotations import Metadata, RetryTimeout, Token
 from rowsieve.changes.table_methods import TableMethods, changes
+from rowsieve.differential.advancing import ADVANCE, advance_since
 from rowsieve.differential.appending import APPEND, append_updates
+from rowsieve.differential.subscriptions import Updates, subscription
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.storage.differential import TIME, frontiers_of, is_differential, shown_time
 from rowsieve.storage.log.log_entry import Commit
@@ -50,6 +53,44 @@ class DifferentialMethods(TableMethods):
         """
         change = self.handle.change(APPEND, metadata, token, retry_timeout_s)
         return append_updates(self.handle, change, data, (time, diff), (lower, upper))
+
+    @changes(ADVANCE)
+    def advance_since(
+        self,
+        to: Any,
+        *,
+        metadata: Metadata | None = None,
+        token: Token | None = None,
+        retry_timeout_s: RetryTimeout = RETRY_TIMEOUT_S,
+    ) -> Commit:
+        """Give up the times before `to` of a differential table; `compact` then merges them.
+
+        `to` is a time that can be read, below `upper`. Leases hold it back: `since` goes no further
+        than that of the oldest leased version. Commits nothing if it stays.
+        """
+        change = self.handle.change(ADVANCE, metadata, token, retry_timeout_s)
+        return advance_since(self.handle, change, to)
+
+    def subscribe(
+        self,
+        from_time: Any,
+        *,
+        snapshot: bool = True,
+        follow: bool = True,
+        interval_s: float = 0.25,
+    ) -> Iterator[Updates]:
+        """Yield the updates of a differential table in the order of their times, with progress.
+
+        The first item has the rows at `from_time` with their multiplicities, unless `snapshot` is
+        False. Each further one has all updates of the times since the last one, added up by row and
+        time; it may have none, as the frontier alone moves. With `follow`, looks for new versions
+        every `interval_s` seconds, without end; otherwise ends with the newest version.
+        """
+        if not is_differential(self.handle.newest.table):
+            self._frontier("subscribe", 0)
+        return subscription(
+            self.handle, from_time, snapshot=snapshot, interval_s=interval_s if follow else None
+        )
 
     def _frontier(self, name: str, place: int) -> int | datetime:
         snapshot = self.handle.resolve()

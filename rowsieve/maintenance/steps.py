@@ -27,6 +27,7 @@ from rowsieve.maintenance.advice import Advice, advise
 from rowsieve.maintenance.analyzing import plan_missing
 from rowsieve.maintenance.disk_usage import DiskUsage, usage_of
 from rowsieve.objects import ObjectStore
+from rowsieve.planner.differential.times_of_parts import parts_before_since
 from rowsieve.planner.part_facts import planned_parts
 from rowsieve.retention.removed_files import RemovedFiles
 from rowsieve.retention.retaining import check_newest
@@ -112,7 +113,8 @@ def compact_in_passes(
     def plan_pass(snapshot: Snapshot) -> Mutation | None:
         nonlocal is_last
         horizon = reached_horizon(snapshot, lambda moment: handle.log.as_of(moment).version)
-        picked = pick(snapshot, partial(_is_full, handle.store, snapshot), horizon)
+        is_full = partial(_is_full, handle.store, snapshot)
+        picked = pick(snapshot, is_full, horizon, parts_before_since(snapshot))
         is_last = not picked.slices
         return compaction.plan_pass(snapshot, picked, horizon)
 

@@ -46,6 +46,9 @@ OPERATIONS: Final = frozenset(
         "append_updates",
         "advance_since",
         "analyze",
+        "compact",
+        "maintain",
+        "rewrite_data_files",
         "set_properties",
         "unset_properties",
         "expire_versions",
@@ -57,6 +60,14 @@ OPERATIONS: Final = frozenset(
     }
 )
 """Operations of the log that keep the frontiers and the meaning of the updates."""
+REFUSED_PROPERTIES: Final = (
+    "expire_rows_when",
+    "row_versions",
+    "history",
+    "combine",
+    "late_horizon",
+)
+"""Properties that a differential table cannot have."""
 _INTEGER = re.compile(r"-?\d{1,20}", re.ASCII)
 
 
@@ -130,6 +141,16 @@ def check_mode(operation: str, info: TableInfo) -> None:
             f"{operation}: the table has mode {info.mode!r}, and only tables with "
             'mode="differential" have times and differences; nothing was written. Use '
             + ("upsert" if info.key else "append")
+        )
+
+
+def check_properties_of_mode(properties: Mapping[str, str], info: TableInfo) -> None:
+    """Raise UnsupportedOperation for a property that changes rows by their place or condition."""
+    if is_differential(info) and (refused := [n for n in REFUSED_PROPERTIES if n in properties]):
+        raise UnsupportedOperation(
+            f"table property {refused[0]!r} is not for differential tables: it deletes rows or "
+            "tells versions of them apart, and their rows are updates with a time and a "
+            "difference; nothing was written. Use append_updates, with a difference of -1"
         )
 
 

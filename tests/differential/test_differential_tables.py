@@ -213,8 +213,6 @@ def test_times_may_be_instants() -> None:
         lambda t: t.last_changed(0),
         lambda t: t.publish("delta"),
         lambda t: t.publish("iceberg"),
-        lambda t: t.to_datafusion(),
-        lambda t: t.to_spark(None),
     ],
 )
 def test_what_knows_no_times_is_refused_before_anything_is_written(

@@ -48,7 +48,7 @@ def updates_plan(plan: ScanPlan) -> ScanPlan:
     )
 
 
-def audited_plan(plan: ScanPlan) -> ScanPlan:
+def plan_to_audit(plan: ScanPlan) -> ScanPlan:
     """Return the plan whose pruning an audit checks: that of the updates, if rows are sums."""
     return plan if plan.consolidation is None else updates_plan(plan)
 

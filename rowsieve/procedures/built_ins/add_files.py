@@ -45,6 +45,7 @@ from rowsieve.procedures.procedure import (
     Handle,
 )
 from rowsieve.statements.call_values import Value
+from rowsieve.storage.differential import check_mode
 from rowsieve.storage.log.commit_request import CommitRequest
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.parts.part_writer import ROW_GROUP_ROWS, PartWriter
@@ -123,6 +124,7 @@ class AddFiles(DistributedProcedure):
         """List the files and cut them into tasks; none if they were added before."""
         started_s = time.perf_counter()
         snapshot = context.table.handle.pinned
+        check_mode(self.name, snapshot.table)
         source, match = str(arguments["source"]), arguments["match"]
         if match not in ("name", "field_id"):
             raise InvalidInput(f"add_files: match is 'name' or 'field_id', not {match!r}")

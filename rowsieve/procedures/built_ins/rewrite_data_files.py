@@ -15,7 +15,7 @@ T25).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -27,6 +27,7 @@ from rowsieve.arguments.annotations import StorageOptions
 from rowsieve.changes.event_order.too_late import floor_row
 from rowsieve.compaction.late_horizon import reached_horizon, with_raised_floor
 from rowsieve.errors import InvalidInput, UnsupportedOperation
+from rowsieve.executor.consolidation.advanced_updates import advanced_updates
 from rowsieve.executor.execute import Execution
 from rowsieve.executor.sorted_rows import sorted_rows
 from rowsieve.objects import ObjectStore, open_store
@@ -52,7 +53,9 @@ from rowsieve.procedures.procedure import (
     Handle,
     TargetScan,
 )
+from rowsieve.properties import SINCE
 from rowsieve.statements.call_values import Value
+from rowsieve.storage.differential import as_updates, check_mode
 from rowsieve.storage.log.commit_request import CommitRequest
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.manifests.part_sketches import sketched_fields
@@ -165,7 +168,8 @@ class RewriteDataFiles(DistributedProcedure):
     def begin(self, context: CallContext, arguments: Mapping[str, Value]) -> Handle:
         """Pin the version, select parts, and cut them into tasks of neighbouring parts."""
         started_s = time.perf_counter()
-        snapshot = context.table.handle.pinned
+        check_mode(self.operation, context.table.handle.pinned.table)
+        snapshot = as_updates(context.table.handle.pinned)
         given = arguments.get("options") or {}
         assert isinstance(given, Mapping)
         if arguments.get("strict"):
@@ -228,7 +232,10 @@ class RewriteDataFiles(DistributedProcedure):
         )
         tombstones = KeptTombstones.of(plan, store, work.tombstones, sequence)
         row_count = 0
-        for rows in _rows(plan, store, order):
+        updates: Iterable[Rows] = _rows(plan, store, order)
+        if SINCE in work.properties:
+            updates = advanced_updates(updates, int(work.properties[SINCE]))
+        for rows in updates:
             row_count += rows.num_rows
             changed = self.changed(rows, work.notes)
             if changed is not rows:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeGuard, TypeVar
 
 import datafusion
 from datafusion.catalog import Table as CatalogTable
@@ -31,6 +31,7 @@ from rowsieve.providers.datafusion.registered_table import ReadOptions, TableDat
 from rowsieve.providers.native_files.planned_parts import read_parts
 from rowsieve.providers.native_files.present_files import check_files
 from rowsieve.statements.tokens import folded
+from rowsieve.storage.differential import is_differential
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.table import Table
 
@@ -40,6 +41,11 @@ if TYPE_CHECKING:
 Made = TypeVar("Made")
 _CACHE_SIZE: Final = 16  # objects for DataFusion that are kept per table
 _NAME_PART: Final = re.compile(r'"(?:[^"]|"")*"|[^."]+')
+
+
+def follows_versions(table: object) -> TypeGuard[Table]:
+    """Return whether statements refresh an object; a differential table stays at its time."""
+    return isinstance(table, Table) and not is_differential(table.handle.pinned.table)
 
 
 @dataclass(slots=True)

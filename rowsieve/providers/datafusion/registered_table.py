@@ -56,7 +56,11 @@ class ReadOptions(ReadSwitches):
 
 
 def catalog_table(table: Table, **options: Any) -> Any:
-    """Return the object to register in DataFusion; the options are the fields of `ReadOptions`."""
+    """Return the object to register in DataFusion; the options are the fields of `ReadOptions`.
+
+    A differential table is read at its latest complete time of now.
+    """
+    table = table.read_at()
     catalog = imported("datafusion.catalog", "datafusion")
     read_options = ReadOptions(**options)  # rejects invalid values now
     OPEN_READS.wait_at_exit()

@@ -32,7 +32,7 @@ from rowsieve.providers.datafusion.changes.statement_queries import Changed
 from rowsieve.providers.datafusion.kept_queries import KeptQueries, KeptQuery
 from rowsieve.providers.datafusion.metadata_names import created_name, other_tables_in
 from rowsieve.providers.datafusion.open_reads import OPEN_READS, while_alive
-from rowsieve.providers.datafusion.own_table import OwnTable, name_parts
+from rowsieve.providers.datafusion.own_table import OwnTable, follows_versions, name_parts
 from rowsieve.providers.datafusion.part_choice.known_subqueries import known_query
 from rowsieve.providers.datafusion.procedure_calls import DIALECT, run_procedure_statement
 from rowsieve.providers.datafusion.query_plan import QueryPlan
@@ -128,7 +128,7 @@ class SessionContext(datafusion.SessionContext):
     def register_table(self, name: str, table: Any) -> None:
         """Register a table; statements refresh a Rowsieve table that has no fixed version."""
         with self._lock:
-            if not isinstance(table, Table):
+            if not follows_versions(table):
                 self._own_tables.pop(self._register(name, table), None)
                 return
             OPEN_READS.wait_at_exit()

@@ -1,0 +1,28 @@
+"""Differential tables in Spark: rows of one time, with their multiplicities or expanded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rowsieve as rs
+from tests.differential.updates import KV, updates
+
+pytestmark = pytest.mark.spark
+
+
+def test_a_frame_has_the_rows_of_a_time(spark: Any, tmp_path: Path) -> None:
+    table = rs.create_table(tmp_path / "t", KV, mode="differential")
+    table.append_updates(updates((1, "a", 0, 2), (2, "b", 0, 1)), upper=1)
+    table.append_updates(updates((1, "a", 1, -2), (3, None, 1, 4)), upper=2)
+    frame = table.to_spark(spark)
+    assert sorted(map(tuple, frame.select("k", "_rowsieve_diff").collect())) == [(2, 1), (3, 4)]
+    assert table.to_spark(spark, at=0, expanded=True).count() == 3
+    assert table.to_spark(spark, "k = 1", ["v"], at=0).collect()[0]["v"] == "a"
+    with pytest.raises(Exception, match="differential"):
+        spark.read.format("rowsieve").load(table.uri).collect()
+    with pytest.raises(Exception, match="differential"):
+        frame.select("k", "v").write.format("rowsieve").mode("append").save(table.uri)
+    assert table.refresh() == 2
