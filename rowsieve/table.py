@@ -21,6 +21,7 @@ from rowsieve.flags.resolution import flags_as_dict
 from rowsieve.frame_methods import FrameMethods
 from rowsieve.maintenance.upkeep import UpkeepMethods
 from rowsieve.metrics import Reporter, WriterMetrics
+from rowsieve.picture_facts.history_list import History
 from rowsieve.picture_facts.picture_methods import PictureMethods
 from rowsieve.publication.publish_methods import PublishMethods
 from rowsieve.reading import ReadMethods
@@ -28,7 +29,6 @@ from rowsieve.refs.ref_methods import RefMethods
 from rowsieve.row_methods import RowMethods
 from rowsieve.shown import Shown, html, size_text
 from rowsieve.stats.collect import MakeCollector
-from rowsieve.storage.log.log_entry import Commit
 from rowsieve.storage.manifests.part_sketches import distinct_count, sketched_fields
 from rowsieve.transactions.transaction_handle import TransactionHandle
 from rowsieve.transactions.transaction_methods import IsolationName, TransactionMethods, begun
@@ -137,9 +137,9 @@ class Table(
             "distinct_counts": {field.name: distinct_count(parts, field) for field in sketched},
         }
 
-    def history(self, limit: int | None = None) -> list[Commit]:
-        """Return the commits, newest first; at most `limit` of them."""
-        return self.handle.log.history(limit)
+    def history(self, limit: int | None = None) -> History:
+        """Return the commits as a list, newest first; at most `limit` of them."""
+        return History(self.handle.log.history(limit), self.handle)
 
     def refresh(self) -> int:
         """Pin the newest version and return its number."""

@@ -58,7 +58,10 @@ FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 ENGINES = {*DIALECTS, *(bridge.name for bridge in BRIDGES if bridge.name != "rowsieve")}
 LISTS = {"functions", "differences"}  # folders of rows
 NEEDS_NOTHING_ABOVE = {
-    "bridges": {"predicate", "types", "byte_cache", "clock", "errors", "arguments", "varints"}
+    "bridges": {
+        *("predicate", "types", "byte_cache", "clock", "errors", "arguments", "varints"),
+        "pictures",
+    }
 }
 
 

@@ -11,6 +11,7 @@ is always correct.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -23,7 +24,9 @@ from rowsieve.bridges.meanings import keep_meaning, unsigned
 from rowsieve.bridges.session import Session, in_session
 from rowsieve.bridges.sql.syntax import in_syntax
 from rowsieve.bridges.translation import Exactness, Note, Translation, translated
+from rowsieve.bridges.translation_picture import translation_picture
 from rowsieve.errors import InvalidInput, UnsupportedOperation
+from rowsieve.pictures.translated import TranslatedTable
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.ir import And, Predicate, conjoin, root_conjuncts
 from rowsieve.predicate.semantics import NanOrder, Semantics
@@ -66,12 +69,34 @@ def translate(
     theirs = in_session(aim.semantics, target_session or aim.running())
     read = _in(origin.read, session, origin)(expression, columns)
     made: Translation[Any, Any] = Translation(None, Exactness.UNSUPPORTED, expression, read.notes)
+    writes = _in(aim.writes, target_session, aim)
+    write = partial(
+        _written, expression, origin=origin, aim=aim, meant=meant, theirs=theirs, writes=writes
+    )
     if read.expression is not None:
-        writes = _in(aim.writes, target_session, aim)
-        made = _written(expression, read, origin, aim, columns, meant, theirs, writes)
+        made = write(read, schema=columns)
     if strict:
         made.exact()
-    return made
+    draw = partial(_picture, origin.name, aim.name, read, write, columns, meant)
+    return replace(made, draw=draw)
+
+
+def _picture(
+    source: str,
+    target: str,
+    read: Translation[Predicate, Any],
+    write: Callable[..., Translation[Any, Any]],
+    schema: Schema,
+    meant: Semantics,
+    whole: Translation[Any, Any],
+) -> TranslatedTable:
+    """Draw a translation, with each of its conditions translated alone."""
+
+    def alone(condition: Predicate) -> Translation[Any, Any]:
+        bound = bind(condition, schema, meant, simplified=False)
+        return write(Translation(condition, Exactness.EXACT, bound=(bound,)), schema=schema)
+
+    return translation_picture(source, target, read, alone, whole)
 
 
 def _in(

@@ -7,12 +7,13 @@ or CASE.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from rowsieve.errors import InvalidPredicate, RowsieveError, UnsupportedOperation
+from rowsieve.pictures.translated import TranslatedCondition, TranslatedTable
 from rowsieve.predicate.bound import BoundPredicate
 
 E = TypeVar("E")
@@ -42,6 +43,29 @@ class Translation(Generic[E, R]):
     notes: tuple[str, ...] = ()
     bound: tuple[BoundPredicate, ...] = field(default=(), compare=False, repr=False)
     """The conditions of an expression that was read, bound once under the rules of its language."""
+    draw: Callable[[Translation[Any, Any]], TranslatedTable] | None = field(
+        default=None, compare=False, repr=False
+    )
+    """Draws this translation with the languages and conditions that it knows of."""
+
+    def picture(self) -> TranslatedTable:
+        """Return the translation as a table of its conditions, which a notebook shows."""
+        if self.draw is not None:
+            return self.draw(self)
+        shown = [note for note in self.notes if isinstance(note, Note)]
+        unread = Exactness.UNSUPPORTED.value
+        return TranslatedTable(
+            "condition",
+            "translation",
+            self.exactness.value,
+            tuple(TranslatedCondition(note.shown, "", unread, note.reason) for note in shown),
+            "" if self.expression is None else str(self.expression),
+            "" if self.residual is None else str(self.residual),
+            tuple(note for note in self.notes if not isinstance(note, Note)),
+        )
+
+    def _repr_html_(self) -> str:
+        return self.picture()._repr_html_()
 
     def exact(self) -> E:
         """Return the expression; `UnsupportedOperation` unless it is exact."""

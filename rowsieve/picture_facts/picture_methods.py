@@ -7,8 +7,13 @@ from typing import Any
 from rowsieve.arguments.annotations import Version
 from rowsieve.bridges.session import Session
 from rowsieve.changes.table_methods import TableMethods
+from rowsieve.errors import InvalidInput
+from rowsieve.picture_facts.health_facts import health_of
 from rowsieve.picture_facts.key_range_facts import part_bars, shown_column
+from rowsieve.picture_facts.timeline_facts import DEFAULT_VERSIONS, timeline_of
+from rowsieve.pictures.health import Health
 from rowsieve.pictures.key_ranges import KeyRanges, Panel
+from rowsieve.pictures.timeline import Timeline
 from rowsieve.scan import Scan
 from rowsieve.storage.snapshot import Snapshot
 
@@ -45,6 +50,24 @@ class PictureMethods(TableMethods):
             bars = part_bars(snapshot, name, explanation)
             panels.append(Panel(f"version {snapshot.version}", bars))
         return KeyRanges(self.handle.store.uri, name, tuple(panels), text)
+
+    def timeline(self, limit: int = DEFAULT_VERSIONS) -> Timeline:
+        """Return a picture of the newest versions: rows and bytes in and out, by operation.
+
+        With what keeps them: the retention floor, leases, tags, branches and checkpoints. Each
+        version has the call that opens it. Reads the lists of parts of `limit` entries.
+        """
+        if limit < 1:
+            raise InvalidInput(f"timeline: limit must be at least 1, got {limit}")
+        return timeline_of(self.handle, limit)
+
+    def health(self) -> Health:
+        """Return a picture of the newest version's health, with the advice and its statements.
+
+        Lists the table's files, to tell bytes of the newest version from those of older ones and
+        those that no version has. Opens no data file.
+        """
+        return health_of(self.handle)
 
     def _scan_of(
         self, snapshot: Snapshot, where: Any, dialect: str, session: Session | None

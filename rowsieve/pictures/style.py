@@ -75,6 +75,8 @@ minmax(150px,1fr))}
 & .facts div{border:1px solid var(--rule);border-radius:5px;padding:6px 10px}
 & .facts dt{color:var(--quiet);font-size:12.5px}
 & .facts dd{margin:0;font-size:17px}
+& .facts dd b,& .facts dd p{font-size:12.5px;margin:0}
+& .nowrap{white-space:nowrap}
 @container(max-width:640px){& .wide{display:none}
 & td.bar{min-width:64px;width:auto}
 & table{font-size:12px}
