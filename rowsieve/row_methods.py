@@ -16,8 +16,9 @@ from rowsieve.arguments.annotations import (
     Token,
     Version,
 )
+from rowsieve.bridges.python_constants import assigned
 from rowsieve.bridges.session import Session
-from rowsieve.bridges.where import locating_errors, semantics_of, to_operand, to_predicate
+from rowsieve.bridges.where import locating_errors, semantics_of, to_predicate
 from rowsieve.changes.change import Change, Question
 from rowsieve.changes.cherry_picks import (
     PICKED,
@@ -66,9 +67,7 @@ from rowsieve.errors import EmptyData, InvalidInput, StalePlan, UnsupportedOpera
 from rowsieve.objects import in_thread
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.bind import bind, bind_operand
-from rowsieve.predicate.ir import Cast, Operand
-from rowsieve.predicate.ir import Literal as LiteralNode
-from rowsieve.predicate.semantics import Semantics
+from rowsieve.predicate.ir import Cast
 from rowsieve.properties import COMBINE, HISTORY
 from rowsieve.retention.retaining import leased
 from rowsieve.scan import GivenPlan
@@ -369,10 +368,11 @@ class RowMethods(TableMethods):
     ) -> Commit:
         """Assign columns in every matching row: `{"delay": "delay + 5"}`.
 
-        Text is a SQL expression over the row's old values; numbers, booleans and None are
-        literals. With `plan`, changes exactly the rows that the plan returns, and evaluates with
-        the plan's semantics and time; StalePlan as for `delete`. CommitConflict if concurrent
-        commits prevent the update for `retry_timeout_s` seconds.
+        Text is a SQL expression over the row's old values. Everything else is a value: numbers,
+        booleans, None, dates, times, decimals, bytes, Arrow scalars, and text by `rs.lit`. With
+        `plan`, changes exactly the rows that the plan returns, and evaluates with the plan's
+        semantics and time; StalePlan as for `delete`. CommitConflict if concurrent commits prevent
+        the update for `retry_timeout_s` seconds.
         """
         if not assignments:
             raise InvalidInput("update: assignments is empty; give e.g. {'delay': 'delay + 5'}")
@@ -381,8 +381,8 @@ class RowMethods(TableMethods):
         change = self.handle.change("update", metadata, token, retry_timeout_s)
         schema, semantics = self.handle.newest.schema, semantics_of(dialect, None, session)
         operands = {
-            schema.field(name).name: _assigned(value, dialect, schema, semantics)
-            for name, value in assignments.items()
+            field.name: assigned(value, field, dialect, schema, semantics)
+            for field, value in ((schema.field(name), v) for name, v in assignments.items())
         }
         if len(operands) < len(assignments):
             raise InvalidInput(f"update: two values for one column: {', '.join(assignments)}")
@@ -592,9 +592,3 @@ def _question(where: Any, dialect: str, schema: Schema, session: Session | None)
         if isinstance(where, str):
             bind(predicate, schema, semantics, now_us=now_us, simplified=False)
     return Question(predicate, semantics, now_us)
-
-
-def _assigned(value: Any, dialect: str, schema: Schema, semantics: Semantics) -> Operand:
-    if value is None or isinstance(value, bool | int | float):
-        return LiteralNode(value)
-    return to_operand(value, dialect, schema, semantics)

@@ -1,0 +1,73 @@
+"""Python and Arrow values as constants: the values of `Table.update`, and `rowsieve.lit`.
+
+Soundness: a value becomes the constant that Arrow makes of it, or is refused; it is never read as
+SQL. SQL text that is a number is refused where text is wanted and the number would be another text.
+"""
+
+from __future__ import annotations
+
+import decimal
+import uuid
+from typing import Any
+
+import pyarrow as pa
+
+from rowsieve.arguments import checked
+from rowsieve.bridges.where import to_operand
+from rowsieve.errors import InvalidInput, UnsupportedOperation, repr_of
+from rowsieve.predicate.ir import Literal, Operand
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.logical import Field, String
+from rowsieve.types.schema import Schema
+
+
+@checked
+def lit(value: Any) -> Operand:
+    """Return a Python or Arrow value as a constant: text, a number, a time, bytes, a UUID, None.
+
+    For `Table.update`, where text is SQL: `{"phone": rs.lit("007")}`.
+    """
+    if value is None or isinstance(value, bool | int | float | str):
+        return Literal(value)
+    if isinstance(value, Operand):
+        return value
+    from rowsieve.bridges.pyarrow_exprs.literals import literal_of  # noqa: PLC0415 - on first use
+
+    try:
+        if isinstance(value, uuid.UUID):
+            array = pa.array([value.bytes], pa.uuid())
+        elif isinstance(value, pa.Scalar):
+            array = pa.array([value], value.type)
+        else:
+            array = pa.array([value])
+        return literal_of(array)
+    except (
+        OverflowError,
+        pa.ArrowException,
+        TypeError,
+        ValueError,
+        UnsupportedOperation,
+    ) as error:
+        raise InvalidInput(
+            f"{repr_of(value)} ({type(value).__name__}) is no value of a column that can be given "
+            "as a constant; give a number, text, bytes, a date, a time, a UUID, None, an Arrow "
+            "scalar of these, or SQL text"
+        ) from error
+
+
+def assigned(
+    value: Any, field: Field, dialect: str, schema: Schema, semantics: Semantics
+) -> Operand:
+    """Return the expression that an update assigns: text is SQL, everything else is a constant."""
+    if not isinstance(value, str):
+        return lit(value)
+    operand = to_operand(value, dialect, schema, semantics)
+    if isinstance(field.type, String) and isinstance(operand, Literal):
+        number = operand.value
+        if isinstance(number, int | float | decimal.Decimal) and str(number) != value.strip():
+            raise InvalidInput(
+                f"update: {value!r} is the number {number} in SQL, and column {field.name!r} is "
+                f"text; give rs.lit({value.strip()!r}) to store this text, or quote it, as in "
+                f"\"'{value.strip()}'\""
+            )
+    return operand

@@ -1,0 +1,98 @@
+"""Values of updates: Python and Arrow values are what they are, text is SQL unless it is `lit`."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import uuid
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import rowsieve as rs
+from rowsieve.errors import InvalidInput
+from tests.small_tables import fresh_uri
+
+ID = uuid.UUID("12345678-1234-5678-1234-567812345678")
+NOON = dt.datetime(2024, 5, 1, 12, 0, 0, 5, tzinfo=dt.UTC)
+TYPES: dict[str, pa.DataType] = {
+    "text": pa.string(),
+    "whole": pa.int64(),
+    "float": pa.float64(),
+    "amount": pa.decimal128(9, 2),
+    "day": pa.date32(),
+    "clock": pa.time64("us"),
+    "at": pa.timestamp("us", "UTC"),
+    "local": pa.timestamp("us"),
+    "raw": pa.binary(),
+    "is": pa.bool_(),
+    "id": pa.uuid(),
+}
+VALUES: list[tuple[str, Any, Any]] = [
+    ("text", rs.lit("007"), "007"),
+    ("text", rs.lit("whole"), "whole"),
+    ("text", rs.lit("it's -- $x :y"), "it's -- $x :y"),
+    ("text", rs.lit(""), ""),
+    ("text", pa.scalar("now()"), "now()"),
+    ("text", "'007'", "007"),
+    ("text", "7", "7"),
+    ("text", None, None),
+    ("whole", 2**62, 2**62),
+    ("whole", "whole + 1", 2),
+    ("whole", pa.scalar(5, pa.int8()), 5),
+    ("float", -0.0, -0.0),
+    ("float", float("inf"), float("inf")),
+    ("amount", decimal.Decimal("12.50"), decimal.Decimal("12.50")),
+    ("day", dt.date(2024, 2, 29), dt.date(2024, 2, 29)),
+    ("clock", dt.time(23, 59, 59, 999999), dt.time(23, 59, 59, 999999)),
+    ("at", NOON, NOON),
+    ("at", NOON.astimezone(dt.timezone(dt.timedelta(hours=5))), NOON),
+    ("local", dt.datetime(1900, 1, 1, 1), dt.datetime(1900, 1, 1, 1)),
+    ("raw", b"\x00\xff'", b"\x00\xff'"),
+    ("is", False, False),
+    ("id", ID, ID.bytes),
+    ("id", None, None),
+    ("id", rs.lit(None), None),
+]
+
+
+@pytest.fixture(scope="module")
+def table() -> rs.Table:
+    columns = pa.schema([("k", pa.int64()), *TYPES.items()])
+    return rs.create_table(fresh_uri(), columns, key=["k"])
+
+
+@pytest.mark.parametrize(("column", "value", "stored"), VALUES)
+def test_a_value_is_stored_as_it_is(table: rs.Table, column: str, value: Any, stored: Any) -> None:
+    row = dict.fromkeys(TYPES) | {"k": 1, "whole": 1}
+    table.upsert(pa.Table.from_pylist([row], schema=table.schema.remove_metadata()))
+    table.update({column: value}, where="k = 1")
+    (after,) = table.to_arrow().to_pylist()
+    assert after[column] == stored
+    assert str(after[column]) == str(stored)
+    assert {n: v for n, v in after.items() if n not in (column, "k", "whole")} == {
+        name: None for name in TYPES if name not in (column, "whole")
+    }
+
+
+@pytest.mark.parametrize("text", ["007", " 00 ", "1e3", "0x1F", "1_000", "1.50", "-007"])
+def test_a_number_that_would_be_another_text_is_never_stored_as_text(
+    table: rs.Table, text: str
+) -> None:
+    row = {**dict.fromkeys(TYPES), "k": 1, "text": "before"}
+    table.upsert(pa.Table.from_pylist([row], schema=table.schema.remove_metadata()))
+    try:
+        table.update({"text": text})
+    except rs.errors.RowsieveError:
+        assert table.to_arrow()["text"].to_pylist() == ["before"]
+    else:
+        assert table.to_arrow()["text"].to_pylist() == [text]
+
+
+@pytest.mark.parametrize("value", [object(), {"a": object()}, pa.array([1]), [1, "x"]])
+def test_what_is_no_value_is_refused(table: rs.Table, value: Any) -> None:
+    with pytest.raises(InvalidInput, match="is no value of a column"):
+        table.update({"text": value})
+    with pytest.raises(InvalidInput, match="is no value of a column"):
+        rs.lit(value)
