@@ -33,7 +33,7 @@ from rowsieve.storage.snapshot import Snapshot
 _OWN_LEASE_S: Final = 300.0
 _DATA: Final = re.compile(r"data/(?:[0-9a-f]{32}\.[^/]*|\.tmp-[^/]*)", re.ASCII)
 _EXPORTED: Final = re.compile(
-    r"_delta_log/\d{20}\.json|metadata/v[1-9]\d*\.metadata\.json|"
+    r"_delta_log/\d{20}\.(?:json|checkpoint\.parquet)|_delta_log/_last_checkpoint|metadata/v[1-9]\d*\.metadata\.json|"
     r"metadata/(?:snap-\d+-[0-9a-f]{32}|[0-9a-f]{32}-m0)\.avro|"
     r"metadata/version-hint\.text|metadata/[0-9a-f]{32}\.puffin|"
     r"metadata/[0-9a-f]{32}\.\d+\.\d+\.parquet|metadata/deletion_vector_[0-9a-f-]{36}\.bin|"

@@ -15,7 +15,8 @@ import pytest
 from deltalake import DeltaTable, QueryBuilder, write_deltalake
 
 import rowsieve as rs
-from rowsieve.errors import InvalidInput, UnsupportedOperation
+from rowsieve.errors import CorruptData, InvalidInput, UnsupportedOperation
+from rowsieve.publication.delta import publish_log
 
 ROWS = pa.table(
     {
@@ -212,3 +213,25 @@ def test_versions_that_delta_cannot_have_are_refused(tmp_path: Path) -> None:
         placed.publish("delta")
     with pytest.raises(InvalidInput, match="format"):
         placed.publish("csv")  # type: ignore[arg-type]
+
+
+def test_a_checkpoint_bounds_what_is_replayed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publish_log, "INTERVAL", 4)
+    table = rs.create_table(tmp_path / "t", ROWS.select(["id", "s", "m"]), key=["id"])
+    for i in range(7):
+        table.delete(f"id = {i}")
+        assert table.publish("delta").number == i
+    log = tmp_path / "t/_delta_log"
+    assert json.loads((log / "_last_checkpoint").read_text())["version"] == 4
+    for number in range(4):
+        (log / f"{number:020}.json").unlink()
+    assert queried(tmp_path / "t") == by_id(table.to_arrow())
+    table.delete("id = 9")
+    assert table.publish("delta").number == 7
+    assert queried(tmp_path / "t") == by_id(table.to_arrow())
+    assert by_id(pl.scan_delta(str(tmp_path / "t")).collect().to_arrow()) == queried(tmp_path / "t")
+    (log / f"{5:020}.json").unlink()
+    with pytest.raises(CorruptData, match="lacks version 5"):
+        table.publish("delta")

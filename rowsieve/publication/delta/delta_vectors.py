@@ -28,11 +28,11 @@ _Z85_TO_A85: Final = bytes.maketrans(_Z85, bytes(range(33, 118)))
 def descriptors(
     store: ObjectStore,
     hidden: Mapping[str, RowSet],
-    known: Mapping[str, dict[str, Any] | None],
+    known: Mapping[str, dict[str, Any]],
 ) -> dict[str, dict[str, Any]]:
     """Return the descriptor of the vector of each data file; writes one file for the large ones.
 
-    `known` are those of the version before, of which the same vectors are used again.
+    `known` are the actions that added the files before, of which the same vectors are used again.
     """
     found: dict[str, dict[str, Any]] = {}
     pieces, at, name = [_VERSION], len(_VERSION), uuid.uuid4()
@@ -44,7 +44,8 @@ def descriptors(
             padded = inside + bytes(-len(inside) % 4)
             found[path] = {"storageType": "i", "pathOrInlineDv": _z85(padded), **facts}
             continue
-        if (before := known.get(path)) is not None and _has(store, before, inside):
+        before = known.get(path, {}).get("deletionVector")
+        if before is not None and _has(store, before, inside):
             found[path] = before
             continue
         found[path] = {

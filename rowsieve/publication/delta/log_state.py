@@ -6,6 +6,8 @@ with the next one. Other writers keep the properties of a table, so these alone 
 
 from __future__ import annotations
 
+import itertools
+import re
 import uuid
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -14,18 +16,19 @@ import msgspec
 
 from rowsieve.errors import CorruptData, UnsupportedOperation
 from rowsieve.objects import ObjectStore
+from rowsieve.publication.delta.checkpoints import LAST, LOG, last_checkpoint
 
-LOG: Final = "_delta_log"
 TABLE: Final = "rowsieve.table"
 VERSION: Final = "rowsieve.version"
 COMMIT: Final = "rowsieve.commit"
 ENGINE: Final = "rowsieve"  # the engine that our commits name; others keep our table's properties
 DOMAIN: Final = "rowsieve"
+_ENTRY: Final = re.compile(rf"{LOG}/(\d{{20}})\.json", re.ASCII)
+_CHECKPOINT: Final = re.compile(rf"{LOG}/\d{{20}}\.checkpoint\.parquet", re.ASCII)
 
 
 class _File(msgspec.Struct):
     path: str
-    vector: dict[str, Any] | None = msgspec.field(name="deletionVector", default=None)
 
 
 class _Info(msgspec.Struct):
@@ -53,7 +56,7 @@ class _Domain(msgspec.Struct):
 class _Action(msgspec.Struct):
     """The fields that we read of a line of the log."""
 
-    add: _File | None = None
+    add: dict[str, Any] | None = None
     remove: _File | None = None
     metadata: _Metadata | None = msgspec.field(name="metaData", default=None)
     info: _Info | None = msgspec.field(name="commitInfo", default=None)
@@ -63,14 +66,16 @@ class _Action(msgspec.Struct):
 
 @dataclass(slots=True)
 class LogState:
-    """The newest version of a log: its files with their vectors, its schema and its features.
+    """The newest version of a log: its files, its schema and its features.
 
-    `number` is the next version. `version` and `commit_id` are those of the table, -1 and empty
-    without any.
+    `files` are the actions that added them, by path, and `others` the newest other actions, by
+    their names. `number` is the next version. `version` and `commit_id` are those of the table, -1
+    and empty without any.
     """
 
     number: int = 0
-    files: dict[str, dict[str, Any] | None] = field(default_factory=dict)
+    files: dict[str, dict[str, Any]] = field(default_factory=dict)
+    others: dict[str, Any] = field(default_factory=dict)
     table_id: str = field(default_factory=lambda: str(uuid.uuid4()))
     schema: str = ""
     configuration: dict[str, str | None] = field(default_factory=dict)
@@ -84,26 +89,42 @@ class LogState:
 
 def read_log(store: ObjectStore, table_uuid: str) -> LogState:
     """Replay the log; UnsupportedOperation unless publications of this table wrote all of it."""
-    names = store.list(LOG)
-    if any(not name.endswith(".json") for name in names):
+    state, after = LogState(), None
+    if (checkpoint := last_checkpoint(store)) is not None:
+        state.number, stored = checkpoint
+        _applied(store, state, [msgspec.json.encode(action) for action in stored])
+        after = f"{LOG}/{state.number:020}"  # before the entry of that version, which has the time
+    names = [name for name in store.list(LOG, after) if name != LAST]
+    numbers = [number for number in map(_number_of, names) if number is not None]
+    if len(numbers) < len([name for name in names if not _is_checkpoint(name)]):
         raise _not_ours(store)
-    state = LogState()
-    for number, name in enumerate(names):
-        if name != f"{LOG}/{number:020}.json":
-            raise CorruptData(f"publish: {store.uri} lacks version {number} of its Delta log")
-        engines = {
-            action.info.engine
-            for action in _applied(store, state, store.get(name).splitlines())
-            if action.info is not None
-        }
+    for number, wanted in zip(numbers, itertools.count(state.number), strict=False):
+        if number != wanted:
+            raise CorruptData(f"publish: {store.uri} lacks version {wanted} of its Delta log")
+        lines = store.get(f"{LOG}/{number:020}.json").splitlines()
+        actions = _applied(store, state, lines)
+        engines = {action.info.engine for action in actions if action.info is not None}
         if engines != {ENGINE} or state.configuration.get(TABLE) != table_uuid:
             raise _not_ours(store)
-    state.number = len(names)
+        state.number = number + 1
     return state
+
+
+def _number_of(name: str) -> int | None:
+    match = _ENTRY.fullmatch(name)
+    return None if match is None else int(match[1])
+
+
+def _is_checkpoint(name: str) -> bool:
+    return _CHECKPOINT.fullmatch(name) is not None
 
 
 def _applied(store: ObjectStore, state: LogState, lines: list[bytes]) -> list[_Action]:
     actions = [_decoded(line, store) for line in lines]
+    for line in lines:
+        for name, action in msgspec.json.decode(line).items():
+            if name in ("protocol", "metaData", "domainMetadata"):
+                state.others[name] = action
     for action in actions:
         if (info := action.info) is not None:
             state.timestamp_ms = info.timestamp_ms or state.timestamp_ms
@@ -122,8 +143,14 @@ def _applied(store: ObjectStore, state: LogState, lines: list[bytes]) -> list[_A
             state.files.pop(remove.path, None)
     for action in actions:
         if (add := action.add) is not None:
-            state.files[add.path] = add.vector
+            state.files[_path(add, store)] = add
     return actions
+
+
+def _path(add: dict[str, Any], store: ObjectStore) -> str:
+    if not isinstance(path := add.get("path"), str):
+        raise _not_ours(store)
+    return path
 
 
 def _decoded(line: bytes, store: ObjectStore) -> _Action:

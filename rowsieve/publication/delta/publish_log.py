@@ -20,13 +20,13 @@ import msgspec
 
 from rowsieve.errors import CommitConflict, UnsupportedOperation
 from rowsieve.objects import ObjectExists, ObjectStore
+from rowsieve.publication.delta.checkpoints import INTERVAL, LOG, write_checkpoint
 from rowsieve.publication.delta.delta_schema import delta_schema, has_local_time
 from rowsieve.publication.delta.delta_vectors import descriptors
 from rowsieve.publication.delta.log_state import (
     COMMIT,
     DOMAIN,
     ENGINE,
-    LOG,
     TABLE,
     VERSION,
     LogState,
@@ -77,7 +77,16 @@ def publish_log(
             f"publish: another process wrote version {state.number} of {target.uri}/{LOG}; call "
             "it again"
         ) from error
+    if state.number and state.number % INTERVAL == 0:
+        _write_state(target, snapshot, state.number)
     return _publication(target, snapshot, state.number)
+
+
+def _write_state(target: ObjectStore, snapshot: Snapshot, number: int) -> None:
+    state = read_log(target, snapshot.table.uuid)
+    if state.number == number + 1:  # no other publication followed
+        others = [{name: action} for name, action in state.others.items()]
+        write_checkpoint(target, number, [*others, *({"add": add} for add in state.files.values())])
 
 
 def _publication(target: ObjectStore, snapshot: Snapshot, number: int) -> Publication:
@@ -144,9 +153,10 @@ class _Writing:
         vectors = descriptors(self.target, hidden, known)
         current = {_path(prefix, path) for path in own} | beside
         gone = known.keys() - (current - empty)
-        again = {path for path in wanted if path in known and known[path] != vectors.get(path)}
+        stored = {path: add.get("deletionVector") for path, add in known.items()}
+        again = {path for path in wanted if path in known and stored[path] != vectors.get(path)}
         for path in sorted(gone | again):
-            yield {"remove": _removed(path, known[path], moment_ms)}
+            yield {"remove": _removed(path, stored[path], moment_ms)}
         for path, part in wanted.items():
             if path not in known or path in again:
                 yield {"add": _added(path, self._size(part), part, vectors.get(path), moment_ms)}
