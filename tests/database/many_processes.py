@@ -56,7 +56,7 @@ def work(folder: str, process: int, commits: int, tables: int, seed: int) -> Non
     draws = random.Random(f"{seed} {process}")
     database = rs.Database(Path(folder) / "db")
     opened = [database.open_table(f"t{i}") for i in range(tables)]
-    with (Path(folder) / f"told-{process}-{seed}").open("w") as told:
+    with (Path(folder) / f"told-{process}-{seed}").open("w", buffering=1) as told:
         for i in range(commits):
             if draws.random() < TRANSFERS:
                 chosen = _transfer(database, draws, tables)
