@@ -373,11 +373,16 @@ class ReadMethods(TableMethods):
     ) -> Any:
         """Return a Spark DataFrame of the pinned version; text in `where` is Spark SQL.
 
-        `at` and `expanded` are as in `scan`.
+        `at` and `expanded` are as in `scan`. With an open writer, all its earlier calls are
+        committed first, and that version is read.
         """
-        self.handle.require_committed("to_spark")
+        handle = self.handle
+        handle.require_committed("to_spark")
+        if handle.writer is not None:  # tasks read commits only (rule 20)
+            pinned = type(self)(handle.fixed_at(handle.committed()))
+            return pinned.to_spark(spark, where, columns, at=at, expanded=expanded)
         table = self.read_at(at, expanded=expanded)
-        if isinstance(self.handle.read_only, str) or table is not self:  # not known by its URI
+        if isinstance(handle.read_only, str) or table is not self:  # not known by its URI
             return engines.spark().read_planned(table, spark, where, columns)
         return engines.spark().read_frame(self, spark, where, columns)
 
