@@ -17,7 +17,9 @@ Rows = npt.NDArray[np.int64]
 
 def differing_rows(left: pa.Array, right: pa.Array) -> Rows:
     """The rows in which two arrays of one type differ, ascending."""
-    if left.equals(right) and not _has_floats(left.type):
+    if pa.types.is_floating(left.type):
+        left, right = _in_bits(left), _in_bits(right)
+    if not _has_floats(left.type) and left.equals(right):
         return np.zeros(0, np.int64)
     left, right = (_in_bits(to_plain(each, text=False)) for each in (left, right))
     places: list[int] = []
@@ -46,8 +48,10 @@ def _in_bits(array: pa.Array) -> pa.Array:
     """A plain array with the bits of floats for floats, and one NaN."""
     type_ = array.type
     if pa.types.is_floating(type_):
-        one_nan = pc.if_else(pc.is_nan(array), pa.scalar(float("nan"), type_), array)
-        return one_nan.view(pa.int64() if type_ == pa.float64() else pa.int32())
+        is_nan = pc.is_nan(array)
+        if pc.any(is_nan).as_py():
+            array = pc.if_else(is_nan, pa.scalar(float("nan"), type_), array)
+        return array.view(pa.int64() if type_ == pa.float64() else pa.int32())
     if not _has_floats(type_):
         return array
     if pa.types.is_struct(type_):

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from rowsieve.checksums import checksum
 from rowsieve.errors import CorruptData, InvalidInput, NotFound, UnsupportedOperation
 from rowsieve.objects import ObjectNotFound, ObjectStore, together
+from rowsieve.parquet.codec_columns import hidden_names
 from rowsieve.parquet.file_mapping import as_tail
 from rowsieve.parquet.footer import read_footer
 from rowsieve.parquet.foreign_footer.checked_footer import CheckedFooter
@@ -166,11 +167,13 @@ def _parsed(uri: str, size: int, tail: bytes, known: dict[Any, pa.Schema]) -> Fo
         own = with_variants(own, checked)
         leaves = [(leaf.path, leaf.physical, leaf.width) for leaf in checked.leaves]
         hidden = named_shredding(metadata)
-        shape = bytes(own.serialize()), tuple(leaves), hidden and hidden.column
+        encoded = hidden_names(metadata, uri)
+        shape = bytes(own.serialize()), tuple(leaves), hidden and hidden.column, encoded
         if (schema := known.get(shape)) is None:
             schema = _decoded_schema(uri, checked, own)
             if hidden is not None and hidden.column in schema.names:
                 schema = schema.remove(schema.get_field_index(hidden.column))
+            schema = pa.schema([field for field in schema if field.name not in encoded])
             known[shape] = schema
     except UnreadableFooter as error:
         raise UnsupportedOperation(f"{uri}: {error}") from error

@@ -19,8 +19,9 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rowsieve.errors import CorruptData, UnsupportedProtocol
+from rowsieve.errors import CorruptData, UnsupportedOperation, UnsupportedProtocol
 from rowsieve.parquet.footer_cache import cached_per_footer
+from rowsieve.parquet.stored_forms import ENCODED_FORMAT, FORMAT_KEY
 from rowsieve.types.encodings import FIELD_ID_KEY, arrow_schema
 from rowsieve.types.logical import Field
 from rowsieve.types.schema import Schema, schema_from_json, schema_to_json
@@ -126,6 +127,23 @@ class CodecColumns:
             schema_to_json(self.schema), tuple(sorted(self.key)), tuple(sorted(self.index)),
         )  # fmt: skip
         return msgspec.json.encode(form).decode()
+
+
+def hidden_names(metadata: pq.FileMetaData, where: str) -> tuple[str, ...]:
+    """The hidden columns of a file that is read outside of its table; they are not shown.
+
+    UnsupportedOperation for a file whose rows only a codec has.
+    """
+    if CODEC_KEY not in (metadata.metadata or {}):
+        return ()
+    hidden = codec_columns(metadata)
+    assert hidden is not None
+    if (metadata.metadata or {}).get(FORMAT_KEY) == b"%d" % ENCODED_FORMAT:
+        raise UnsupportedOperation(
+            f"{where} has its rows as bytes of codec {hidden.codec} version "
+            f"{hidden.codec_version}, and only the key as columns; read it through its table"
+        )
+    return hidden.columns
 
 
 @cached_per_footer

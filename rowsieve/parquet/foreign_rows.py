@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rowsieve.errors import UnsupportedOperation
+from rowsieve.parquet.codec_columns import hidden_names
 from rowsieve.parquet.file_mapping import as_tail
 from rowsieve.parquet.footer import read_footer
 from rowsieve.parquet.foreign_footer.checked_footer import CheckedFooter
@@ -64,6 +65,8 @@ class ForeignRows:
 
     def _declared(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         rows = without_shredded(batch, self._metadata)
+        if hidden := hidden_names(self._metadata, "the file"):
+            rows = rows.select([name for name in rows.schema.names if name not in hidden])
         columns = [
             column if (type_ := self._type(name)) is None else as_declared(column, type_, name)
             for name, column in zip(rows.schema.names, rows.columns, strict=True)
