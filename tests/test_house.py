@@ -50,7 +50,7 @@ FLOORS = (
     ("defined_tables", "procedures"),
     ("catalog", "providers"),
     ("database",),
-    ("demo",),
+    ("demo", "pages"),
     ("cli",),
     ("__main__",),
 )

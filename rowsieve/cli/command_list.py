@@ -30,6 +30,7 @@ GROUPS: Final[Mapping[str, Mapping[str, Listed]]] = {
         "explain": Listed("querying.explain", "Show what a read skips, and why."),
         "changes": Listed("following.changes", "Print the changes that commits made."),
         "history": Listed("querying.history", "List the commits, newest first."),
+        "ui": Listed("serving.ui", "Serve pages of a table to a browser, read-only."),
         "inspect": Listed("querying.inspect", "Show columns, key, version and sizes."),
     },
     "Change rows": {

@@ -105,6 +105,10 @@ Limit: TypeAlias = Annotated[
 Output: TypeAlias = Annotated[
     Format, typer.Option(help="The output format; json is one line per row.")
 ]
+Html = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="FILE", help="Also write the picture to this file, as HTML."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Nulls = Annotated[
     list[str] | None,

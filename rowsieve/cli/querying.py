@@ -14,6 +14,7 @@ from rowsieve.cli.options import (
     AsJson,
     AsOf,
     Dialect,
+    Html,
     Limit,
     Output,
     StorageOptions,
@@ -27,6 +28,7 @@ from rowsieve.cli.options import (
 )
 from rowsieve.cli.output import print_facts, print_json, print_table
 from rowsieve.cli.progress import CatalogChange, begin
+from rowsieve.pictures.page import page, section
 
 
 def query(
@@ -84,6 +86,10 @@ def explain(
     row_groups: Annotated[
         bool, typer.Option("--row-groups", help="Also explain row groups; opens the parts.")
     ] = False,
+    analyze: Annotated[
+        bool, typer.Option("--analyze", help="Also read all rows once, and show what was counted.")
+    ] = False,
+    html: Html = None,
     storage_option: StorageOptions = None,
     as_json: AsJson = False,
 ) -> None:
@@ -91,7 +97,9 @@ def explain(
     scan = open_at(uri, storage_option, version, as_of).scan(
         where, dialect=dialect, session=session_of(time_zone, ansi)
     )
-    explanation = scan.explain(row_groups=row_groups)
+    explanation = scan.explain(row_groups=row_groups, analyze=analyze)
+    if html is not None:
+        explanation.picture().save(html)
     if as_json:
         print_json(explanation.as_dict())
     else:
@@ -102,12 +110,16 @@ def history(
     uri: Uri,
     *,
     limit: Annotated[int | None, typer.Option(min=1, help="Show only this many commits.")] = None,
+    html: Html = None,
     wide: Wide = False,
     storage_option: StorageOptions = None,
     as_json: AsJson = False,
 ) -> None:
     """List the commits, newest first."""
-    commits = open_at(uri, storage_option).history(limit)
+    table = open_at(uri, storage_option)
+    commits = table.history(limit)
+    if html is not None:
+        table.timeline(max(len(commits), 1)).save(html)
     if as_json:
         print_json([asdict(commit) for commit in commits])
         return
@@ -134,6 +146,7 @@ def inspect(
     uri: Uri,
     *,
     parts: Annotated[bool, typer.Option("--parts", help="List every part.")] = False,
+    html: Html = None,
     wide: Wide = False,
     version: Version = None,
     as_of: AsOf = None,
@@ -144,6 +157,9 @@ def inspect(
     from rowsieve.cli.inspected import columns_of, flags_set, parts_of
 
     table = open_at(uri, storage_option, version, as_of)
+    if html is not None:
+        sections = [section(picture) for picture in (table.key_ranges(), table.health())]
+        html.write_text(page(table.uri, sections), "utf-8")
     detail = table.detail()
     columns = columns_of(table)
     listed = parts_of(table) if parts else None

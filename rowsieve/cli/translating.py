@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rowsieve.cli.options import Ansi, AsJson, StorageOptions, TimeZone, open_at, session_of
+import rowsieve
+from rowsieve.cli.options import Ansi, AsJson, Html, StorageOptions, TimeZone, open_at, session_of
 from rowsieve.cli.output import print_json
 from rowsieve.errors import InvalidInput
 from rowsieve.shown import printable
@@ -52,6 +53,7 @@ def translate(
         bool | None,
         typer.Option("--target-ansi/--no-target-ansi", help="The ANSI mode of the target."),
     ] = None,
+    html: Html = None,
     storage_option: StorageOptions = None,
     as_json: AsJson = False,
 ) -> None:
@@ -71,6 +73,15 @@ def translate(
             target_session=session_of(target_time_zone, target_ansi),
             strict=strict,
         )
+        if html is not None:
+            rowsieve.translate(
+                condition,
+                source,
+                target=target,
+                schema=columns,
+                session=session_of(time_zone, ansi),
+                target_session=session_of(target_time_zone, target_ansi),
+            ).picture().save(html)
     if as_json:
         _print_as_json(made)
     else:

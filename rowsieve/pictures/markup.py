@@ -17,7 +17,7 @@ from rowsieve.shown import printable
 Markup = NewType("Markup", str)
 NOTHING: Final = Markup("")
 MAX_CHARACTERS: Final = 200  # of one name or value
-_VOID: Final = frozenset({"br", "meta", "rect", "line", "path", "circle", "use"})
+_VOID: Final = frozenset({"br", "meta", "rect", "line", "path", "circle", "input"})
 
 
 def text(value: object, most: int = MAX_CHARACTERS) -> Markup:
