@@ -23,12 +23,13 @@ from rowsieve.arguments.annotations import (
     Version,
 )
 from rowsieve.arguments.kinds import ANY_TEXT
+from rowsieve.changes.change import send_failure
 from rowsieve.changes.data.ingest import prepare_appended, prepare_rows, read_data
 from rowsieve.changes.data.spark_data import is_spark_schema
 from rowsieve.changes.event_order.sequence_columns import check_sequences
 from rowsieve.changes.new_parts import new_parts
 from rowsieve.changes.new_tables import new_table
-from rowsieve.changes.table_handle import Handle, send_failure
+from rowsieve.changes.table_handle import Handle
 from rowsieve.config import current, write_flags_of
 from rowsieve.errors import InvalidData, InvalidInput, TableExists
 from rowsieve.flags.resolution import flags_as_dict

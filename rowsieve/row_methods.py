@@ -19,7 +19,7 @@ from rowsieve.arguments.annotations import (
 from rowsieve.bridges.python_constants import assigned
 from rowsieve.bridges.session import Session
 from rowsieve.bridges.where import locating_errors, semantics_of, to_predicate
-from rowsieve.changes.change import Change, Question
+from rowsieve.changes.change import Change, Question, nothing_done
 from rowsieve.changes.cherry_picks import (
     PICKED,
     AlreadyPicked,
@@ -52,7 +52,6 @@ from rowsieve.changes.operations import (
 )
 from rowsieve.changes.partial.combine_rules import Combine
 from rowsieve.changes.partial.partial_calls import apply_given, upsert_given
-from rowsieve.changes.table_handle import nothing_done
 from rowsieve.changes.table_methods import TableMethods, changes
 from rowsieve.envelopes.applying import (
     AppliedEvents,

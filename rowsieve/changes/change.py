@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Protocol
 
 import pyarrow as pa
 
@@ -13,18 +14,45 @@ from rowsieve.changes.data.ingest import Changes
 from rowsieve.changes.event_order.late_changes import with_sequences, without_late
 from rowsieve.changes.event_order.too_late import OnTooLate
 from rowsieve.changes.new_parts import new_parts
+from rowsieve.metrics import CommitReport, Reporter, send
 from rowsieve.objects import ObjectStore, Uploads
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.stats.collect import Collecting
 from rowsieve.storage.log.commit_log import CommitRequest, check_writable
+from rowsieve.storage.log.log_entry import Commit
 from rowsieve.storage.log.retries import Retries
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.snapshot import Snapshot
+from rowsieve.types.instants import from_microseconds
 
 LAYER_BYTES: Final = 16 * 1024
 """A change inside a transaction stays in memory up to this size; its commit writes it."""
+
+
+def send_failure(
+    reporter: Reporter | None,
+    store: ObjectStore,
+    version: int,
+    operation: str,
+    error: BaseException,
+    started_s: float,
+) -> None:
+    """Report a change that raised; `started_s` is its start time by `time.perf_counter`."""
+    elapsed_s = time.perf_counter() - started_s
+    name = type(error).__name__
+    send(reporter, CommitReport(store.uri, version, operation, error=name, elapsed_s=elapsed_s))
+
+
+class OpenWriter(Protocol):
+    """A writer that takes changes of this handle's table in a queue."""
+
+    def direct(self) -> AbstractContextManager[None]:
+        """Let a change that does not go through the queue take its turn (invariants, rule 19)."""
+
+    def over(self, snapshot: Snapshot) -> Snapshot | None:
+        """Return this version with what was acknowledged since; None if it is outdated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,3 +149,19 @@ class Change:
             rows_deleted=0 if changes.deletes is None else changes.deletes.num_rows,
         )
         return replace(request, rows_late=late, keeps_order=True)
+
+
+def nothing_done(operation: str, snapshot: Snapshot) -> Commit:
+    """Return the result of a change that has nothing to commit."""
+    return Commit(
+        version=snapshot.version,
+        commit_id=snapshot.commit_id,
+        timestamp=from_microseconds(snapshot.timestamp_us),
+        operation=operation,
+        rows_written=0,
+        rows_deleted=0,
+        parts_added=0,
+        parts_removed=0,
+        metadata={},
+        committed=False,
+    )

@@ -21,11 +21,11 @@ from rowsieve.arguments.kinds import described
 from rowsieve.bridges.sql.alterations import TableChange, alterations_of, of_columns
 from rowsieve.bridges.sql.constraint_actions import AddConstraint, DropConstraint
 from rowsieve.bridges.sql.dialects import dialect_named
+from rowsieve.changes.change import nothing_done
 from rowsieve.changes.column_changes import alter_columns
 from rowsieve.changes.constraint_changes import Proof, changes_constraints
 from rowsieve.changes.constraint_texts import text_to_add
 from rowsieve.changes.property_changes import change_properties, checked_settings, is_set
-from rowsieve.changes.table_handle import nothing_done
 from rowsieve.changes.table_methods import TableMethods, changes
 from rowsieve.errors import InvalidInput, InvalidSchemaChange
 from rowsieve.properties import check_name

@@ -15,15 +15,15 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import pyarrow as pa
 
 from rowsieve.changes.change import Question
-from rowsieve.errors import CommitConflict, EvaluationError, SnapshotExpired
+from rowsieve.errors import CommitConflict, EvaluationError, RowsieveError, SnapshotExpired
 from rowsieve.executor.execute import Execution
 from rowsieve.executor.part_sources import PartSource
-from rowsieve.objects import ObjectStore
+from rowsieve.objects import ObjectStore, beside
 from rowsieve.planner.overlap import Bound, KeyRange, key_ranges
 from rowsieve.planner.pieces import planned_part
 from rowsieve.planner.plan_scan import plan_scan
@@ -44,6 +44,9 @@ Called only for commits that the conflict matrix marks as CHECK.
 
 Complete: TypeAlias = Callable[[Snapshot, CommitRequest], CommitRequest]
 """Adds to a request what depends on the version right before its commit."""
+
+
+_Built = TypeVar("_Built")
 
 
 def never(_entry: LogEntry) -> bool:
@@ -69,6 +72,32 @@ class Mutation:
 
 class Stale(Exception):
     """A concurrent commit conflicts with the snapshot that a mutation was computed from."""
+
+
+def built_beside(
+    read: Callable[[], Snapshot],
+    known: Snapshot,
+    build: Callable[[Snapshot], _Built],
+    otherwise: Callable[[Snapshot], _Built],
+) -> tuple[Snapshot, Callable[[Snapshot], _Built]]:
+    """Build from `known` while `read` looks up the head; return the head, and a builder.
+
+    Its first call for `known` returns what is built already, or raises the error of that. For any
+    other version, if another commit came between, `otherwise` builds.
+    """
+    head, result = beside(read, partial(build, known))
+    results = [result]
+
+    def built(snapshot: Snapshot) -> _Built:
+        if not results or snapshot.commit_id != known.commit_id:
+            results.clear()
+            return otherwise(snapshot)
+        first = results.pop()
+        if isinstance(first, RowsieveError):
+            raise first
+        return first
+
+    return head, built
 
 
 def commit_mutation(

@@ -13,20 +13,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import Protocol
+from typing import TypeVar
 
 import pyarrow as pa
 
 from rowsieve.arguments.annotations import Metadata, Moment, StorageOptions, Token
-from rowsieve.changes.change import Change
+from rowsieve.changes.change import Change, OpenWriter, nothing_done, send_failure
 from rowsieve.changes.column_changes import alter_columns, check_same_columns, check_same_meaning
 from rowsieve.changes.data.ingest import Changes
 from rowsieve.changes.event_order.ordered_commits import changes_in_order
 from rowsieve.changes.event_order.too_late import OnTooLate
 from rowsieve.changes.merged_columns import changes_with_data
-from rowsieve.changes.mutation import Mutation, Stale, commit_mutation, never
+from rowsieve.changes.mutation import Mutation, Stale, built_beside, commit_mutation, never
 from rowsieve.changes.operations import overwrite_all
-from rowsieve.changes.vector_building import with_eager_vectors
+from rowsieve.changes.vector_building import is_eager, with_eager_vectors
 from rowsieve.config import current, write_flags_of
 from rowsieve.errors import (
     CommitConflict,
@@ -40,7 +40,7 @@ from rowsieve.metrics import CommitReport, Reporter, WriterMetrics, send
 from rowsieve.objects import ObjectStore
 from rowsieve.stats.collect import Collecting
 from rowsieve.storage.constraints import with_constraints_of
-from rowsieve.storage.log.commit_log import CommitLog, Outrun, check_writable
+from rowsieve.storage.log.commit_log import CommitLog, Draft, Outrun, check_writable
 from rowsieve.storage.log.commit_request import (
     CommitRequest,
     check_request,
@@ -54,34 +54,11 @@ from rowsieve.storage.log.refs import check_not_tag
 from rowsieve.storage.log.retries import RETRY_TIMEOUT_S, Retries
 from rowsieve.storage.log.version_arguments import resolve_snapshot
 from rowsieve.storage.snapshot import Snapshot
-from rowsieve.types.instants import from_microseconds
 from rowsieve.types.logical import Field
 from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
 
-
-def send_failure(
-    reporter: Reporter | None,
-    store: ObjectStore,
-    version: int,
-    operation: str,
-    error: BaseException,
-    started_s: float,
-) -> None:
-    """Report a change that raised; `started_s` is its start time by `time.perf_counter`."""
-    elapsed_s = time.perf_counter() - started_s
-    name = type(error).__name__
-    send(reporter, CommitReport(store.uri, version, operation, error=name, elapsed_s=elapsed_s))
-
-
-class OpenWriter(Protocol):
-    """A writer that takes changes of this handle's table in a queue."""
-
-    def direct(self) -> AbstractContextManager[None]:
-        """Let a change that does not go through the queue take its turn (invariants, rule 19)."""
-
-    def over(self, snapshot: Snapshot) -> Snapshot | None:
-        """Return this version with what was acknowledged since; None if it is outdated."""
+_T = TypeVar("_T")
 
 
 class Handle:
@@ -115,6 +92,7 @@ class Handle:
         self.folds: Callable[[Handle], None] | None = None
         self.publishes: Callable[..., None] | None = None
         self._engine_errors: deque[Exception] = deque(maxlen=1)
+        self._was_head = True  # at the last look-up nobody else had committed
 
     @property
     def line(self) -> str:
@@ -238,7 +216,18 @@ class Handle:
 
     def commit_blind(self, change: Change, changes: Changes) -> Commit:
         """Commit changes that do not depend on the table's rows, nor on commits that expired."""
-        base = self.latest()
+
+        def stage(snapshot: Snapshot) -> tuple[CommitRequest, Draft | None]:
+            check_same_columns(change.operation, change.schema_id, snapshot)
+            request = change.write(snapshot, changes)
+            return request, self.log.stage(request, snapshot)
+
+        def write(snapshot: Snapshot) -> tuple[CommitRequest, Draft | None]:
+            return change.write(snapshot, changes), None
+
+        newest = self.newest
+        needs_head = changes.is_empty or bool(newest.table.sequence) or is_eager(newest)
+        base, written = self._beside_look_up(change, None if needs_head else stage, write)
         if (done := self.log.committed_before(change.token, base)) is not None:
             return done
         check_writable(change.operation, base)
@@ -247,7 +236,7 @@ class Handle:
             return nothing_done(change.operation, base)
         if base.table.sequence:
             return self._commit_in_order(change, changes)
-        request = change.write(base, changes)
+        request, draft = written(base)
 
         def request_for(head: Snapshot) -> CommitRequest:
             nonlocal request
@@ -258,10 +247,26 @@ class Handle:
 
         while True:
             try:
-                return self.commit(change, base, request_for)
+                return self.commit(change, base, request_for, draft)
             except Outrun:
-                base = self.latest()
+                base, draft = self.latest(), None
                 check_same_columns(change.operation, change.schema_id, base)
+
+    def _beside_look_up(
+        self,
+        change: Change,
+        build: Callable[[Snapshot], _T] | None,
+        otherwise: Callable[[Snapshot], _T],
+    ) -> tuple[Snapshot, Callable[[Snapshot], _T]]:
+        """Look up the head while `build` works on the newest version known; return both.
+
+        What was built for another version is not used. So this is for a store where a look-up costs
+        a round trip, if nobody else had committed at the last one; else `otherwise` builds later.
+        """
+        is_alone = self.store.overlaps and self._was_head
+        if build is None or change.token is not None or not is_alone:
+            return self.latest(), otherwise
+        return built_beside(self.latest, self.newest, build, otherwise)
 
     def _commit_in_order(self, change: Change, changes: Changes) -> Commit:
         """Commit the changes that no stored version of their key is newer than."""
@@ -315,13 +320,14 @@ class Handle:
         change: Change,
         base: Snapshot,
         request_for: Callable[[Snapshot], CommitRequest],
+        draft: Draft | None = None,
     ) -> Commit:
         """Commit the request for `base`, or for the head that another commit made meanwhile."""
 
         def rebase(head: Snapshot, _entries: Sequence[LogEntry]) -> CommitRequest:
             return request_for(head)
 
-        commit, snapshot = self.log.commit(request_for(base), base, rebase, change.retries)
+        commit, snapshot = self.log.commit(request_for(base), base, rebase, change.retries, draft)
         self.pin(snapshot)
         return self.ended(commit, change.started_s)
 
@@ -404,9 +410,6 @@ class Handle:
         `reads`: the schema that it was written for, and the columns whose meaning it depends on.
         `in_background`: engines stay at their version, for a statement may be reading it.
         """
-        head = self.latest()
-        if (done := self.log.committed_before(change.token, head)) is not None:
-            return done
         retries = change.retries or Retries(change.operation)
 
         def checked(snapshot: Snapshot) -> Mutation | None:
@@ -417,9 +420,12 @@ class Handle:
                 check_same_columns(change.operation, change.schema_id, snapshot)
             return build(snapshot)
 
+        head, computed = self._beside_look_up(change, checked, checked)
+        if (done := self.log.committed_before(change.token, head)) is not None:
+            return done
         commit, snapshot = commit_mutation(
             self.log,
-            checked,
+            computed,
             head,
             retries,
             recompute=recompute,
@@ -552,6 +558,7 @@ class Handle:
             known = self.newest
         newest = self.log.latest(known)  # without the lock: never hold it across I/O (invariant 21)
         with self._lock:
+            self._was_head = newest.version == known.version
             if newest.version >= self.newest.version:
                 self.newest = newest
             return self.newest
@@ -576,19 +583,3 @@ class Handle:
         with self._lock:
             if snapshot.version >= self.pinned.version:
                 self.pinned = snapshot
-
-
-def nothing_done(operation: str, snapshot: Snapshot) -> Commit:
-    """Return the result of a change that has nothing to commit."""
-    return Commit(
-        version=snapshot.version,
-        commit_id=snapshot.commit_id,
-        timestamp=from_microseconds(snapshot.timestamp_us),
-        operation=operation,
-        rows_written=0,
-        rows_deleted=0,
-        parts_added=0,
-        parts_removed=0,
-        metadata={},
-        committed=False,
-    )

@@ -75,6 +75,11 @@ def plan_vectors(
     return vectors_mutation("build_deletion_vectors", snapshot, refs, metadata, uploads)
 
 
+def is_eager(snapshot: Snapshot) -> bool:
+    """Return whether every change of the table stores vectors."""
+    return bool(snapshot.table.key) and snapshot.table.settings.get("visibility") == EAGER
+
+
 def with_eager_vectors(store: ObjectStore, head: Snapshot, request: CommitRequest) -> CommitRequest:
     """Return the request with the vectors that become necessary by its new parts.
 
@@ -84,7 +89,7 @@ def with_eager_vectors(store: ObjectStore, head: Snapshot, request: CommitReques
     and reads their keys.
     """
     added, table = request.added, head.table
-    if not added or not table.key or table.settings.get("visibility") != EAGER:
+    if not added or not is_eager(head):
         return request
     if table.writer_version < VECTORS_WRITER or request.removed or request.schema is not None:
         return request

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
-from rowsieve.changes.change import Change
-from rowsieve.changes.table_handle import Handle, nothing_done
+from rowsieve.changes.change import Change, nothing_done
+from rowsieve.changes.table_handle import Handle
 from rowsieve.errors import InvalidInput
 from rowsieve.retention.leases import lease_files, oldest_leased
 from rowsieve.storage.differential import (

@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.changes.change import Change
+from rowsieve.changes.change import Change, nothing_done
 from rowsieve.changes.data.ingest import Changes, prepare_appended, read_data
-from rowsieve.changes.table_handle import Handle, nothing_done
+from rowsieve.changes.table_handle import Handle
 from rowsieve.errors import InvalidData, InvalidInput, SchemaMismatch, UpperMismatch
 from rowsieve.storage.differential import (
     DIFF,

@@ -11,7 +11,14 @@ from __future__ import annotations
 
 from rowsieve.objects.drafts import Draft
 from rowsieve.objects.durable import put_fresh, reading_whole
-from rowsieve.objects.fetching import FetchingStore, begin, in_background, in_thread, together
+from rowsieve.objects.fetching import (
+    FetchingStore,
+    begin,
+    beside,
+    in_background,
+    in_thread,
+    together,
+)
 from rowsieve.objects.local import LocalStore
 from rowsieve.objects.location import Location, local_folder
 from rowsieve.objects.ref_store import RefStore, table_store, table_uri_of
@@ -46,6 +53,7 @@ __all__ = [
     "SyncFailed",
     "Uploads",
     "begin",
+    "beside",
     "in_background",
     "in_thread",
     "local_folder",

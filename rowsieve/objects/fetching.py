@@ -28,6 +28,7 @@ MAX_ASIDE: Final = 4  # concurrent background tasks
 _log = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
+_R = TypeVar("_R")
 _pool_lock = ForkSafeLock()
 _background: set[Future[None]] = set()
 _pools: dict[int, ThreadPoolExecutor] = {}  # by process id: threads do not survive a fork
@@ -51,6 +52,20 @@ def in_thread(task: Callable[[], _T]) -> Future[_T]:
     future = thread.submit(task)
     thread.shutdown(wait=False)
     return future
+
+
+def beside(read: Callable[[], _T], work: Callable[[], _R]) -> tuple[_T, _R | RowsieveError]:
+    """Read in a thread of its own while this one works; return both results.
+
+    An error of the work is returned, because what was read decides whether it counts.
+    """
+    reading = in_thread(read)
+    result: _R | RowsieveError
+    try:
+        result = work()
+    except RowsieveError as error:
+        result = error
+    return reading.result(), result
 
 
 def together(store: ObjectStore, tasks: Sequence[Callable[[], _T]]) -> list[_T]:

@@ -32,6 +32,7 @@ from rowsieve.objects.store import ObjectStore
 
 _from_url: Any = from_url  # its overloads are typed per cloud; we pass one mapping
 _RETRIES: Final = {
+    "max_retries": 8,
     "retry_timeout": timedelta(seconds=60),
     "backoff": {
         "init_backoff": timedelta(milliseconds=50),
@@ -40,7 +41,7 @@ _RETRIES: Final = {
     },
 }
 
-_MAX_RETRIES: Final = 8
+_FEW_RETRIES: Final = {"max_retries": 1}  # of requests that a server may refuse for good
 _S3: Final = ("s3", "s3a")
 _SINGLE_DELETES: Final = "disable_bulk_delete"  # the others delete many without such a setting
 _NO_ENDPOINT: Final = re.compile(r"[^!-~]")  # spaces, control characters, text beyond ASCII
@@ -92,16 +93,16 @@ def _open_remote(location: Location, options: Mapping[str, Any]) -> ObjectStore:
     public = location.uri
     config, client = split_options(options)
 
-    def connect(retries: int, more: Mapping[str, str]) -> Any:
+    def connect(retries: Mapping[str, Any], more: Mapping[str, str]) -> Any:
         return _from_url(  # the bucket alone: only Location decodes URIs
             f"{location.scheme}://{location.authority}",
             config={**config, **more} or None,
             client_options=client or None,
-            retry_config={**_RETRIES, "max_retries": retries},
+            retry_config={**_RETRIES, **retries},
         )
 
     try:
-        store = connect(_MAX_RETRIES, {})
+        store = connect({}, {})
     except BaseException as error:
         if not _is_refusal(error):
             raise
@@ -119,8 +120,8 @@ def _open_remote(location: Location, options: Mapping[str, Any]) -> ObjectStore:
         secrets=secrets_of(options),
         host=str(store.config.get("endpoint", "")),
         overlaps=True,
-        bulk_deletes=cache(partial(connect, 1, {})) if may_be_refused else None,
-        single_deletes=cache(partial(connect, _MAX_RETRIES, {_SINGLE_DELETES: "true"})),
+        bulk_deletes=cache(partial(connect, _FEW_RETRIES, {})) if may_be_refused else None,
+        single_deletes=cache(partial(connect, {}, {_SINGLE_DELETES: "true"})),
     )
     return with_cache(remote)
 

@@ -14,7 +14,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from rowsieve.changes.table_handle import Handle, send_failure
+from rowsieve.changes.change import send_failure
+from rowsieve.changes.table_handle import Handle
 from rowsieve.errors import RowsieveError
 from rowsieve.objects import ObjectStore, table_store
 from rowsieve.publication.delta.publish_log import publish_log

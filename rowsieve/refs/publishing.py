@@ -16,10 +16,10 @@ from dataclasses import replace
 from typing import Final
 
 from rowsieve.arguments.annotations import Metadata
-from rowsieve.changes.change import Change
+from rowsieve.changes.change import Change, nothing_done
 from rowsieve.changes.mutation import Mutation
 from rowsieve.changes.operations import identities
-from rowsieve.changes.table_handle import Handle, nothing_done
+from rowsieve.changes.table_handle import Handle
 from rowsieve.compaction.pick import Picked
 from rowsieve.compaction.rewrite_passes import COMPACTION_RETRY_TIMEOUT_S, Compaction
 from rowsieve.errors import CommitConflict, InvalidInput, NotFound, UnsupportedOperation

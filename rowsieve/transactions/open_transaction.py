@@ -20,8 +20,8 @@ from enum import Enum
 from functools import partial
 from typing import Final, Protocol
 
-from rowsieve.changes.change import Change
-from rowsieve.changes.table_handle import Handle, nothing_done
+from rowsieve.changes.change import Change, nothing_done
+from rowsieve.changes.table_handle import Handle
 from rowsieve.changes.vector_building import with_eager_vectors
 from rowsieve.errors import (
     InvalidInput,

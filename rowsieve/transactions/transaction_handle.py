@@ -13,13 +13,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from rowsieve.arguments.annotations import Metadata, Moment, Token
-from rowsieve.changes.change import Change
+from rowsieve.changes.change import Change, nothing_done
 from rowsieve.changes.data.ingest import Changes
 from rowsieve.changes.event_order.too_late import OnTooLate
 from rowsieve.changes.mutation import Mutation
-from rowsieve.changes.table_handle import Handle, nothing_done
+from rowsieve.changes.table_handle import Handle
 from rowsieve.errors import InvalidInput, UnsupportedOperation
-from rowsieve.storage.log.commit_log import CommitLog, CommitRequest, OnConflict
+from rowsieve.storage.log.commit_log import CommitLog, CommitRequest, Draft, OnConflict
 from rowsieve.storage.log.conflicts import OPERATIONS, Kind
 from rowsieve.storage.log.log_entry import Commit
 from rowsieve.storage.log.retries import Retries
@@ -53,9 +53,10 @@ class _LogOutside(CommitLog):
         base: Snapshot,
         on_conflict: OnConflict,
         retries: Retries | None = None,
+        draft: Draft | None = None,
     ) -> tuple[Commit, Snapshot]:
         """Raise UnsupportedOperation."""
-        del base, on_conflict, retries
+        del base, on_conflict, retries, draft
         raise _refused(request.operation)
 
 
@@ -151,9 +152,10 @@ class TransactionHandle(Handle):
         change: Change,
         base: Snapshot,
         request_for: Callable[[Snapshot], CommitRequest],
+        draft: Draft | None = None,
     ) -> Commit:
         """Add the request as a layer."""
-        del change, base
+        del change, base, draft
         request = request_for(self.latest())
         return self.add_layer(request, OPERATIONS[request.operation])
 

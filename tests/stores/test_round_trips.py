@@ -23,7 +23,7 @@ from tests.stores.trips_table import PARTS as DOCUMENTED
 PARTS = 100 if profiles.IS_DEEP else 12
 LARGE_PARTS, LARGE_KEYS = 4, 200_000
 
-OPEN, REFRESH, CATCH_UP, COMMIT = 3, 1, 3, 4
+OPEN, REFRESH, CATCH_UP, COMMIT = 3, 1, 3, 3
 LOOKUP, WARM_LOOKUP = 4, 2  # with the refresh
 
 
@@ -161,7 +161,7 @@ def test_a_time_far_behind_the_head_takes_as_many_round_trips_as_one_close_to_it
 
 
 @pytest.mark.parametrize("interval", ["1000", "4", "1"])
-def test_a_commit_takes_four_round_trips_with_its_refresh(
+def test_a_commit_takes_three_round_trips_with_its_refresh(
     interval: str, s3: S3, proxy: Proxy
 ) -> None:
     uri = grown(s3, interval, 1).uri
@@ -237,10 +237,10 @@ def test_an_old_version_is_refused_once_the_head_gives_it_up(s3: S3, proxy: Prox
         table.scan(version=10**9)
 
 
-COMPACTION_PASS = 5  # refresh, all inputs, new files with their list, entry, neighbours
+COMPACTION_PASS = 4  # all inputs beside the refresh, new files with their list, entry, neighbours
 
 
-def test_a_pass_of_a_compaction_takes_five_round_trips_whatever_footers_are_cached(
+def test_a_pass_of_a_compaction_takes_four_round_trips_whatever_footers_are_cached(
     s3: S3, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     uri = grown(s3, "1000", 5).uri

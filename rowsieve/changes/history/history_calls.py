@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.arguments.annotations import Metadata, Token
+from rowsieve.changes.change import nothing_done
 from rowsieve.changes.current_rows import near_keys, places_of
 from rowsieve.changes.data.ingest import check_change_columns, deletes_in
 from rowsieve.changes.history.history_columns import HistoryColumns, history_columns
@@ -21,7 +22,7 @@ from rowsieve.changes.history.version_folding import folded
 from rowsieve.changes.mutation import Mutation, TouchesKeys
 from rowsieve.changes.partial.events import Events, prepare_events
 from rowsieve.changes.partial.given_values import read_given
-from rowsieve.changes.table_handle import Handle, nothing_done
+from rowsieve.changes.table_handle import Handle
 from rowsieve.errors import InvalidInput, SchemaMismatch
 from rowsieve.executor.execute import Execution
 from rowsieve.objects import ObjectStore

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.arguments.annotations import Metadata, Token
-from rowsieve.changes.change import Change
+from rowsieve.changes.change import Change, nothing_done
 from rowsieve.changes.column_changes import alter_columns
 from rowsieve.changes.column_methods import SchemaMode
 from rowsieve.changes.computed import keyed_change
@@ -34,7 +34,7 @@ from rowsieve.changes.partial.events import Events, prepare_events
 from rowsieve.changes.partial.given_values import GivenValues, read_given
 from rowsieve.changes.partial.overtaken_events import without_late_events
 from rowsieve.changes.partial.resolving import resolve_events
-from rowsieve.changes.table_handle import Handle, nothing_done
+from rowsieve.changes.table_handle import Handle
 from rowsieve.properties import COMBINE
 from rowsieve.storage.log.log_entry import Commit
 from rowsieve.storage.log.retries import RETRY_TIMEOUT_S

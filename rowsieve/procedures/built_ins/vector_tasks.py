@@ -19,8 +19,7 @@ import msgspec
 import pyarrow as pa
 
 from rowsieve.arguments.annotations import StorageOptions
-from rowsieve.changes.change import Question
-from rowsieve.changes.table_handle import nothing_done
+from rowsieve.changes.change import Question, nothing_done
 from rowsieve.changes.vector_building import vectors_request
 from rowsieve.objects import ObjectStore, Uploads, open_store
 from rowsieve.predicate.ir import TRUE

@@ -22,7 +22,7 @@ from rowsieve.bridges.spark_columns.java_classes import spark_class
 from rowsieve.bridges.spark_columns.sessions import using
 from rowsieve.bridges.where import semantics_of, to_predicate
 from rowsieve.change_feed.feed_columns import feed_schema
-from rowsieve.changes.table_handle import nothing_done
+from rowsieve.changes.change import nothing_done
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.executor.read_settings import ReadSwitches
 from rowsieve.flags.flag import FLAGS, text_of

@@ -98,7 +98,7 @@ class Outrun(CommitConflict):
 
 
 @dataclass(frozen=True, slots=True)
-class _Draft:
+class Draft:
     """A request whose list of parts is stored, and the commit id of its future entry."""
 
     request: CommitRequest
@@ -210,8 +210,9 @@ class CommitLog(LogReader):
         base: Snapshot,
         on_conflict: OnConflict,
         retries: Retries | None = None,
+        draft: Draft | None = None,
     ) -> tuple[Commit, Snapshot]:
-        """Commit on top of `base`, or of a later version.
+        """Commit on top of `base`, or of a later version; `draft` is the request staged before.
 
         When another commit wins the number, `on_conflict(head, entries)` receives the new head and
         the entries since the last attempt, with their parts loaded. It returns the request to
@@ -219,7 +220,7 @@ class CommitLog(LogReader):
         `CommitConflict`. `retries` limits the attempts; None means no deadline.
         """
         retries = retries or Retries(request.operation)
-        head, draft = base, None
+        head = base
         schemas: dict[int, Schema] = {}
         while True:
             schemas[head.schema.id] = head.schema
@@ -237,7 +238,7 @@ class CommitLog(LogReader):
             check_constraints(request, head)
             if request.info is not None:
                 _check_info(request.info)
-            draft = self._prove_and_stage(request, head, draft)
+            draft = self.stage(request, head, draft)
             published = self._publish(_entry_of(draft, head))
             if published is not None:
                 self._check_neighbours(head, published)
@@ -266,9 +267,7 @@ class CommitLog(LogReader):
         when = from_microseconds(last.timestamp_us)  # the entry has expired; the token has not
         return Commit(last.version, last.commit_id, when, last.operation, 0, 0, 0, 0, {})
 
-    def _prove_and_stage(
-        self, request: CommitRequest, head: Snapshot, draft: _Draft | None
-    ) -> _Draft:
+    def stage(self, request: CommitRequest, head: Snapshot, draft: Draft | None = None) -> Draft:
         """Prove create-only puts, and store the parts unless `draft` already has this request.
 
         When this returns, all files that the entry will name are stored (invariants, rule 3).
@@ -280,35 +279,35 @@ class CommitLog(LogReader):
         if draft is not None and draft.request is request and not _is_given_up(draft, head):
             prove()
             return draft
-        tasks: list[Callable[[], _Draft | None]] = [
+        tasks: list[Callable[[], Draft | None]] = [
             prove,
             partial(self._stage, request, head.table.properties, head.version),
         ]
         _, staged = together(self._store, tasks)
         if request.uploads is not None:
             request.uploads.wait()
-        assert isinstance(staged, _Draft)
+        assert isinstance(staged, Draft)
         return staged
 
     def _stage(
         self, request: CommitRequest, properties: Mapping[str, str], base_version: int
-    ) -> _Draft:
+    ) -> Draft:
         """Store the parts under a fresh commit id (invariants, rule 4)."""
         commit_id = new_id(base_version)
         tables = [parts for parts in (request.added, request.restored) if parts]
         if not tables:
-            return _Draft(request, commit_id, None, None)
+            return Draft(request, commit_id, None, None)
         parts = tables[0].append(*tables[1:])
         if parts.has_no_files or bytes_of_vectors(parts):
             content, size = encode_inline(parts)
             if stands_in_entry(parts, size, properties):
                 file = AddedFile("", size, "", len(parts), row_count(parts), content)
-                return _Draft(request, commit_id, file, parts)
+                return Draft(request, commit_id, file, parts)
         data = put_side_file(self._store, LOG, commit_id, parts, inline_bytes(properties))
         name = f"{commit_id}.arrow"
         put_fresh(self._store, f"{LOG}/{name}", data)  # before the entry (invariants, rule 3)
         file = AddedFile(name, len(data), checksum(data), len(parts), row_count(parts))
-        return _Draft(request, commit_id, file, parts)
+        return Draft(request, commit_id, file, parts)
 
     def _publish(self, entry: LogEntry) -> LogEntry | None:
         """Put an entry at its number; return it as it reads back, or None if the number is taken.
@@ -518,13 +517,13 @@ class CommitLog(LogReader):
         )
 
 
-def _is_given_up(draft: _Draft, head: Snapshot) -> bool:
+def _is_given_up(draft: Draft, head: Snapshot) -> bool:
     """Return whether the list of parts was stored on a version below the head's floor (rule 15)."""
     base = base_of(draft.commit_id)
     return base is None or base < floors_of(head.table.properties).oldest_base
 
 
-def _entry_of(draft: _Draft, head: Snapshot) -> LogEntry:
+def _entry_of(draft: Draft, head: Snapshot) -> LogEntry:
     request = draft.request
     return LogEntry(
         version=head.version + 1,
@@ -557,7 +556,7 @@ def _unsynced(entry: LogEntry, error: StoreError) -> StoreError:
     )
 
 
-def _with_draft_parts(entry: LogEntry, draft: _Draft) -> LogEntry:
+def _with_draft_parts(entry: LogEntry, draft: Draft) -> LogEntry:
     if draft.parts is None:
         return entry
     return replace(entry, added=draft.parts.with_commit_ts(entry.version))
