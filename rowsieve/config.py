@@ -53,6 +53,9 @@ class Config:
     visibility: Literal["lazy", "eager"] = "lazy"
     value_forms: Literal["structured", "opaque"] = "structured"
     compaction: Literal["leveled", "tiered"] = "leveled"
+    write_encoding: Literal["columns", "both", "codec"] = "columns"
+    read_encoding: Literal["columns", "codec", "shadow"] = "columns"
+    on_encoding_difference: Literal["report", "raise"] = "report"
     flags: Flags = field(default_factory=Flags)
 
     def __post_init__(self) -> None:

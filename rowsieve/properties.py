@@ -26,9 +26,6 @@ _FORMS: Mapping[str, tuple[str, re.Pattern[str]]] = {
     "publish": ("iceberg, delta or both", re.compile(r"(iceberg|delta)( *, *(iceberg|delta))?")),
     **{flag.name: (flag.form, flag.pattern) for flag in FLAGS.values()},
     "row_codec": ("the name of a codec", re.compile(r"[A-Za-z0-9_-]{1,200}", re.ASCII)),
-    "write_encoding": ("columns, both or codec", re.compile("columns|both|codec")),
-    "read_encoding": ("columns, codec or shadow", re.compile("columns|codec|shadow")),
-    "on_encoding_difference": ("report or raise", re.compile("report|raise")),
     "batch_version": _COMMITS,
     "ignored_batch_versions": (
         "counts from 1, separated by commas",

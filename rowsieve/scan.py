@@ -101,7 +101,9 @@ class Scan:
         self._memory_bytes = memory_bytes
         self._threads = threads
         self._reporter = config.reporter if reporter is None else reporter
-        self._settings = ReadSwitches(pruning, audit, on_violation).settings(snapshot.table)
+        self._settings = ReadSwitches(
+            pruning, audit, on_violation, read_encoding, on_encoding_difference
+        ).settings(snapshot.table)
         self._percent = self._settings.audited_percent
         semantics = semantics or semantics_of(dialect, where, session)
         output = _output_columns(columns, snapshot, dialect, session)

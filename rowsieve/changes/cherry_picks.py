@@ -116,7 +116,7 @@ def _read(store: ObjectStore, parts: PartTable, head: Snapshot) -> Changes:
     sequence = head.sequence_fields
     key = None if order is None else tombstone_schema(schema, order.fields, sequence)
     for entry in parts.entries(range(len(parts))):
-        source = PartSource(store, planned_part(entry, head.table.properties), schema)
+        source = PartSource(store, planned_part(entry, head.table.settings), schema)
         rows += [batch for _, batch in source.rows(schema)]
         if entry.deletes is not None and key is not None:
             deletes += [batch for _, batch in source.tombstones(key)]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from rowsieve.config import OnViolation, Pruning, current
+from rowsieve.encodings.file_encoding import OnDifference, ReadEncoding
 from rowsieve.flags.flag import FLAGS, FlaggedTable
 from rowsieve.flags.resolution import ResolvedFlag, resolve_flag
 
@@ -42,6 +43,8 @@ class ReadSwitches:
     pruning: Pruning | None = None
     audit: float | None = None
     on_violation: OnViolation | None = None
+    read_encoding: ReadEncoding | None = None
+    on_encoding_difference: OnDifference | None = None
 
     def __post_init__(self) -> None:
         for flag in READ_FLAGS:

@@ -95,6 +95,10 @@ def _no_opaque(table: FlaggedTable) -> str:
     return "the table has json_shredding" if "json_shredding" in table.properties else ""
 
 
+def _no_codec(table: FlaggedTable) -> str:
+    return "" if "row_codec" in table.properties else "the table has no row_codec"
+
+
 def _protocol(version: int) -> Callable[[FlaggedTable], str]:
     def refusal(table: FlaggedTable) -> str:
         if table.writer_version >= version:
@@ -121,6 +125,19 @@ FLAGS: Final[Mapping[str, Flag]] = {
         Flag("visibility", "lazy", *_words("lazy", "eager"), refusal=_protocol(4)),
         Flag("value_forms", "structured", *_words("structured", "opaque"), refusal=_no_opaque),
         Flag("compaction", "leveled", *_words("leveled", "tiered")),
+        Flag("write_encoding", "columns", *_words("columns", "both", "codec"), refusal=_no_codec),
+        Flag(
+            "read_encoding",
+            "columns",
+            *_words("columns", "codec", "shadow"),
+            argument="read_encoding",
+        ),
+        Flag(
+            "on_encoding_difference",
+            "report",
+            *_words("report", "raise"),
+            argument="on_encoding_difference",
+        ),
     )
 }
 

@@ -78,11 +78,11 @@ def resolve_flag(
 
 
 def resolved_settings(table: FlaggedTable, defaults: Defaults) -> Mapping[str, str]:
-    """The table's properties, with what rules and the process give flags of writes beside them."""
+    """The table's properties, with what rules and the process give flags beside them."""
     added = {
         each.name: text_of(each.value)
         for flag in FLAGS.values()
-        if not flag.is_of_reads and flag.name not in table.properties
+        if flag.name not in table.properties
         if (each := resolve_flag(flag, table, defaults)).value != flag.default
     }
     return {**table.properties, **added} if added else table.properties

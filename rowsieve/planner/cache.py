@@ -83,7 +83,7 @@ class PlanCache:
             snapshot.commit_id,
             snapshot.schema.id,
             snapshot.reading,
-            ReadingRules.of(snapshot.table.properties),
+            ReadingRules.of(snapshot.table.settings),
             predicate,
             now_us if ir.Now in set(map(type, nodes)) else None,
             frozenset(options.items()),

@@ -18,6 +18,7 @@ from rowsieve.flags.flag import FLAGS
 from rowsieve.flags.resolution import resolve_flag
 from rowsieve.metrics import PrometheusReporter
 from rowsieve.properties import PROPERTIES
+from rowsieve.providers.native_files.planned_parts import read_parts
 from rowsieve.storage.snapshot import TableInfo
 from tests.parts_in_memory import count_in_memory
 from tests.small_tables import appended, fresh_uri, keyed, kv, pairs
@@ -220,3 +221,26 @@ def test_flags_reach_changes_and_compaction() -> None:
     rs.configure(Config())
     assert picker_of(table.handle.newest.table.settings) is Picker.LEVELED
     assert pairs(table) == [(1, 1), (2, 5)]
+
+
+def test_a_rollout_writes_both_forms_and_reads_the_codec_where_there_is_one() -> None:
+    rules = [rs.Rollout("write_encoding", "both"), rs.Rollout("read_encoding", "shadow")]
+    rs.configure(Config(flags=rs.Flags(rules)))
+    table = keyed({"k": [1], "v": [1]}, properties={"row_codec": "msgpack"})
+    plain = keyed({"k": [1], "v": [1]})
+    (ref,) = table.handle.newest.parts.files("data")
+    assert ref is not None
+    assert str(ref.encoding).startswith("both/1/msgpack/")
+    flag = plain.detail()["flags"]["write_encoding"]
+    assert flag["detail"] == "not both: the table has no row_codec"
+    scan = table.scan("v = 1")
+    assert "flag read_encoding=shadow by rollout rule (2: all tables)" in str(scan.explain())
+    assert scan.metrics.flags["read_encoding"]["value"] == "shadow"
+    plan = scan.plan()
+    assert [part.data.reading for part in read_parts(plan) if part.data] == ["shadow"]
+    assert scan.to_arrow().to_pylist() == [{"k": 1, "v": 1}]
+    again = table.scan("v = 1", read_encoding="columns")
+    assert [part.data.reading for part in read_parts(again.plan()) if part.data] == [None]
+    rs.configure(Config())
+    last = table.scan("v = 1").plan()
+    assert [part.data.reading for part in read_parts(last) if part.data] == [None]

@@ -81,7 +81,7 @@ def as_read(snapshot: Snapshot) -> Snapshot:
     names = parts.columns.schema.names
     if ENCODING not in names or READING in names:
         return snapshot
-    rules = ReadingRules.of(snapshot.table.properties)
+    rules = ReadingRules.of(snapshot.table.settings)
     index = frozenset([*parts.key_ids, *(field.id for field in snapshot.sequence_fields)])
     known = ("reading", rules, index)
     view: PartTable | None = parts.derived.get(known)
