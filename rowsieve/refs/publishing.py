@@ -65,8 +65,8 @@ def fast_forward(
         ref = _branch_named(name, handle.latest(), handle)
         branch = handle_at(handle, name)
         _in_one_layer(branch, Ages(ref))
-        with leased(branch, holder=OPERATION) as held:
-            tip = held.pinned
+        with leased(branch, holder=OPERATION) as leased_branch:
+            tip = leased_branch.pinned
             if layers(tip, Ages(ref)):
                 raise CommitConflict(
                     f"{OPERATION}: the branch {name!r} was written at the same time; call it again"
@@ -133,9 +133,9 @@ class _Publication:
         self._check_unmoved(head)
         parts = Ages(ref).renumbered(self._tip.parts, head.version + 1)
         wanted, present = identities(parts), set(identities(head.parts))
-        kept = {identity[0] for identity in wanted if identity in present}
-        back = parts.take([i for i, each in enumerate(wanted) if each[0] not in kept])
-        removed = tuple(part_id for part_id in head.parts.part_ids if part_id not in kept)
+        shared = {identity[0] for identity in wanted if identity in present}
+        back = parts.take([i for i, each in enumerate(wanted) if each[0] not in shared])
+        removed = tuple(part_id for part_id in head.parts.part_ids if part_id not in shared)
         new = back.take(Ages(ref).is_new(self._tip.parts.chosen(back.part_ids)).nonzero()[0])
         request = self._change.request(
             None,

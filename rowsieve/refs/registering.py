@@ -75,15 +75,15 @@ def create_ref(
     log = table_log(handle)
     with (
         handle.failures_reported(operation),
-        leased(handle, version=version, as_of=as_of, holder=operation) as held,
+        leased(handle, version=version, as_of=as_of, holder=operation) as origin,
     ):
         for _ in range(_TRIES):
             head = log.latest()
             check_writable(operation, head)
             _check_free(name, head, log.store.uri)
-            ref = _planted(log, head, held, kind, name)
+            ref = _planted(log, head, origin, kind, name)
             try:
-                commit = _registered(handle, log, head, operation, name, ref, held, metadata)
+                commit = _registered(handle, log, head, operation, name, ref, origin, metadata)
             except _GivenUp:
                 continue
             return commit, handle_at(handle, name)
@@ -94,31 +94,31 @@ class _GivenUp(CommitConflict):
     """The floor of the table refuses the folder: it may be deleted at any time."""
 
 
-def _planted(log: CommitLog, head: Snapshot, held: Handle, kind: RefKind, name: str) -> Ref:
+def _planted(log: CommitLog, head: Snapshot, origin: Handle, kind: RefKind, name: str) -> Ref:
     """Begin the log of a ref with the version of a handle."""
-    version, folder = held.pinned, new_folder(name, head.version)
-    source = _source(held, head)
+    version, folder = origin.pinned, new_folder(name, head.version)
+    source = _source(origin, head)
     commit_id, of = version.commit_id, ""
     if source is not None:
         of = source.of if source.is_tag else source.folder
         commit_id = source.commit_id if source.is_tag else commit_id
     ref = Ref(kind, folder, version.version, commit_id, version.timestamp_us, of)
-    notes = {"ref": name, "of": held.store.uri}
+    notes = {"ref": name, "of": origin.store.uri}
     CommitLog(store_of(log.store, folder)).plant(version, notes, OwnRef(kind, name))
     return ref
 
 
-def _source(held: Handle, head: Snapshot) -> Ref | None:
+def _source(origin: Handle, head: Snapshot) -> Ref | None:
     """The branch or tag whose version a handle has; None for the table itself.
 
     A tag has a version of another log, in whose numbers it counts.
     """
-    if not isinstance(held.store, RefStore):
+    if not isinstance(origin.store, RefStore):
         return None
     for ref in refs_of(head.table.properties).values():
-        if ref.folder == held.store.folder:
+        if ref.folder == origin.store.folder:
             return ref
-    raise CommitConflict(f"the branch or tag at {held.store.uri} was dropped meanwhile")
+    raise CommitConflict(f"the branch or tag at {origin.store.uri} was dropped meanwhile")
 
 
 def _registered(
@@ -128,7 +128,7 @@ def _registered(
     operation: str,
     name: str,
     ref: Ref,
-    held: Handle,
+    origin: Handle,
     metadata: Metadata | None,
 ) -> Commit:
     def info_for(newest: Snapshot) -> tuple[dict[str, Ref], tuple[str, ...]]:
@@ -138,7 +138,7 @@ def _registered(
         if base is None or base < floors_of(properties).oldest_base:
             raise _GivenUp(f"{operation}: the folder of {name!r} was given up meanwhile")
         refs, dropped = refs_of(properties), dropped_of(properties)
-        _source(held, newest)
+        _source(origin, newest)
         return {**refs, name: ref}, dropped
 
     notes = {**(metadata or {}), "ref": name, "version": str(ref.version)}

@@ -56,8 +56,8 @@ def net_request(change: Change, layers: TableLayers) -> CommitRequest | None:
     if not layers.layers:
         return None
     before, after = layers.pinned.parts, layers.head.parts
-    kept = _unchanged(before, after)
-    removed = before.without(kept).part_ids
+    unchanged = _unchanged(before, after)
+    removed = before.without(unchanged).part_ids
     if layers.pinned.table.key:
         parts = _Parts(_merged(change, layers), PartTable.empty())
     else:

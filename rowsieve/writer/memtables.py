@@ -145,14 +145,14 @@ class Memtables:
             view = self._view
         entries = [entry for entry in entries if entry.sequence > sequence]
         through = entries[-1].sequence if entries else sequence
-        kept: Sequence[Changes] = ()
+        reduced: Sequence[Changes] = ()
         base_version = min((entry.base_version for entry in entries), default=version)
         if view is not None and view.after == sequence and view.form == form:
             if view.unflushed.through == through:
                 return view.unflushed
-            kept = (view.unflushed.changes,)
+            reduced = (view.unflushed.changes,)
             entries = [entry for entry in entries if entry.sequence > view.unflushed.through]
-        changes = combined([*kept, *(adapted(e.changes, e.form, form) for e in entries)], form)
+        changes = combined([*reduced, *(adapted(e.changes, e.form, form) for e in entries)], form)
         unflushed = Unflushed(through, changes, base_version)
         with self._lock:
             self._view = _View(sequence, form, unflushed)

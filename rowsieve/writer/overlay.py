@@ -31,7 +31,7 @@ class Overlay:
     def __init__(self, store: ObjectStore, wal_id: str) -> None:
         self._store, self._wal_id = store, wal_id
         self._lock = ForkSafeLock()
-        self._made: dict[str, Snapshot] = {}
+        self._views: dict[str, Snapshot] = {}
 
     def over(self, snapshot: Snapshot, unflushed: Unflushed) -> Snapshot:
         """Return the version with these changes, which it lacks."""
@@ -39,14 +39,14 @@ class Overlay:
             return snapshot
         commit_id = f"{snapshot.commit_id}+{self._wal_id}.{unflushed.through}"
         with self._lock:
-            if (made := self._made.get(commit_id)) is not None:
-                return made
-        made = self._with_part(snapshot, unflushed, commit_id)
+            if (view := self._views.get(commit_id)) is not None:
+                return view
+        view = self._with_part(snapshot, unflushed, commit_id)
         with self._lock:
-            self._made[commit_id] = made
-            while len(self._made) > _KEPT:
-                self._made.pop(next(iter(self._made)))
-        return made
+            self._views[commit_id] = view
+            while len(self._views) > _KEPT:
+                self._views.pop(next(iter(self._views)))
+        return view
 
     def _with_part(self, snapshot: Snapshot, unflushed: Unflushed, commit_id: str) -> Snapshot:
         changes: Changes = unflushed.changes

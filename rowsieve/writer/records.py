@@ -117,9 +117,9 @@ def adapted(changes: Changes, form: Form, now: Form) -> Changes:
 
 def _renamed(rows: pa.Table, before: Schema, after: Schema) -> pa.Table:
     names = {field.id: field.name for field in after}
-    kept = [field for field in before if field.id in names]
-    columns = [rows.column(field.name) for field in kept]
-    return pa.Table.from_arrays(columns, [names[field.id] for field in kept])
+    common = [field for field in before if field.id in names]
+    columns = [rows.column(field.name) for field in common]
+    return pa.Table.from_arrays(columns, [names[field.id] for field in common])
 
 
 def _messages(table: pa.Table | None) -> tuple[pa.Buffer, ...]:

@@ -140,8 +140,8 @@ def read_segments(directory: Path, table: str, wal: str, *, trims: bool) -> Cont
 
     Without `trims`, a torn end is CorruptData, too.
     """
-    found = [match for name in os.listdir(directory) if (match := _NAME.fullmatch(name))]  # noqa: PTH208
-    numbers = sorted(int(match[1]) for match in found)
+    names = [match for name in os.listdir(directory) if (match := _NAME.fullmatch(name))]  # noqa: PTH208
+    numbers = sorted(int(match[1]) for match in names)
     content = Content()
     for place, number in enumerate(numbers):
         path = directory / f"segment-{number:020d}.wal"
