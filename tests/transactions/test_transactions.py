@@ -258,7 +258,7 @@ REFUSED = [
     pytest.param(lambda tx: tx.scan(version=0), id="another version"),
     pytest.param(lambda tx: tx.changes(0), id="the change feed"),
     pytest.param(lambda tx: tx.last_changed(0), id="rows that commits changed"),
-    pytest.param(lambda tx: tx.export("delta"), id="an export"),
+    pytest.param(lambda tx: tx.publish("delta"), id="a publication"),
     pytest.param(lambda tx: tx.tag("q3"), id="a tag"),
     pytest.param(lambda tx: tx.branch("audit"), id="a branch"),
     pytest.param(lambda tx: tx.at_ref("old"), id="a tag that is there"),
