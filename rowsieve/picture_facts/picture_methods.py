@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from rowsieve.arguments.annotations import Version
 from rowsieve.bridges.session import Session
 from rowsieve.changes.table_methods import TableMethods
 from rowsieve.errors import InvalidInput
+from rowsieve.picture_facts.difference_facts import difference_of
 from rowsieve.picture_facts.health_facts import health_of
 from rowsieve.picture_facts.key_range_facts import part_bars, shown_column
 from rowsieve.picture_facts.timeline_facts import DEFAULT_VERSIONS, timeline_of
+from rowsieve.pictures.difference import Difference
 from rowsieve.pictures.health import Health
 from rowsieve.pictures.key_ranges import KeyRanges, Panel
+from rowsieve.pictures.profile import ColumnProfile, Profile
 from rowsieve.pictures.timeline import Timeline
 from rowsieve.scan import Scan
 from rowsieve.storage.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from rowsieve.frame_methods import FrameMethods
+    from rowsieve.reading import ReadMethods
 
 
 class PictureMethods(TableMethods):
@@ -68,6 +75,66 @@ class PictureMethods(TableMethods):
         those that no version has. Opens no data file.
         """
         return health_of(self.handle)
+
+    def difference(
+        self,
+        before: Version,
+        after: Version | None = None,
+        *,
+        where: Any = None,
+        samples: int = 10,
+        dialect: str = "postgres",
+        session: Session | None = None,
+    ) -> Difference:
+        """Return a picture of what turns version `before` into `after`, by default the newest.
+
+        Net: each key counts once, with its row before and its row after. It has the rows that were
+        inserted, updated and deleted, the updated rows by column, and `samples` rows of each kind.
+        The table needs a key, and `before` is the older version. `where` is a condition on the rows
+        of the change feed, of which an update has two.
+        """
+        if samples < 0:
+            raise InvalidInput(f"difference: samples must not be negative, got {samples}")
+        self.handle.require_committed("difference")
+        first = self.handle.resolve(before)
+        last = self.handle.committed() if after is None else self.handle.resolve(after)
+        versions = first.version, last.version
+        if first.version == last.version:
+            return Difference(self.handle.store.uri, *versions, 0, 0, 0)
+        if first.version > last.version:
+            raise InvalidInput(
+                f"difference: version {first.version} is newer than {last.version}; give the older "
+                "one first"
+            )
+        feed = cast("ReadMethods", self).changes(
+            first.version + 1, last.version, where=where, dialect=dialect, session=session, net=True
+        )
+        return difference_of(self.handle.store.uri, versions, last.table.key, feed, samples)
+
+    def profile(self, *, exact: bool = False) -> Profile:
+        """Return a picture of the columns: NULLs, bounds, and how many values differ.
+
+        The facts of `summarize`: from statistics, without reading a file; with `exact`, the rows
+        are read where statistics are not exact. Different values are those of `distinct_counts`.
+        """
+        rows = cast("FrameMethods", self).summarize(exact=exact).to_arrow().to_pylist()
+        counts = cast("ReadMethods", self).distinct_counts()
+        columns = [
+            ColumnProfile(
+                row["column"],
+                row["type"],
+                row["nulls"],
+                row["lower"],
+                row["upper"],
+                counts.get(row["column"]),
+                row["exact"],
+            )
+            for row in rows
+        ]
+        version = self.handle.readable().version
+        return Profile(
+            self.handle.store.uri, version, max((r["rows"] for r in rows), default=0), columns
+        )
 
     def _scan_of(
         self, snapshot: Snapshot, where: Any, dialect: str, session: Session | None
