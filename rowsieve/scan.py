@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any, TypeAlias
 
 import msgspec
@@ -26,7 +27,6 @@ from rowsieve.config import OnViolation, Pruning, current
 from rowsieve.encodings.file_encoding import OnDifference, ReadEncoding
 from rowsieve.errors import InvalidInput, UnprunablePredicate, UnsupportedOperation
 from rowsieve.executor.audit import Auditor
-from rowsieve.executor.consolidation.consolidate import plan_to_audit
 from rowsieve.executor.execute import Execution
 from rowsieve.executor.execute import resolve as resolve_plan
 from rowsieve.executor.read_settings import ReadSwitches
@@ -309,8 +309,8 @@ class Scan:
             return self._new_execution(plan)
         is_whole = plan.pruning and plan.limit is None
         outcome = Auditor(
-            lambda: plan_to_audit(plan if is_whole else self._replanned(pruning=True)),
-            lambda: plan_to_audit(self._replanned(pruning=False)),
+            (lambda: plan) if is_whole else partial(self._replanned, pruning=True),
+            partial(self._replanned, pruning=False),
             lambda audited: Execution(
                 audited, self._store, threads=self._threads, memory_bytes=self._memory_bytes
             ),

@@ -27,6 +27,7 @@ import xxhash
 from rowsieve.bridges.sql import to_sql
 from rowsieve.config import OnViolation
 from rowsieve.errors import UnsoundPruning, UnsupportedOperation
+from rowsieve.executor.consolidation.consolidate import plan_to_audit
 from rowsieve.executor.execute import Execution
 from rowsieve.executor.part_sources import PartSource
 from rowsieve.metrics import ScanMetrics
@@ -128,9 +129,9 @@ class Auditor:
     def run(self) -> Outcome:
         """Audit the sample; UnsoundPruning at the first violation, unless they are only logged."""
         outcome = Outcome()
-        if not self._percent or (pruned := self._pruned()).predicate == TRUE:
+        if not self._percent or (pruned := plan_to_audit(self._pruned())).predicate == TRUE:
             return outcome
-        audit = _Audit(pruned, self._whole(), self._percent)
+        audit = _Audit(pruned, plan_to_audit(self._whole()), self._percent)
         for violation in audit.violations(self._execute, outcome):
             if self._on_violation == "raise":
                 raise UnsoundPruning(str(violation))

@@ -107,9 +107,9 @@ def test_a_sum_is_exact_or_an_overflow(updates: list[tuple[int, int]]) -> None:
 def test_rows_with_one_mix_of_their_codes_are_still_told_apart(monkeypatch: Any) -> None:
     module = "rowsieve.executor.consolidation.sums"
     monkeypatch.setattr(f"{module}._words", lambda _, count: np.zeros(count, dtype=np.uint64))
-    keys = np.array([5, 7, 5, 9, 7], dtype=np.int64)
-    sums = sum_differences([keys, keys // 2], np.array([1, 1, 1, 2, -1], dtype=np.int64))
-    assert (keys[sums.rows].tolist(), sums.sums.tolist()) == ([5, 9], [2, 2])
+    left, right = (np.array(each, dtype=np.int64) for each in ([0, 0, 1, 0, 1], [0, 1, 0, 1, 1]))
+    sums = sum_differences([left, right], np.array([1, 1, 1, 2, -1], dtype=np.int64))
+    assert (sums.rows.tolist(), sums.sums.tolist()) == ([0, 1, 2, 4], [1, 3, 1, -1])
 
 
 def test_slices_of_nested_columns_have_the_codes_of_their_own_rows() -> None:

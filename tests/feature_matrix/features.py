@@ -34,6 +34,7 @@ class Feature:
     questions: Mapping[str, Callable[[Row], bool]] = field(default_factory=dict)
     more: Callable[[Table], None] = lambda _: None
     key: str = "id"
+    refused: frozenset[str] = frozenset()  # ways that the table does not go, by name
 
     @property
     def data(self) -> pa.Table:
@@ -354,7 +355,27 @@ def deleted_in_the_log(folder: str) -> None:
     )
 
 
+def differential(folder: str) -> None:
+    """Updates of two times, early ones given up; some rows come and go."""
+    schema = pa.Table.from_pylist(FIRST).schema
+    table = rowsieve.create_table(folder, schema, mode="differential")
+    updates = [
+        *({**row, "time": 0, "diff": 1} for row in FIRST),
+        *({**FIRST[row["id"]], "time": 1, "diff": -1} for row in SECOND),
+        *({**row, "time": 1, "diff": 1} for row in SECOND),
+    ]
+    for time in (0, 1):
+        table.append_updates([row for row in updates if row["time"] == time], upper=time + 1)
+    table.advance_since(1)
+
+
 FEATURES: Mapping[str, Feature] = {
+    "differential": Feature(
+        differential,
+        [{**row, "_rowsieve_diff": 1} for row in LAST.values()],
+        questions=QUESTIONS,
+        refused=frozenset({"restore", "restore columns", "evolve", "rewrite", "pinned version"}),
+    ),
     "a transaction": Feature(in_one_transaction, [*LAST.values()], questions=QUESTIONS),
     "deletions in the log": Feature(
         deleted_in_the_log,

@@ -18,14 +18,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from rowsieve.errors import MultiplicityOverflow, NegativeMultiplicity
-from rowsieve.executor.consolidation.equality_codes import Codes, equality_codes
+from rowsieve.executor.consolidation.equality_codes import Codes, column_codes
 from rowsieve.executor.consolidation.sums import Sums, sum_differences
+from rowsieve.executor.consolidation.update_windows import update_windows
 from rowsieve.planner.plan import ScanPlan, bound_filter, table_columns
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.evaluate import matching
 from rowsieve.storage.differential import DIFF, TIME
-from rowsieve.types.ordering.keys import flat
 from rowsieve.types.shown_values import shown_row
 
 BATCH_ROWS: Final = 65_536
@@ -94,10 +94,11 @@ class Consolidated:
         self, updates: Iterable[pa.RecordBatch]
     ) -> Iterator[tuple[pa.RecordBatch, npt.NDArray[np.int64]]]:
         """The matching rows of each window with their multiplicities."""
-        for window in _windows(updates):
-            rows, multiplicities = self._matching(*_summed(window))
-            if rows.num_rows:
-                yield rows, multiplicities
+        for window in update_windows(list(updates)):
+            for summed in _summed(window):
+                rows, multiplicities = self._matching(*summed)
+                if rows.num_rows:
+                    yield rows, multiplicities
 
     def _matching(
         self, rows: pa.RecordBatch, sums: Sums
@@ -135,26 +136,31 @@ class Consolidated:
             )
 
 
-def _windows(updates: Iterable[pa.RecordBatch]) -> Iterator[Sequence[pa.RecordBatch]]:
-    """Batches that have all updates of their rows."""
-    batches = list(updates)
-    if batches:
-        yield batches
-
-
-def _summed(window: Sequence[pa.RecordBatch]) -> tuple[pa.RecordBatch, Sums]:
-    """Return one row of each group with its sum."""
-    table = pa.Table.from_batches(window)
-    arrays = [flat(column) for column in table.columns]
-    place = table.column_names.index(DIFF)
-    columns: list[Codes] = [
-        code for i, array in enumerate(arrays) if i != place for code in equality_codes(array)
-    ]
-    differences = np.asarray(arrays[place].to_numpy(zero_copy_only=False), dtype=np.int64)
+def _summed(window: Sequence[pa.RecordBatch]) -> Iterator[tuple[pa.RecordBatch, Sums]]:
+    """One row of each group with its sum, from the batch that has it: payloads are not joined."""
+    names = window[0].schema.names
+    columns: list[Codes] = []
+    for i, name in enumerate(names):
+        if name != DIFF:
+            columns += column_codes([batch.column(i) for batch in window])
+    place = names.index(DIFF)
+    (differences,) = column_codes([batch.column(place) for batch in window])
     sums = sum_differences(columns, differences)
-    taken = [array.take(pa.array(sums.rows)) for array in arrays]
-    taken[place] = pa.array(sums.sums)
-    return pa.RecordBatch.from_arrays(taken, schema=table.schema), sums
+    stops = np.cumsum([batch.num_rows for batch in window])
+    for batch, stop, own in zip(window, stops, _split(sums, stops), strict=True):
+        if len(own.rows):
+            rows = pa.array(own.rows - (stop - batch.num_rows))
+            taken = batch if len(rows) == batch.num_rows else batch.take(rows)
+            yield taken.set_column(place, taken.schema.field(place), pa.array(own.sums)), own
+
+
+def _split(sums: Sums, stops: Codes) -> Iterator[Sums]:
+    """The sums of the rows of each batch."""
+    start = 0
+    for stop in np.searchsorted(sums.rows, stops).tolist():
+        own = slice(start, stop)
+        yield Sums(sums.rows[own], sums.sums[own], sums.overflows[own])
+        start = stop
 
 
 def _cut(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

@@ -16,6 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.types.ordering.keys import flat
+
 Codes: TypeAlias = npt.NDArray[np.int64]
 
 _INTEGERS = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
@@ -42,6 +44,14 @@ def equality_codes(values: pa.Array) -> list[Codes]:
     return [_dictionary_codes(values)]
 
 
+def column_codes(chunks: Sequence[pa.Array]) -> list[Codes]:
+    """Return `equality_codes` of a column in chunks; numbers without NULL are only concatenated."""
+    if all(not chunk.null_count and _is_plain(chunk.type) for chunk in chunks):
+        parts = [code for chunk in chunks for code in equality_codes(chunk)]
+        return [np.concatenate(parts)]
+    return equality_codes(flat(pa.chunked_array(chunks)))
+
+
 def joined_codes(columns: Sequence[Codes], count: int) -> Codes:
     """Return one array for several: (n,) numbers below n, equal where all columns are equal."""
     joined = np.zeros(count, dtype=np.int64)
@@ -50,6 +60,18 @@ def joined_codes(columns: Sequence[Codes], count: int) -> Codes:
         width = int(compact.max(initial=0)) + 1
         joined = _dictionary_codes(pa.array(joined * width + compact))
     return joined
+
+
+def plain_codes(values: pa.Array) -> Codes | None:
+    """The codes of numbers of up to 64 bits without NULL; None for other values."""
+    if values.null_count or not _is_plain(values.type):
+        return None
+    (codes,) = equality_codes(values)
+    return codes
+
+
+def _is_plain(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_primitive(type_) and type_.bit_width in _INTEGERS)
 
 
 def _storage(values: Any) -> pa.Array:
@@ -77,7 +99,9 @@ def _fixed_bits(values: pa.Array) -> list[Codes] | None:
         plain = values.view(_INTEGERS[type_.bit_width])
     else:
         return None
-    numbers = plain.fill_null(0).to_numpy(zero_copy_only=False)
+    if plain.null_count:
+        plain = plain.fill_null(0)
+    numbers = plain.to_numpy(zero_copy_only=False)
     return [*_null_codes(values), numbers.astype(np.int64, copy=False)]
 
 

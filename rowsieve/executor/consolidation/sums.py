@@ -1,14 +1,15 @@
 """Sum the differences of equal rows of one window, without a loop over rows.
 
-Rows are sorted by a word that mixes the codes of all their columns. Equal rows have equal words;
-that rows with equal words are equal is checked with the codes themselves, and where it is not so,
-rows are grouped by the codes alone.
+Most rows have no equal, so rows are first grouped by one column: that is cheap where files are in
+its order. Rows that share its value are sorted by a word that mixes the codes of all columns. Equal
+rows have equal words; that rows with equal words are equal is checked with the codes themselves,
+and where it is not so, rows are grouped by the codes alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ import numpy.typing as npt
 from rowsieve.executor.consolidation.equality_codes import Codes, joined_codes
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
+Words: TypeAlias = npt.NDArray[np.uint64]
 
 _HALF: Final = np.int64(32)
 _LOW: Final = np.int64(0xFFFF_FFFF)
@@ -40,29 +42,73 @@ class Sums(NamedTuple):
 
 def sum_differences(columns: Sequence[Codes], differences: Codes) -> Sums:
     """Group rows whose codes are equal; return the groups whose sum is not zero."""
-    order, starts = _groups(columns, len(differences))
-    sums, overflows = _totals(differences[order], starts)
-    kept = (sums != 0) | overflows
-    rows = order[starts][kept]
-    ascending = np.argsort(rows, kind="stable")
-    return Sums(rows[ascending], sums[kept][ascending], overflows[kept][ascending])
+    totals, kept = differences.copy(), differences != 0
+    overflows = np.zeros(len(differences), dtype=np.bool_)
+    members, starts = _repeated(columns, len(differences))
+    if len(members):
+        firsts = members[starts]
+        sums, beyond = _totals(differences[members], starts)
+        kept[members] = False
+        kept[firsts] = (sums != 0) | beyond
+        totals[firsts], overflows[firsts] = sums, beyond
+    rows = np.flatnonzero(kept)
+    return Sums(rows, totals[rows], overflows[rows])
 
 
-def _groups(columns: Sequence[Codes], count: int) -> tuple[Codes, Codes]:
-    """Return the rows in groups, and the place at which each group starts."""
-    words = _words(columns, count)
-    order = np.argsort(words, kind="stable")
-    sorted_words = words[order]
-    differs = np.ones(count, dtype=np.bool_)
-    np.not_equal(sorted_words[1:], sorted_words[:-1], out=differs[1:])
-    if not _are_equal(columns, order, np.flatnonzero(~differs)):
-        codes = joined_codes(columns, count)
-        order = np.argsort(codes, kind="stable")
-        differs[1:] = codes[order[1:]] != codes[order[:-1]]
-    return order, np.flatnonzero(differs)
+def _repeated(columns: Sequence[Codes], count: int) -> tuple[Codes, Codes]:
+    """Return, group by group, all rows that equal another, and where each group starts.
+
+    Groups of a single row may be among them.
+    """
+    if not columns:
+        return np.arange(count, dtype=np.int64), np.zeros(min(count, 1), dtype=np.int64)
+    lead = _lead(columns, count)
+    order = np.argsort(lead, kind="stable")
+    sorted_lead = lead[order]
+    same = sorted_lead[1:] == sorted_lead[:-1]
+    shared = np.zeros(count, dtype=np.bool_)
+    shared[1:] |= same
+    shared[:-1] |= same
+    members = order[shared]
+    if not len(members):
+        return members, members
+    firsts = shared.copy()
+    firsts[1:] &= ~same
+    numbers = np.cumsum(firsts[shared]).astype(np.uint64)
+    own = [column[members] for column in columns]
+    words = _within_groups(numbers, _words(own, len(members)))
+    places = np.argsort(words, kind="stable")
+    differs = _differs(words[places])
+    if not _are_equal(own, places, np.flatnonzero(~differs)):
+        codes = joined_codes(own, len(members))
+        places = np.argsort(codes, kind="stable")
+        differs = _differs(codes[places])
+    return members[places], np.flatnonzero(differs)
 
 
-def _words(columns: Sequence[Codes], count: int) -> npt.NDArray[np.uint64]:
+def _lead(columns: Sequence[Codes], count: int) -> Codes:
+    """The column to group by first: the first one with many values, as far as its range says."""
+    if not count:
+        return columns[0]
+    ranges = [int(column.max()) - int(column.min()) for column in columns]
+    enough = (i for i, width in enumerate(ranges) if width >= count // 4)
+    return columns[next(enough, int(np.argmax(np.array(ranges, dtype=np.float64))))]
+
+
+def _within_groups(numbers: Words, words: Words) -> Words:
+    """Words that sort by the number of their group first; the number takes the leading bits."""
+    bits = np.uint64(max(int(numbers[-1]).bit_length(), 1))
+    return (numbers << (np.uint64(64) - bits)) | (words >> bits)
+
+
+def _differs(ascending: npt.NDArray[Any]) -> Mask:
+    """(n,) whether a value differs from the one before it; True for the first."""
+    differs = np.ones(len(ascending), dtype=np.bool_)
+    np.not_equal(ascending[1:], ascending[:-1], out=differs[1:])
+    return differs
+
+
+def _words(columns: Sequence[Codes], count: int) -> Words:
     words = np.zeros(count, dtype=np.uint64)
     for column in columns:
         words ^= column.view(np.uint64)

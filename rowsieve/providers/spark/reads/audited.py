@@ -57,7 +57,8 @@ def audited_plan(
         if outcome.violations and settings.skips:
             planned = whole()
         audited_s = time.perf_counter()
-        planned = resolve(planned, store)
+        if planned.consolidation is None:  # sums are no rows of files
+            planned = resolve(planned, store)
         planning_s += time.perf_counter() - audited_s
     except BaseException as error:
         metrics = planned_metrics(planned)
