@@ -14,9 +14,11 @@ from tools import pictures
 ROOT = Path(__file__).parents[1]
 ARCHITECTURE = pictures.PAGES / "architecture.md"
 SESSION = pictures.PAGES / "datafusion-session.md"
+HOW_TO = pictures.HOW_TO / "pictures.md"
+PAGES = (ARCHITECTURE, ARCHITECTURE, SESSION, HOW_TO, HOW_TO)
 PICTURES = [
     pytest.param(*drawn, page, id=drawn[0].stem)
-    for drawn, page in zip(pictures.pictures(), (ARCHITECTURE, ARCHITECTURE, SESSION), strict=True)
+    for drawn, page in zip(pictures.pictures(), PAGES, strict=True)
 ]
 
 

@@ -1,4 +1,4 @@
-"""Draw the pictures of the architecture page: `python -m tools.pictures`.
+"""Draw the pictures of the documentation: `python -m tools.pictures`.
 
 The rooms come from the floors that `tests/test_house.py` holds; a test compares the files with what
 this draws. The SVGs have no scripts and no fonts, and are readable on light and dark pages.
@@ -9,14 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias
+from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
+from rowsieve.pictures.key_ranges import KeyRanges, Panel
+from rowsieve.pictures.page import Picture as TablePicture
+from rowsieve.pictures.part_bar import PartBar
+from rowsieve.pictures.style import STYLE
+from rowsieve.pictures.timeline import Timeline, VersionMark
 from tests.test_house import FLOORS
 
 Picture: TypeAlias = str
 
 PAGES: Final = Path(__file__).parents[1] / "docs" / "explanation"
+HOW_TO: Final = PAGES.parent / "how-to"
 WIDTH: Final = 860
+_AS_IMAGE: Final = (
+    f".rowsieve-picture{{padding:0;border:0;margin:0}}.rowsieve-picture svg{{width:{WIDTH - 20}px}}"
+)
 BOX, GAP, MARGIN = 30, 10, 10
 LINE, TEXT, QUIET = "#6c8ebf", "#808a94", "#d9822b"
 _SUPPORT: Final = ("bridges", "objects", "stats", "types", "predicate")
@@ -98,6 +108,50 @@ def pictures() -> Iterator[tuple[Path, Picture]]:
     yield PAGES / "rooms.svg", rooms()
     yield PAGES / "way-of-a-predicate.svg", way()
     yield PAGES / "way-of-a-statement.svg", statement()
+    yield HOW_TO / "key-ranges.svg", drawing(key_ranges())
+    yield HOW_TO / "versions.svg", drawing(versions())
+
+
+def key_ranges() -> KeyRanges:
+    """The parts of a small table, as a read of `id < 400` meets them."""
+    facts = (
+        *((0, 250, 0, "merged"), (40, 120, 0, "merged"), (200, 330, 40, "merged")),
+        *((90, 210, 0, "hides"), (350, 395, 0, "read"), (420, 640, 30, "key")),
+        *((500, 590, 0, "key"), (660, 900, 0, "key"), (700, 760, 0, "key"), (910, 990, 0, "key")),
+    )
+    parts = [
+        PartBar(f"{n:032x}", low, high, 100, hidden, 0, 1_000, (n, n), outcome)
+        for n, (low, high, hidden, outcome) in enumerate(facts)
+    ]
+    return KeyRanges("trips", "id", (Panel("version 10", parts),), "id < 400")
+
+
+def versions() -> Timeline:
+    """Forty versions: changes, a compaction, a tag."""
+    marks = [
+        VersionMark(n, "", "upsert", 10 + n * n * 37 % 900, 60 if n % 9 == 5 else 0, 1, 0)
+        for n in range(40)
+    ]
+    marks[24] = marks[24]._replace(operation="compact", rows_in=4_000, is_rewrite=True)
+    marks[16] = marks[16]._replace(labels=("tag audit",))
+    return Timeline("trips", marks)
+
+
+def drawing(picture: TablePicture) -> Picture:
+    """The drawing of a picture alone, as an image: its style inside, without links."""
+    body = ElementTree.fromstring(f"<div>{picture.body('p')}</div>")
+    (svg,) = [each for each in body.iter("svg") if each.get("role") in ("img", "group")]
+    for link in svg.iter("a"):
+        link.tag = "g"
+        link.attrib.clear()
+    height = float(svg.attrib["height"])
+    svg.attrib.update({"x": "10", "y": "8", "width": str(WIDTH - 20)})
+    inner = ElementTree.tostring(svg, encoding="unicode")
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height + 20:.0f}" '
+        f'class="rowsieve-picture"><style>{STYLE}{_AS_IMAGE}</style>'
+        f'<rect width="100%" height="100%" class="paper"/>{inner}</svg>\n'
+    )
 
 
 def _box(x: float, y: float, width: float, label: str, colour: str) -> list[str]:
