@@ -20,6 +20,7 @@ from rowsieve import clock
 from rowsieve.bridges.extras import imported
 from rowsieve.errors import RowsieveError, UnsupportedOperation
 from rowsieve.executor.execute import Execution
+from rowsieve.executor.read_ahead import CORES, NETWORK_THREADS
 from rowsieve.executor.read_settings import ReadSwitches
 from rowsieve.executor.text_views import has_views, with_views
 from rowsieve.metrics import Reporter, ScanMetrics
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
 COUNT_BATCH_ROWS = 1_000_000
 SMALLEST_SPLIT_BYTES = 1024 * 1024
+SPLIT_THREADS = max(2, NETWORK_THREADS // CORES)  # DataFusion reads about CORES splits at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +175,7 @@ class SplitFragment(PushdownFragment):
                     projected_plan,
                     self._table.handle.store,
                     metrics,
-                    threads=None if self._table.handle.store.overlaps else 1,
+                    threads=SPLIT_THREADS if self._table.handle.store.overlaps else 1,
                     views=has_views(output),
                     small_start=True,
                 )
