@@ -1,7 +1,8 @@
 """One object store: ranged reads, create-only puts, sorted listings, fsync on local disk.
 
 `open_store` turns a URI into an `ObjectStore`. A table reads and writes all its files through one.
-Objects are written once: the interface has no overwrite or rename. Only retention deletes.
+Objects are written once: only hints, on which nothing depends, are overwritten, and nothing is
+renamed. Only retention deletes.
 
 Soundness: a put that returned is durable and complete. A put that raised may still have created the
 object (invariants, rule 1), so the caller must check the store before it decides what happened.

@@ -155,6 +155,15 @@ class LocalStore:
                     _write_synced(temporary, data)
             self._link(temporary, final, path)
 
+    def put_hint(self, path: str, data: bytes) -> None:
+        """Replace a file by another one of the same name."""
+        final = self._resolve(path)
+        temporary = final.parent / f"{TEMPORARY_PREFIX}{uuid.uuid4().hex}"
+        with self._failing("create", path), self._creating(path):
+            self._ensure_directory(final.parent)
+            _write_synced(temporary, data)
+            temporary.replace(final)
+
     def draft(self, path: str) -> DraftFile:
         """Create a temporary file that its `publish` makes the file `path`, as `put_new` does."""
         final = self._resolve(path)

@@ -105,6 +105,10 @@ class RefStore:
         """Create an object durably."""
         self.table.put_new(self._inner(path), data)
 
+    def put_hint(self, path: str, data: bytes) -> None:
+        """Replace an object that only says where others are."""
+        self.table.put_hint(self._inner(path), data)
+
     def make_durable(self, path: str) -> None:
         """Make durable an object that exists although its put raised."""
         self.table.make_durable(self._inner(path))

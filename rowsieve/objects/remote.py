@@ -143,6 +143,14 @@ class RemoteStore:
                 lambda: obstore.put(self._store, full, view, mode="create", use_multipart=False)
             )
 
+    def put_hint(self, path: str, data: bytes) -> None:
+        """Put an object in one request, whether its name is taken or not."""
+        with self._failing("create", path):
+            full = self._full(path)
+            self._send(
+                lambda: obstore.put(self._store, full, memoryview(data), use_multipart=False)
+            )
+
     def make_durable(self, path: str) -> None:
         """Do nothing: every object in such a store is durable."""
 

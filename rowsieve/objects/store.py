@@ -113,6 +113,12 @@ class ObjectStore(Protocol):
         """
         ...
 
+    def put_hint(self, path: str, data: bytes) -> None:
+        """Replace an object that only says where others are; readers see the old or the new bytes.
+
+        The only overwrite: nothing may depend on it, because a late one may bring old bytes back.
+        """
+
     def make_durable(self, path: str) -> None:
         """Make durable an object that exists although its put raised."""
         ...

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from deltalake import DeltaTable, QueryBuilder
 from hypothesis import given
 from hypothesis import strategies as st
 from pyiceberg.table import StaticTable
@@ -295,14 +296,30 @@ def test_random_changes_and_publications(
             rows = contents[version]
         else:
             published[table.publish("iceberg").version] = sorted(rows)
+            table.publish("delta")
         contents += [rows] * (table.version + 1 - len(contents))
     newest = iceberg(folder)
-    for snapshot, content in zip(newest.snapshots(), published.values(), strict=True):
-        theirs = newest.scan(snapshot_id=snapshot.snapshot_id).to_arrow()
-        ours = rs.from_iceberg(newest, snapshot.snapshot_id).to_arrow()
-        for found in (theirs, ours):
+    for number, (snapshot, content) in enumerate(
+        zip(newest.snapshots(), published.values(), strict=True)
+    ):
+        readings = (
+            newest.scan(snapshot_id=snapshot.snapshot_id).to_arrow(),
+            rs.from_iceberg(newest, snapshot.snapshot_id).to_arrow(),
+            rs.from_delta(folder, number).to_arrow(),
+        )
+        for found in readings:
             pairs = zip(found["id"].to_pylist(), found["v"].to_pylist(), strict=True)
             assert sorted(pairs) == content
+    builder = QueryBuilder().register("t", DeltaTable(folder))
+    last = pa.table(builder.execute("SELECT id, v FROM t").read_all())
+    assert sorted(zip(last["id"].to_pylist(), last["v"].to_pylist(), strict=True)) == sorted(rows)
+    imported = (
+        rs.import_iceberg(newest, f"{folder}-iceberg"),
+        rs.import_delta(folder, f"{folder}-delta"),
+    )
+    for table in imported:
+        found = table.to_arrow()
+        assert sorted(zip(found["id"].to_pylist(), found["v"].to_pylist(), strict=True)) == content
 
 
 def test_another_folder_has_the_metadata_alone(tmp_path: Path) -> None:
@@ -441,3 +458,27 @@ def test_of_two_publications_at_once_both_are_the_same(
     first, second = table.publish("iceberg"), table.publish("iceberg")
     assert first == second
     assert shown(iceberg(tmp_path / "t").scan().to_arrow()) == shown(ROWS)
+
+
+def test_the_hint_is_never_absent_and_ends_at_the_newest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = rs.create_table(tmp_path / "t", ROWS, key=["id"])
+    table.publish("iceberg")
+    hint = tmp_path / "t/metadata/version-hint.text"
+    store = type(open_store(tmp_path / "t"))
+    put = store.put_hint
+
+    def overtaken(self: Any, path: str, data: bytes) -> None:
+        """Another process publishes a newer version before this one writes the hint."""
+        assert hint.read_text() == "1"
+        monkeypatch.setattr(store, "put_hint", put)
+        other = rs.open_table(tmp_path / "t")
+        other.delete("id = 8")
+        other.publish("iceberg")
+        put(self, path, data)
+
+    table.delete("id = 7")
+    monkeypatch.setattr(store, "put_hint", overtaken)
+    table.publish("iceberg")
+    assert hint.read_text() == "3"

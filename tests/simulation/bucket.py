@@ -201,6 +201,12 @@ class SimulatedStore:
         if not created or fault is Fault.EXISTS_AFTER:
             raise ObjectExists(f"{path} exists already", path=path)
 
+    def put_hint(self, path: str, data: bytes) -> None:
+        """Replace an object."""
+        self._request("put", path, ())
+        self._bucket.delete(self._folder + path)
+        self._bucket.put(self._folder + path, bytes(data))
+
     def make_durable(self, path: str) -> None:
         """Do nothing: objects are durable."""
         self._request("sync", path, ())

@@ -129,6 +129,10 @@ class SectionStore:
         except Overtaken as error:
             raise ObjectExists(f"{path} of {self.uri} exists", path=path) from error
 
+    def put_hint(self, path: str, data: bytes) -> None:
+        """Replace an object that only says where others are."""
+        self._inner.put_hint(path, data)
+
     def make_durable(self, path: str) -> None:
         """Make durable an object that exists although its put raised."""
         if (number := _number_of(path)) is None:

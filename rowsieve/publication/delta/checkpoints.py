@@ -7,6 +7,7 @@ https://github.com/delta-io/delta/blob/master/PROTOCOL.md#checkpoints
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, Final
 
 import msgspec
@@ -84,12 +85,9 @@ def write_checkpoint(store: ObjectStore, number: int, actions: list[dict[str, An
     ]
     pq.write_table(pa.Table.from_pylist(rows, _SCHEMA), sink, compression="snappy")
     last = msgspec.json.encode({"version": number, "size": len(rows)})
-    try:
+    with suppress(ObjectExists):  # of a concurrent publication
         store.put_new(checkpoint_name(number), memoryview(sink.getvalue()))
-        store.delete([LAST])
-        store.put_new(LAST, last)
-    except ObjectExists:  # of a concurrent publication
-        return
+    store.put_hint(LAST, last)
 
 
 def last_checkpoint(store: ObjectStore) -> tuple[int, list[dict[str, Any]]] | None:

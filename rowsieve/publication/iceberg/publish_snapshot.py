@@ -36,10 +36,12 @@ from rowsieve.publication.iceberg.manifests import (
 )
 from rowsieve.publication.iceberg.table_metadata import (
     COMMIT,
+    HINT,
     VERSION,
     Before,
     document,
     name_of,
+    newest_number,
     number_of,
     read_newest,
 )
@@ -258,13 +260,21 @@ class _Writing:
 
 
 def write_hint(folder: Folder, number: int) -> None:
-    """Tell readers without a catalog which metadata file is the newest."""
-    hint = f"{METADATA}/version-hint.text"
-    folder.store.delete([hint])
-    try:
-        folder.store.put_new(hint, str(number).encode())
-    except ObjectExists:  # of a concurrent publication
-        return
+    """Tell readers without a catalog which metadata file is the newest.
+
+    Looks again afterwards: another process may have published a newer version meanwhile, and the
+    last one that writes the hint then names it.
+    """
+    newest = number
+    while True:
+        _put_hint(folder, newest)
+        if (now := newest_number(folder)) <= newest:
+            return
+        newest = now
+
+
+def _put_hint(folder: Folder, number: int) -> None:
+    folder.store.put_hint(HINT, str(number).encode())
 
 
 def _summary(

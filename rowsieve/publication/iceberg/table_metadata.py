@@ -24,7 +24,7 @@ TABLE: Final = "rowsieve.table"
 VERSION: Final = "rowsieve.version"
 COMMIT: Final = "rowsieve.commit"
 _NAME: Final = re.compile(rf"{METADATA}/v([1-9][0-9]{{0,17}})\.metadata\.json", re.ASCII)
-_HINT: Final = f"{METADATA}/version-hint.text"
+HINT: Final = f"{METADATA}/version-hint.text"
 _MAX_OLD_METADATA: Final = 100
 _MAX_SNAPSHOTS: Final = 100
 
@@ -83,6 +83,12 @@ def read_newest(folder: Folder, table_uuid: str) -> Before:
         f"publish: {folder.store.uri}/{METADATA} has an Iceberg table of another writer or of "
         "another table; publish into a folder without an Iceberg table"
     )
+
+
+def newest_number(folder: Folder) -> int:
+    """The number of the newest metadata file that this writer names; 0 if there is none."""
+    matches = map(_NAME.fullmatch, folder.store.list(METADATA))
+    return max((int(match[1]) for match in matches if match is not None), default=0)
 
 
 def _is_ours(metadata: Any, table_uuid: str) -> bool:
