@@ -117,13 +117,18 @@ class DatabaseTransaction(TransactionBlock):
         TableNotFound if the database had no such table then.
         """
         self._open.check_usable("table")
+        if "@" in name:
+            raise UnsupportedOperation(
+                f"table: {name!r} names another version, and a transaction reads the one that it "
+                "began with; open it by Database.open_table"
+            )
         wanted = plain_name(name)
         if (known := self._tables.get(wanted)) is not None:
             return known
         shared = self._order.shared
         table_id = shared.log.id_of(wanted, self._order.state)
         if table_id is None:
-            is_new = name in self._names.values()
+            is_new = wanted in self._names.values()
             why = (
                 "it is created by this transaction: commit that first"
                 if is_new

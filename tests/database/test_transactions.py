@@ -262,6 +262,12 @@ def test_other_statements_are_refused_inside_a_transaction(
             tx.sql(statement)
         with pytest.raises(TableNotFound):
             tx.sql("SELECT * FROM absent")
+        tx.create_table("new", kv((1, 1)), ["k"])
+        with pytest.raises(TableNotFound, match="created by this transaction"):
+            tx.sql("SELECT * FROM new")
+        for query in ('SELECT * FROM "a@audit"', "SELECT * FROM a FOR VERSION AS OF 1"):
+            with pytest.raises(UnsupportedOperation, match="another version"):
+                tx.sql(query)
     assert (3, 3) in pairs(database.open_table("a"))
     with pytest.raises(TransactionEnded):
         tx.sql("SELECT 1")
