@@ -8,6 +8,7 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Final
 
+from rowsieve.errors import InvalidInput
 from rowsieve.pages.site import HEADERS, Page, Site, checked_address, own_hosts
 
 _IDLE_S: Final = 10.0  # that a client may keep a thread waiting
@@ -27,7 +28,13 @@ def make_server(
         daemon_threads = True
         address_family = socket.AF_INET6 if is_v6 else socket.AF_INET
 
-    server = Server((listening, port), _handler(lambda: site))
+    try:
+        server = Server((listening, port), _handler(lambda: site))
+    except OSError as error:
+        raise InvalidInput(
+            f"ui: cannot listen on {listening}, port {port}: {error}; give another --port, or 0 "
+            "for a free one"
+        ) from error
     bound = int(server.server_address[1])
     is_loopback = ipaddress.ip_address(listening).is_loopback
     site = Site(pages, own_hosts(listening, bound) if is_loopback else None)

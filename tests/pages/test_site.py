@@ -168,3 +168,8 @@ def test_a_server_sends_its_policy_and_answers_only_reads(server: int) -> None:
     assert (ask("HEAD").status, ask("HEAD").body) == (200, b"")  # type: ignore[attr-defined]
     assert [ask(method).status for method in ("POST", "PUT", "DELETE")] == [405] * 3
     assert ask("GET", {"Host": "evil.example"}).status == 421
+
+
+def test_a_port_in_use_is_refused_by_name(server: int) -> None:
+    with pytest.raises(InvalidInput, match=f"port {server}.*--port"):
+        make_server({"/": greeting}, port=server)
