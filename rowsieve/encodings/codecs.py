@@ -1,6 +1,6 @@
 """The codecs of rows: pairs of functions between Arrow batches and one value of bytes per row.
 
-`register_codec` adds one to this process; `msgpack`, `json` and `avro` are built in. Files name the
+`register_codec` adds one to this process; `msgpack` and `json` are built in. Files name the
 codec and the version that encoded their rows, and only the same pair decodes them.
 
 Soundness: a codec is code of somebody else. What it returns is checked for its type, its number of
@@ -22,7 +22,6 @@ from rowsieve.errors import (
     CorruptData,
     InvalidData,
     InvalidInput,
-    MissingExtra,
     UnsupportedOperation,
     did_you_mean,
     repr_of,
@@ -38,7 +37,6 @@ Decode: TypeAlias = Callable[[pa.Array, pa.Schema], Any]
 _BUILT_IN: Final[Mapping[str, str]] = {
     "msgpack": "rowsieve.encodings.message_pack",
     "json": "rowsieve.encodings.json_lines",
-    "avro": "rowsieve.encodings.avro",
 }
 _MAX_VERSION: Final = 999_999_999
 
@@ -63,8 +61,6 @@ class Codec:
             if not is_bytes(array.type):
                 raise TypeError(f"its values are {array.type}, not binary")
             array = array.cast(pa.binary())
-        except MissingExtra:
-            raise
         except Exception as error:
             raise InvalidData(
                 f"{what}: codec {self} cannot encode {batch.num_rows:,} rows with the columns "
@@ -87,8 +83,6 @@ class Codec:
                 batch = batch.combine_chunks()
             names, count = batch.schema.names, batch.num_rows
             columns = [_one_array(batch.column(name)) for name in schema.names]
-        except MissingExtra:
-            raise
         except NotPlain as error:
             raise CorruptData(
                 f"{where} has bytes that codec {self} cannot decode: {error}; they may be of "
