@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from rowsieve.foreign.from_iceberg import from_iceberg, import_iceberg
     from rowsieve.foreign.import_parquet import from_parquet
     from rowsieve.foreign.open_parquet import open_parquet
-    from rowsieve.opening import create_table, open_table, scan_polars
+    from rowsieve.opening import create_table, drop_table, open_table, scan_polars
     from rowsieve.planner.plan import ScanPlan
     from rowsieve.predicate.functions.registered import register_function
     from rowsieve.predicate.rowset import RowSet
@@ -69,6 +69,7 @@ __all__ = [
     "configure",
     "create_table",
     "differences",
+    "drop_table",
     "from_delta",
     "from_iceberg",
     "from_parquet",
@@ -108,6 +109,7 @@ _HOMES: Final = {
     "changes_to_updates": "rowsieve.differential.differences",
     "configure": "rowsieve.config",
     "create_table": "rowsieve.opening",
+    "drop_table": "rowsieve.opening",
     "differences": "rowsieve.differential.differences",
     "from_delta": "rowsieve.foreign.from_delta",
     "from_iceberg": "rowsieve.foreign.from_iceberg",

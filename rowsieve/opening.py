@@ -31,12 +31,13 @@ from rowsieve.changes.new_parts import new_parts
 from rowsieve.changes.new_tables import new_table
 from rowsieve.changes.table_handle import Handle
 from rowsieve.config import current, write_flags_of
-from rowsieve.errors import InvalidData, InvalidInput, TableExists
+from rowsieve.errors import InvalidData, InvalidInput, TableExists, TableNotFound
 from rowsieve.flags.resolution import flags_as_dict
 from rowsieve.metrics import CommitReport, WriterMetrics, send
 from rowsieve.objects import ObjectStore, Uploads, open_store
 from rowsieve.properties import check_properties
 from rowsieve.refs.opening_refs import is_tag
+from rowsieve.retention.dropping import close, delete_files, is_dropped
 from rowsieve.stats.collect import Collecting
 from rowsieve.storage.log.checkpoint import row_count
 from rowsieve.storage.log.commit_log import CommitLog
@@ -60,7 +61,7 @@ def create_table(
     key: ColumnNames | None = None,
     *,
     mode: Literal["upsert", "append", "differential"] | None = None,
-    if_exists: Literal["error", "ignore"] = "error",
+    if_exists: Literal["error", "ignore", "replace"] = "error",
     properties: Properties | None = None,
     storage_options: StorageOptions | None = None,
     metadata: Metadata | None = None,
@@ -75,7 +76,8 @@ def create_table(
     the version with the greatest sequence, in whatever order changes come. Mode "differential"
     holds updates (row, time, difference) of a collection, which `append_updates` adds; `time` is
     the type of its times ("uint64" without it). TableExists if a table exists at `uri`;
-    `if_exists="ignore"` opens that table and writes nothing.
+    `if_exists="ignore"` opens that table and writes nothing; "replace" drops it as `drop_table`
+    does, after the data has been checked, and creates another one in its place.
     """
     columns = _key_names(key)
     ordering = (sequence,) if isinstance(sequence, str) else tuple(sequence or ())
@@ -89,16 +91,17 @@ def create_table(
     log = CommitLog(store)
     try:
         exists, foreign = log.survey()
-        if exists:
+        if exists and if_exists != "replace":
             if if_exists == "ignore":
                 return Table(Handle(store, log, log.latest(), storage_options=storage_options))
             raise TableExists(
                 f"create_table: a table already exists at {store.uri}; use open_table, or "
-                "if_exists='ignore'"
+                "if_exists='ignore' or 'replace'"
             )
-        log.refuse_foreign(foreign)
+        if not exists:
+            log.refuse_foreign(foreign)
         snapshot, written = _created(
-            store, log, schema_or_data, (columns, ordering), checked, notes, times
+            store, log, schema_or_data, (columns, ordering), checked, notes, times, replaces=exists
         )
     except BaseException as error:
         send_failure(current().reporter, store, 0, "create", error, started_s)
@@ -132,9 +135,9 @@ def _check_choices(mode: str, key: tuple[str, ...], if_exists: str) -> None:
             '"differential" take no key; '
             f"got mode={mode!r} with key={list(key)}"
         )
-    if if_exists not in ("error", "ignore"):
+    if if_exists not in ("error", "ignore", "replace"):
         raise InvalidInput(
-            f"create_table: if_exists must be 'error' or 'ignore', not {if_exists!r}"
+            f"create_table: if_exists must be 'error', 'ignore' or 'replace', not {if_exists!r}"
         )
 
 
@@ -173,10 +176,13 @@ def _created(
     properties: Mapping[str, str],
     metadata: Metadata,
     times: pa.DataType | None,
+    *,
+    replaces: bool,
 ) -> tuple[Snapshot, WriterMetrics]:
     """Create version 0; return it and the counters of its writes.
 
-    `times`: the type of the times of a differential table, which begins without rows.
+    `times`: the type of the times of a differential table, which begins without rows. With
+    `replaces`, the table that exists is dropped once all has been checked.
     """
     columns, ordering = key_and_sequence
     collecting, uploads = Collecting(), Uploads(store)
@@ -215,10 +221,39 @@ def _created(
             collecting=collecting,
             uploads=uploads,
         )
+    if replaces:
+        _drop(store)
     snapshot = log.create(
         new.info, schema, new.next_field_id, write, metadata, uploads=uploads, is_vacant=True
     )
     return snapshot, collecting.metrics
+
+
+@checked
+def drop_table(
+    uri: TableUri,
+    *,
+    if_absent: Literal["error", "ignore"] = "error",
+    storage_options: StorageOptions | None = None,
+) -> None:
+    """Delete a table with all of its versions and its own files; other files stay.
+
+    TableNotFound if there is none. UnsupportedOperation if a lease protects the table, or it has
+    branches or tags. A call that was interrupted is continued by the next one. A table that has a
+    name in a catalog is dropped by the catalog.
+    """
+    if if_absent not in ("error", "ignore"):
+        raise InvalidInput(f"drop_table: if_absent must be 'error' or 'ignore', not {if_absent!r}")
+    store = open_store(uri, storage_options)
+    if not CommitLog(store).survey()[0] and not is_dropped(store):
+        if if_absent == "ignore":
+            return
+        raise TableNotFound(f"drop_table: there is no table at {store.uri}")
+    _drop(store)
+
+
+def _drop(store: ObjectStore) -> None:
+    delete_files(store, close(store))
 
 
 @checked

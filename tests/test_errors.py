@@ -173,7 +173,7 @@ MISTAKES: tuple[Mistake, ...] = (
     ("unknown property", lambda t: rowsieve.create_table(str(t.root / "new"), SCHEMA, properties={"target_part_byte": "1"}), InvalidInput, ("did you mean 'target_part_bytes'?",)),
     ("a property that is no count", lambda t: rowsieve.create_table(str(t.root / "new"), SCHEMA, properties={"target_part_bytes": "0"}), InvalidInput, ("'target_part_bytes'", "'0'")),
     ("a property that is a power", lambda t: rowsieve.create_table(str(t.root / "new"), SCHEMA, properties={"target_part_bytes": "²"}), InvalidInput, ("target_part_bytes",)),
-    ("unknown if_exists", lambda t: rowsieve.create_table(str(t.root / "new"), SCHEMA, if_exists="replace"), InvalidInput, ("'replace'",)),  # type: ignore[arg-type]
+    ("unknown if_exists", lambda t: rowsieve.create_table(str(t.root / "new"), SCHEMA, if_exists="overwrite"), InvalidInput, ("'overwrite'",)),  # type: ignore[arg-type]
     ("unknown on_duplicate", lambda t: t.keyed.upsert(data(), on_duplicate="first"), InvalidInput, ("first",)),  # type: ignore[arg-type]
     ("storage options of a local table", lambda t: rowsieve.open_table(t.keyed.uri, storage_options={"region": "x"}), InvalidInput, ("storage_options", "region")),
     ("a scheme without a store", lambda t: rowsieve.open_table("ftp://host/t"), InvalidInput, ("'ftp'",)),
