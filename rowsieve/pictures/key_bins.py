@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rowsieve.pictures.part_bar import PartBar
     from rowsieve.pictures.scale import Axis
 
-BINS: Final = 120
+BINS: Final = 100
 _HEIGHT: Final = 180.0
 
 

@@ -1,6 +1,6 @@
 """Key ranges: the parts of a version as bars over a column; bars above each other overlap.
 
-Up to `MAX_BARS` parts are drawn one by one, in at most `MAX_LANES` lanes. More are counted in
+Up to `MAX_BARS` parts in all are drawn one by one, in at most `MAX_LANES` lanes. More are counted in
 intervals of the axis, and the picture says so.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from rowsieve.pictures.data_table import data_table, folded
+from rowsieve.pictures.data_table import MAX_ROWS, data_table, folded
 from rowsieve.pictures.key_bins import BINS, counted, stacked
 from rowsieve.pictures.markup import Markup, count, element, join, percent, text
 from rowsieve.pictures.outcomes import OUTCOMES, hatching, legend
@@ -74,12 +74,12 @@ class KeyRanges(Picture):
         every = [part for panel in self.panels for part in panel.parts]
         axis = axis_of(bound for part in every for bound in (part.lower, part.upper))
         drawings = [
-            _drawing(panel.parts, axis, f"{ident}-{number}")
+            _drawing(panel.parts, axis, f"{ident}-{number}", MAX_BARS // len(self.panels))
             for number, panel in enumerate(self.panels)
         ]
         hatched = next((drawing.ident for drawing in drawings if drawing.is_hatched), None)
         panels = [
-            _panel(panel, drawing, axis, self.column)
+            _panel(panel, drawing, axis, self.column, MAX_ROWS // len(self.panels))
             for panel, drawing in zip(self.panels, drawings, strict=True)
         ]
         return join(
@@ -109,11 +109,11 @@ def _counts(parts: Sequence[PartBar]) -> str:
     )
 
 
-def _drawing(parts: Sequence[PartBar], axis: Axis, ident: str) -> _Drawing:
+def _drawing(parts: Sequence[PartBar], axis: Axis, ident: str, most_bars: int) -> _Drawing:
     """Draw each part, or counts if there are too many for a screen."""
     lanes = _lanes(parts, axis)
     depth = max(lanes, default=-1) + 1
-    if len(parts) > MAX_BARS or depth > MAX_LANES:
+    if len(parts) > most_bars or depth > MAX_LANES:
         bins = counted(parts, axis)
         most = max(sum(counts.values()) for counts in bins)
         note = (
@@ -130,7 +130,7 @@ def _drawing(parts: Sequence[PartBar], axis: Axis, ident: str) -> _Drawing:
     )
 
 
-def _panel(panel: Panel, drawing: _Drawing, axis: Axis, column: str) -> Markup:
+def _panel(panel: Panel, drawing: _Drawing, axis: Axis, column: str, rows: int) -> Markup:
     ident, note = drawing.ident, drawing.note
     if axis.note:
         note += f"; values of {column} {axis.note}"
@@ -151,7 +151,7 @@ def _panel(panel: Panel, drawing: _Drawing, axis: Axis, column: str) -> Markup:
         element("h3", text(panel.heading)),
         svg,
         element("p", text(note, 400)),
-        _table(panel.parts, column),
+        _table(panel.parts, column, rows),
     )
 
 
@@ -191,7 +191,7 @@ def _bar(part: PartBar, lane: int, depth: int, axis: Axis, ident: str) -> Markup
     if part.hidden and part.rows:
         share = width * min(part.hidden / part.rows, 1.0)
         marks.append(element("rect", width=percent(share), fill=f"url(#{ident}-hatch)", **place))
-    return element("g", element("title", text(_told(part), 400)), *marks)
+    return element("g", element("title", text(_told(part), 240)), *marks)
 
 
 def _told(part: PartBar) -> str:
@@ -210,16 +210,20 @@ def _commits(part: PartBar) -> str:
 
 
 def _known(bound: Any) -> str:
-    return "unknown" if bound is None else str(bound)[:80]
+    return "unknown" if bound is None else _short(str(bound), 40)
 
 
-def _table(parts: Sequence[PartBar], column: str) -> Markup:
+def _short(shown: str, most: int) -> str:
+    return shown if len(shown) <= most else f"{shown[: most - 1]}…"
+
+
+def _table(parts: Sequence[PartBar], column: str, most: int) -> Markup:
     headings: tuple[str, ...] = (
         *("part", f"{column} from", "to", "rows", "hidden", "deletes", "size", "written in"),
         *("a read", "by"),
     )
     order = {kind: number for number, kind in enumerate(OUTCOMES)}
-    ordered = sorted(parts, key=lambda part: order[part.outcome])[:200]
+    ordered = sorted(parts, key=lambda part: order[part.outcome])[:most]
     rows: list[tuple[str | int, ...]] = [
         (
             part.part_id[:8],
@@ -231,7 +235,7 @@ def _table(parts: Sequence[PartBar], column: str) -> Markup:
             size_text(part.size_bytes),
             _commits(part),
             OUTCOMES[part.outcome] if part.outcome != "stored" else "",
-            part.reason,
+            _short(part.reason, 120),
         )
         for part in ordered
     ]

@@ -81,13 +81,26 @@ def test_ten_thousand_parts_are_counted_in_intervals(spread: float) -> None:
     for number in range(10_000):
         low = chosen.random() * spread
         part = bar(number, low, low + chosen.random() * 5e4, chosen.choice(list(OUTCOMES)))
-        parts.append(part._replace(reason="x" * 500))
+        parts.append(part._replace(reason="x" * 90))
     picture = drawn(*parts)
     root = page_of(picture)
     assert len(picture.to_html().encode()) < 300_000
+    both = KeyRanges("t", "k", (Panel("before", parts), Panel("after", parts)), "k < 5")
+    assert len(both.to_html().encode()) < 300_000
     assert sum(1 for _ in root.iter("rect")) <= (BINS + 2) * len(OUTCOMES)
-    assert any("10,000 parts, counted in 120 intervals" in text for text in texts(root, "p"))
+    assert any("10,000 parts, counted in 100 intervals" in text for text in texts(root, "p"))
     assert any("the first 200 of 10,000" in text for text in texts(root, "caption"))
+
+
+def test_the_longest_values_fit_too() -> None:
+    """The most bars that are drawn one by one, with values of any length."""
+    parts = [
+        bar(n, f"{n:09}" + "<" * 500, f"{n:09}" + "<" * 600)._replace(reason="y" * 900)
+        for n in range(400)
+    ]
+    picture = drawn(*parts)
+    assert len(marks(page_of(picture))) == 400
+    assert len(picture.to_html().encode()) < 300_000
 
 
 def test_counts_of_intervals_are_those_of_the_parts() -> None:
