@@ -1,7 +1,7 @@
 """Key ranges: the parts of a version as bars over a column; bars above each other overlap.
 
-Up to `MAX_BARS` parts in all are drawn one by one, in at most `MAX_LANES` lanes. More are counted in
-intervals of the axis, and the picture says so.
+Up to `MAX_BARS` parts in all are drawn one by one, in at most `MAX_LANES` lanes. More are counted
+in intervals of the axis, and the picture says so.
 """
 
 from __future__ import annotations
