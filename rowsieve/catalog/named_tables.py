@@ -70,6 +70,8 @@ class Catalog(Dropping, CatalogStatements):
         properties: Properties | None = None,
         metadata: Metadata | None = None,
         sequence: SequenceNames | None = None,
+        mode: Literal["upsert", "append", "differential"] | None = None,
+        time: Literal["uint64", "timestamptz"] | None = None,
     ) -> Table:
         """Create the table `namespace.name`; TableExists if it exists.
 
@@ -94,6 +96,8 @@ class Catalog(Dropping, CatalogStatements):
                 storage_options=self._storage_options,
                 metadata=metadata,
                 sequence=sequence,
+                mode=mode,
+                time=time,
             )
             self._log.change("create_table", partial(self._with_created, wanted, location))
         except TableExists:

@@ -102,6 +102,8 @@ class Database(DatabaseRefs, CatalogStatements):
         properties: Properties | None = None,
         metadata: Metadata | None = None,
         sequence: SequenceNames | None = None,
+        mode: Literal["upsert", "append", "differential"] | None = None,
+        time: Literal["uint64", "timestamptz"] | None = None,
     ) -> Table:
         """Create a table, as `rs.create_table` does; TableExists if the name is taken.
 
@@ -123,6 +125,8 @@ class Database(DatabaseRefs, CatalogStatements):
                 storage_options=self._storage_options,
                 metadata=metadata,
                 sequence=sequence,
+                mode=mode,
+                time=time,
             )
         except TableExists:
             if if_exists == "error":

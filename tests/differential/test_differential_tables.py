@@ -13,6 +13,7 @@ import rowsieve as rs
 from rowsieve import Table, errors
 from rowsieve.storage.snapshot import DIFFERENTIAL_PROTOCOL
 from tests.differential.updates import KV, Update, differential, modelled, sums, updates
+from tests.small_tables import fresh_uri
 
 UPDATES: list[Update] = [
     (1, "a", 0, 1),
@@ -305,3 +306,23 @@ def test_datasets_and_polars_read_the_sums(table: Table) -> None:
     frame = table.scan_polars(at=0).filter(polars.col("k") == 2).collect()
     assert frame["_rowsieve_diff"].to_list() == [2]
     assert table.to_dataset(at=0, expanded=True).to_table().num_rows == 3
+
+
+def test_databases_and_catalogs_have_tables_of_updates() -> None:
+    database = rs.Database(fresh_uri())
+    table = database.create_table("t", KV, mode="differential")
+    table.append_updates(updates((1, "a", 0, 1)), upper=1)
+    database.open_table("t").append_updates(updates((1, "a", 1, 2)), upper=2)
+    assert (sums(table, 0), sums(table)) == ({(1, "a"): 1}, {(1, "a"): 3})
+    with pytest.raises(errors.UpperMismatch):
+        table.append_updates(updates(), lower=1, upper=2)
+    with (
+        pytest.raises(errors.UnsupportedOperation, match="differential"),
+        database.transaction() as transaction,
+    ):
+        transaction.table("t").append_updates(updates(), upper=3)
+    catalog = rs.Catalog(fresh_uri())
+    catalog.create_namespace("db")
+    own = catalog.create_table("db.t", KV, mode="differential", time="timestamptz")
+    own.append_updates(updates(), upper="2026-01-01T00:00:00+00:00")
+    assert catalog.sql("SELECT count(*) FROM db.t").column(0).to_pylist() == [0]
