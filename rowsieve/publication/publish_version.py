@@ -16,7 +16,6 @@ from typing import Final
 
 from rowsieve.changes.change import send_failure
 from rowsieve.changes.table_handle import Handle
-from rowsieve.errors import RowsieveError
 from rowsieve.objects import ObjectStore, table_store
 from rowsieve.publication.delta.publish_log import publish_log
 from rowsieve.publication.earlier_versions import Versions
@@ -67,15 +66,19 @@ def publish_version(
 
 
 def publish_as_configured(handle: Handle, *, holds_all: bool = False) -> None:
-    """Publish the newest version as the table's property says; failures are reported."""
+    """Publish the newest version as the table's property says; failures are reported.
+
+    Not for branches, whose folder is another one, nor for a version that only a transaction has.
+    """
     snapshot = handle.newest
-    if handle.read_only or handle.store is not table_store(handle.store):
+    is_uncommitted = snapshot.based_on is not None
+    if is_uncommitted or handle.read_only or handle.store is not table_store(handle.store):
         return
     for format_ in published_formats(snapshot):
         started_s = time.perf_counter()
         try:
             publish_version(handle, snapshot, format_, handle.store, holds_all=holds_all)
-        except RowsieveError as error:
+        except Exception as error:
             _log.warning("%s was not published as %s: %s", handle.store.uri, format_, error)
             what = f"publish {format_}"
             send_failure(handle.reporter, handle.store, snapshot.version, what, error, started_s)

@@ -52,8 +52,10 @@ def test_each_commit_is_published(tmp_path: Path) -> None:
     table.update({"v": "v + 1"}, where="k = 3")
     assert published(folder) == (pairs(table), pairs(table)) == ([(1, 10), (3, 31)],) * 2
     with table.transaction() as tx:
+        before = published(folder)
         tx.upsert(kv((4, 40)))
         tx.delete("k = 1")
+        assert published(folder) == before
     assert published(folder) == (pairs(table), pairs(table))
     table.compact()
     table.restore(version=1)
@@ -67,8 +69,9 @@ def test_each_commit_is_published(tmp_path: Path) -> None:
         table.set_properties({"publish": "csv"})
 
 
+@pytest.mark.parametrize("problem", [StoreError, OSError])
 def test_a_failed_publication_fails_no_commit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    problem: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "t"
     table = rs.create_table(str(folder), KV, key=["k"], properties=BOTH)
@@ -84,7 +87,7 @@ def test_a_failed_publication_fails_no_commit(
 
     def full(self: Any, path: str, data: bytes) -> None:
         if path.startswith(("metadata/", "_delta_log/")):
-            raise StoreError("no space left")
+            raise problem("no space left")
         put(self, path, data)
 
     with monkeypatch.context() as patch:
@@ -92,8 +95,8 @@ def test_a_failed_publication_fails_no_commit(
         assert table.upsert(kv((1, 10))).committed
     failed = [r for r in reports if isinstance(r, CommitReport) and r.error]
     assert [(r.operation, r.error) for r in failed] == [
-        ("publish iceberg", "StoreError"),
-        ("publish delta", "StoreError"),
+        ("publish iceberg", problem.__name__),
+        ("publish delta", problem.__name__),
     ]
     table.maintain()
     assert published(folder) == ([(1, 10)], [(1, 10)])
@@ -141,3 +144,17 @@ def test_tags_are_refs(tmp_path: Path) -> None:
     assert iceberg(folder).scan(snapshot_id=ref.snapshot_id).to_arrow()["v"].to_pylist() == [10]
     document = json.loads((folder / f"metadata/v{table.version + 1}.metadata.json").read_text())
     assert document["refs"]["before"]["type"] == "tag"
+
+
+def test_a_branch_is_published_where_it_is_told_to(tmp_path: Path) -> None:
+    folder = tmp_path / "t"
+    table = rs.create_table(str(folder), kv((1, 10)), key=["k"], properties=BOTH)
+    branch = table.branch("try")
+    branch.upsert(kv((1, 11)))
+    assert published(folder) == ([(1, 10)], [(1, 10)])
+    place = branch.publish("iceberg", str(tmp_path / "other")).metadata_location
+    assert StaticTable.from_metadata(str(place)).scan().to_arrow()["v"].to_pylist() == [11]
+    table.fast_forward("try")
+    assert branch.publish("iceberg", str(tmp_path / "other")).metadata_location == place
+    table.maintain()
+    assert published(folder) == ([(1, 11)], [(1, 11)])
