@@ -39,6 +39,7 @@ class Sizes:
     columns: int = 5_000
     one_row_upserts: int = 5_000
     small_files: int = 500
+    published_parts: int = 1_000
     compacted_rows: int = 12_000_000
     mixed_steps: int = 5_000
     months: tuple[int, ...] = (1, 12, 120)
@@ -72,6 +73,7 @@ TINY = Sizes(
     columns=60,
     one_row_upserts=8,
     small_files=6,
+    published_parts=8,
     compacted_rows=4_000,
     mixed_steps=40,
     months=(1, 3),

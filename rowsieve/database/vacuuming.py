@@ -43,7 +43,7 @@ def vacuum(
     for table in _dropped(shared.log, before_us, only):
         uri = f"{shared.log.store.uri}/{TABLES}/{table.table}"
         store = open_store(uri, storage_options)
-        if lease_files(store):
+        if lease_files(store, published=False):
             continue
         paths = store.list("")
         store.delete(paths)

@@ -78,11 +78,11 @@ class LeaseFile(NamedTuple):
         return now_us - self.modified_us > self.duration_us
 
 
-def lease_files(store: ObjectStore) -> list[LeaseFile]:
-    """List the leases, each by its last renewal."""
+def lease_files(store: ObjectStore, *, published: bool = True) -> list[LeaseFile]:
+    """List the leases, each by its last renewal; and the holds of what is `published`."""
     leases: dict[str, LeaseFile] = {}
     for path, detail in store.details(LEASES).items():
-        if (hold := _HOLD.fullmatch(path)) is not None:
+        if published and (hold := _HOLD.fullmatch(path)) is not None:
             version, own = int(hold["version"]), f"{hold['id']}.{hold['version']}"
             leases[own] = LeaseFile(version, _ENDLESS_US, own, 0, detail.modified_us, {})
         if (name := _NAME.fullmatch(path)) is None:
@@ -283,11 +283,7 @@ class LeaseWatch:
     def _other_leases(self) -> tuple[list[LeaseFile], int]:
         """List the others; StoreError if the listing lacks our own lease, and so may lack more."""
         for _ in range(_LISTINGS):
-            leases = [
-                lease
-                for lease in lease_files(self._store)
-                if self._published or lease.duration_us != _ENDLESS_US
-            ]
+            leases = lease_files(self._store, published=self._published)
             own_us = [lease.modified_us for lease in leases if lease.id == self._own.id]
             if own_us:
                 return [lease for lease in leases if lease.id != self._own.id], max(own_us)

@@ -158,3 +158,14 @@ def test_a_branch_is_published_where_it_is_told_to(tmp_path: Path) -> None:
     assert branch.publish("iceberg", str(tmp_path / "other")).metadata_location == place
     table.maintain()
     assert published(folder) == ([(1, 11)], [(1, 11)])
+
+
+def test_a_dropped_table_of_a_database_keeps_no_published_files(tmp_path: Path) -> None:
+    database = rs.Database(str(tmp_path / "db"))
+    table = database.create_table("a", kv((1, 10)), key=["k"], properties=BOTH)
+    table.delete("k = 1")
+    folder = Path(table.publish("iceberg").location)
+    assert published(folder) == ([], [])
+    database.drop_table("a")
+    database.vacuum(retain_s=0)
+    assert not [each for each in folder.rglob("*") if each.is_file()]
