@@ -88,7 +88,7 @@ def _items(
                 )
             yield _item(_updates(handle, version, lower, upper), (lower, upper), version, time_type)
             lower = upper
-        if interval_s is None:
+        if interval_s is None or handle.read_only:  # an older version never changes
             return
         newer = handle.resolve()
         if newer.version == version.version:
