@@ -10,7 +10,7 @@ columns of the schema that the footer holds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -76,10 +76,7 @@ class CodecColumns:
     ) -> CodecColumns:
         """Name the hidden columns of a file that encodes these columns."""
         taken = {name.casefold().partition(".")[0] for name in schema.names}
-        names = list(_NAMES)
-        for place, name in enumerate(names):
-            while name in taken:
-                names[place] += "_"
+        names = [_free(name, taken) for name in _NAMES]
         key_column = names[0] if key else None
         return cls(*codec, batch, key_column, names[1], schema, frozenset(key), frozenset(index))
 
@@ -127,6 +124,13 @@ class CodecColumns:
             schema_to_json(self.schema), tuple(sorted(self.key)), tuple(sorted(self.index)),
         )  # fmt: skip
         return msgspec.json.encode(form).decode()
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    """The name, with underscores at its end while a column has it."""
+    while name in taken:
+        name += "_"
+    return name
 
 
 def hidden_names(metadata: pq.FileMetaData, where: str) -> tuple[str, ...]:

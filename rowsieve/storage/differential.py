@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from rowsieve.errors import CorruptData, InvalidInput, UnsupportedOperation
 from rowsieve.properties import SINCE, UPPER
+from rowsieve.storage.parts.encoding_properties import refuse_codecs
 from rowsieve.storage.snapshot import (
     DIFFERENTIAL,
     DIFFERENTIAL_PROTOCOL,
@@ -85,6 +86,7 @@ def is_differential(info: TableInfo) -> bool:
 
 def as_differential(info: TableInfo, schema: Schema) -> TableInfo:
     """Describe a new table as differential; its schema ends with the reserved columns."""
+    refuse_codecs(info.properties)
     first = str(_range_of(schema.field(TIME).type)[0])
     return dataclasses.replace(
         info,

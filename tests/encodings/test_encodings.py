@@ -122,3 +122,34 @@ def test_properties_that_contradict_each_other_are_refused(tmp_path: Path) -> No
             table.set_properties(properties)
     with pytest.raises(InvalidInput, match="built in"):
         rs.register_codec("json", 1, message_pack.encode, message_pack.decode)
+
+
+def test_columns_named_like_the_hidden_ones_are_kept(tmp_path: Path) -> None:
+    rows = pa.table({"id": [1], "_rowsieve_row": ["a"], "_ROWSIEVE_KEY.x": [2], "__class__": [3]})
+    for halves in ("both", "codec"):
+        table = create(tmp_path / halves, rows, key=True, write_encoding=halves)
+        for read in READS:
+            assert table.scan(read_encoding=read).to_arrow().to_pylist() == rows.to_pylist()
+
+
+def test_fields_of_structs_keep_their_values_under_tags(tmp_path: Path) -> None:
+    rows = [{"id": 1, "st": {"x": 1, "l": [{"y": "a"}]}}, {"id": 2, "st": None}]
+    for halves in ("both", "codec"):
+        table = create(
+            tmp_path / halves, pa.Table.from_pylist(rows), key=True, write_encoding=halves,
+            column_names="tag",
+        )  # fmt: skip
+        for read in READS:
+            scan = table.scan(read_encoding=read, on_encoding_difference="raise")
+            assert scan.to_arrow().to_pylist() == rows
+
+
+def test_differential_tables_have_no_codecs(tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedOperation, match="differential table has no rows of codecs"):
+        rs.create_table(
+            tmp_path / "t",
+            pa.schema([("a", pa.int64())]),
+            mode="differential",
+            time="uint64",
+            properties={"row_codec": "msgpack"},
+        )

@@ -27,7 +27,8 @@ def test_spark_writes_rows_of_codecs(spark: SparkSession, tmp_path: Path) -> Non
     schema = pa.schema([("id", pa.int64()), ("s", pa.string())]).empty_table()
     table = create(tmp_path / "t", schema, key=True, write_encoding="codec")
     frame = spark.createDataFrame([(1, "a"), (2, "b")], "id LONG, s STRING")
-    frame.write.format("rowsieve").mode("append").option("path", table.uri).save()
+    writer = frame.write.format("rowsieve").mode("append").option("mode", "upsert")
+    writer.save(table.uri)
     table.refresh()
     assert sorted(table.to_arrow().to_pylist(), key=lambda row: row["id"]) == [
         {"id": 1, "s": "a"},

@@ -25,7 +25,7 @@ from rowsieve.encodings.file_encoding import (
 from rowsieve.errors import CorruptData, InvalidData
 from rowsieve.parquet.codec_columns import CodecColumns
 from rowsieve.storage.parts.row_versions import ROW_VERSION, without_versions
-from rowsieve.types.encodings import relabelled
+from rowsieve.types.encodings import arrow_schema, relabelled
 from rowsieve.types.logical import Field
 from rowsieve.types.schema import Schema
 from rowsieve.types.stored_names import has_tags, tagged
@@ -136,13 +136,11 @@ def _batch(rows: pa.Table, fields: Sequence[Field], schema: pa.Schema) -> pa.Rec
     """These columns of the rows, under the names of the file."""
     if not fields:
         return pa.RecordBatch.from_arrays([pa.nulls(rows.num_rows)], ["row"]).select([])
+    own = arrow_schema(Schema(0, tuple(fields)))
     arrays: list[Any] = [_one(rows.column(field.name)) for field in fields]
-    batch = pa.RecordBatch.from_arrays(arrays, [field.name for field in fields])
-    if batch.schema.types != schema.types:
-        batch = pa.RecordBatch.from_arrays(
-            [array.cast(type_) for array, type_ in zip(arrays, schema.types, strict=True)],
-            batch.schema.names,
-        )
+    if [array.type for array in arrays] != own.types:
+        arrays = [array.cast(type_) for array, type_ in zip(arrays, own.types, strict=True)]
+    batch = pa.RecordBatch.from_arrays(arrays, schema=own)
     return relabelled(batch, schema)
 
 

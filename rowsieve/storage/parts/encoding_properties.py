@@ -32,10 +32,7 @@ def with_encodings(info: TableInfo, wanted: Mapping[str, str | None]) -> TableIn
     if all(wanted.get(name) is None for name in NAMES):
         return info
     if info.mode == DIFFERENTIAL:
-        raise UnsupportedOperation(
-            "a differential table has no rows of codecs: its updates are summed by all columns; "
-            "leave row_codec and the properties of encodings out"
-        )
+        refuse_codecs(wanted)
     features = info.features if ENCODINGS in info.features else (*info.features, ENCODINGS)
     return replace(
         info,
@@ -43,6 +40,15 @@ def with_encodings(info: TableInfo, wanted: Mapping[str, str | None]) -> TableIn
         writer_version=max(info.writer_version, ENCODINGS_PROTOCOL),
         features=features,
     )
+
+
+def refuse_codecs(properties: Mapping[str, str | None]) -> None:
+    """Raise UnsupportedOperation if a differential table would have one of these properties."""
+    if any(properties.get(name) is not None for name in NAMES):
+        raise UnsupportedOperation(
+            "a differential table has no rows of codecs: its updates are summed by all columns; "
+            "leave row_codec and the properties of encodings out"
+        )
 
 
 def check_encodings(properties: Mapping[str, str], before: Mapping[str, str] = _NOTHING) -> None:
