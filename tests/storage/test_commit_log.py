@@ -121,7 +121,7 @@ def test_a_missing_and_a_foreign_directory_raise_different_errors(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"mode": "differential"}, "mode is 'differential'"),
+        ({"mode": "ring"}, "mode is 'ring'"),
         ({"key": ()}, "has a key"),
         ({"mode": "append"}, "has no key"),
         ({"properties": {"checkpoint_interval": "0"}}, "checkpoint_interval is '0'"),
