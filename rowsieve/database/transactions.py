@@ -10,6 +10,7 @@ while no other commit to it has come since its proof.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
@@ -45,13 +46,21 @@ UriOf = Callable[[str], str]
 """The place of a table, by its id."""
 
 
+@dataclass(frozen=True, slots=True)
+class NewTable:
+    """A table that a transaction creates: its name, and the call that creates it."""
+
+    name: str
+    create: Callable[[], Commit]
+
+
 class DatabaseOrder:
     """The log of a database as what orders the tables of one transaction."""
 
     def __init__(self, shared: SharedTables, state: State) -> None:
         self.shared, self.state = shared, state
-        self.creations: dict[str, Callable[[], Commit]] = {}
-        """By the id of a new table, what creates it."""
+        self.created: dict[str, NewTable] = {}
+        """The tables to create, by id."""
         self.commits: dict[str, Commit] = {}
         self._joint: JointCommit | None = None
 
@@ -75,16 +84,30 @@ class DatabaseOrder:
 
         A transaction that changed nothing has read one version: it needs no proof.
         """
-        if not changed and not self.creations:
+        creations = {table_id: each.create for table_id, each in self.created.items()}
+        if not changed and not creations:
             return
         proofs = {_id_in(uri): prove for uri, prove in read.items()}
         self._joint = joint = JointCommit(self.shared.group, proofs)
-        self.shared.joint.update(dict.fromkeys(self.creations, joint))
+        self.shared.joint.update(dict.fromkeys(creations, joint))
         try:
-            self.commits = joint.run({**changed, **self.creations})
+            self.commits = joint.run({**changed, **creations})
         finally:
-            for table_id in self.creations:
+            for table_id in creations:
                 del self.shared.joint[table_id]
+
+    def savepoint(self) -> Callable[[], None]:
+        """What forgets the tables that are created after this call."""
+        created = dict(self.created)
+
+        def return_to() -> None:
+            self.created = dict(created)
+
+        return return_to
+
+    def creates(self, name: str) -> bool:
+        """True if the transaction creates a table of this name."""
+        return any(each.name == name for each in self.created.values())
 
 
 @checked_methods
@@ -105,7 +128,7 @@ class DatabaseTransaction(TransactionBlock):
         self._open = OpenTransaction(options, order)
         self._tables: dict[str, Transaction] = {}
         self._names: dict[str, str] = {}
-        """By the key of a commit, the name that the table was used under."""
+        """By URI, the names that tables were used under."""
 
     @property
     def _transaction(self) -> OpenTransaction:
@@ -128,12 +151,8 @@ class DatabaseTransaction(TransactionBlock):
         shared = self._order.shared
         table_id = shared.log.id_of(wanted, self._order.state)
         if table_id is None:
-            is_new = wanted in self._names.values()
-            why = (
-                "it is created by this transaction: commit that first"
-                if is_new
-                else "there is none"
-            )
+            is_new = self._order.creates(wanted)
+            why = "created by this transaction: commit that first" if is_new else "there is none"
             raise TableNotFound(f"table: no table {name!r} in {shared.log.store.uri}: {why}")
         plain = open_store(self._uri_of(table_id), self._storage_options)
         assert isinstance(plain, SectionStore)
@@ -158,7 +177,7 @@ class DatabaseTransaction(TransactionBlock):
         self._open.check_usable("create_table")
         shared, wanted = self._order.shared, plain_name(name)
         known = shared.log.id_of(wanted, self._order.state) is not None
-        if known or wanted in self._names.values():
+        if known or self._order.creates(wanted):
             raise TableExists(f"create_table: there is a table {wanted!r}; choose another name")
         table_id = new_table_id(wanted)
 
@@ -178,8 +197,7 @@ class DatabaseTransaction(TransactionBlock):
                 del shared.reserved[table_id]
             return table.history()[0]
 
-        self._order.creations[table_id] = created
-        self._names[table_id] = wanted
+        self._order.created[table_id] = NewTable(wanted, created)
 
     def sql(self, statement: str) -> pa.Table:
         """Run a query, or a change of rows, over the tables as the transaction sees them.
@@ -208,7 +226,8 @@ class DatabaseTransaction(TransactionBlock):
         transaction has ended.
         """
         self._open.commit()
-        return {self._names[key]: commit for key, commit in self._order.commits.items()}
+        names = self._names | {i: each.name for i, each in self._order.created.items()}
+        return {names[key]: commit for key, commit in self._order.commits.items()}
 
 
 class _TransactionTables:

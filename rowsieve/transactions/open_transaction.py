@@ -79,6 +79,18 @@ class SharedOrder(Protocol):
         """
         ...
 
+    def savepoint(self) -> Callable[[], None]:
+        """What returns the order itself, such as the tables to create, to its present state."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Savepoint:
+    name: str
+    marks: dict[str, Mark]
+    """By table; a table that joins later is marked before its first change."""
+    return_order: Callable[[], None] | None
+
 
 class OpenTransaction:
     """A transaction over tables, which `join` adds; several may change if something orders them."""
@@ -92,7 +104,7 @@ class OpenTransaction:
         self._process, self._thread = os.getpid(), threading.get_ident()
         self._state = _State.OPEN
         self._tables: dict[str, TransactionHandle] = {}
-        self._savepoints: list[tuple[str, dict[str, Mark]]] = []
+        self._savepoints: list[_Savepoint] = []
         self._started_s = time.perf_counter()
 
     @property
@@ -152,8 +164,8 @@ class OpenTransaction:
                 )
         handle = TransactionHandle(self, outside, pinned)
         self._tables[pinned.table.uuid] = handle
-        for _, marks in self._savepoints:
-            marks[pinned.table.uuid] = handle.layers.mark()
+        for savepoint in self._savepoints:
+            savepoint.marks[pinned.table.uuid] = handle.layers.mark()
         return handle
 
     # Savepoints
@@ -166,15 +178,19 @@ class OpenTransaction:
                 f"savepoint: a name has 1 to {_LONGEST_NAME} characters, not {len(name)}"
             )
         marks = {uuid: handle.layers.mark() for uuid, handle in self._tables.items()}
-        self._savepoints.append((name, marks))
+        return_order = None if self._order is None else self._order.savepoint()
+        self._savepoints.append(_Savepoint(name, marks, return_order))
 
     def rollback_to(self, name: str) -> None:
         """Drop the changes since a savepoint, and later savepoints; the savepoint stays."""
         self.check_usable("rollback to savepoint")
         place = self._place_of(name)
-        for uuid, mark in self._savepoints[place][1].items():
+        savepoint = self._savepoints[place]
+        for uuid, mark in savepoint.marks.items():
             self._tables[uuid].layers.return_to(mark)
             self._tables[uuid].show_layers()
+        if savepoint.return_order is not None:
+            savepoint.return_order()
         del self._savepoints[place + 1 :]
 
     def release(self, name: str) -> None:
@@ -184,9 +200,9 @@ class OpenTransaction:
 
     def _place_of(self, name: str) -> int:
         for place in reversed(range(len(self._savepoints))):
-            if self._savepoints[place][0] == name:
+            if self._savepoints[place].name == name:
                 return place
-        known = ", ".join(each for each, _ in self._savepoints) or "none"
+        known = ", ".join(each.name for each in self._savepoints) or "none"
         raise NotFound(f"savepoint {name!r} does not exist; there are: {known}")
 
     # The end

@@ -35,10 +35,7 @@ class TransactionBlock:
         self._transaction.savepoint(name)
 
     def rollback_to(self, name: str) -> None:
-        """Undo the changes of rows since a savepoint; what was read since counts as read.
-
-        Tables of a database that were created since stay.
-        """
+        """Undo what was changed and created since a savepoint; what was read counts as read."""
         self._transaction.rollback_to(name)
 
     def release(self, name: str) -> None:

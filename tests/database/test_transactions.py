@@ -136,6 +136,32 @@ def test_tables_are_created_with_the_commit(database: rs.Database) -> None:
     assert pairs(database.open_table("a")) == [(1, 1), (2, 100)]
 
 
+def test_a_savepoint_undoes_the_creation_of_tables(database: rs.Database) -> None:
+    with database.transaction() as tx:
+        tx.create_table("c", kv((1, 1)), ["k"])
+        tx.savepoint("s")
+        for value in (2, 3):
+            tx.table("a").upsert(kv((1, value)))
+            tx.create_table("d", kv((1, value)), ["k"])
+            tx.savepoint("t")
+            tx.create_table("e", kv())
+            tx.rollback_to("s")
+            for name, why in (("c", "commit that first"), ("d", "there is none")):
+                with pytest.raises(TableNotFound, match=why):
+                    tx.table(name)
+        tx.create_table("e", kv((1, 4)), ["k"])
+        tx.rollback_to("s")
+    assert database.tables() == ["a", "b", "c"]
+    assert pairs(database.open_table("a")) == [(1, 100), (2, 100)]
+    before = database.version
+    tx = database.transaction()
+    tx.savepoint("s")
+    tx.create_table("d", kv())
+    tx.rollback_to("s")
+    assert tx.commit() == {}
+    assert (database.tables(), database.version) == (["a", "b", "c"], before)
+
+
 def test_savepoints_reach_over_tables(database: rs.Database) -> None:
     with database.transaction() as tx:
         a, b = tx.table("a"), tx.table("b")
