@@ -121,3 +121,18 @@ def test_tables_that_were_joined_are_one_table_in_the_order_of_the_schema() -> N
 def test_types_that_differ_are_not_mixed() -> None:
     with pytest.raises(pa.ArrowException, match="a"):
         Columns.of(File(pa.table({"a": [1]}))).append([Columns.of(pa.table({"a": ["x"]}))])
+
+
+def test_columns_that_were_not_selected_stay_out_when_others_are_appended() -> None:
+    kept = pa.table({"a": [1, 2], "b": ["x", "y"]})
+    columns = Columns.of(File(kept)).append([Columns.of(kept)]).take(np.array([1, 2]))
+    for others, expected in (
+        (pa.table({"a": [3]}), [(2, None), (1, None), (3, None)]),
+        (pa.table({"a": [3], "b": ["z"]}), [(2, None), (1, None), (3, "z")]),
+    ):
+        first = columns.select(lambda name: name == "a")
+        both = first.append([Columns.of(others)]).take(np.array([0, 1, 2])).table()
+        names = both.schema.names
+        assert [(row["a"], row.get("b")) for row in both.to_pylist()] == expected, names
+        again = Columns.of(others).append([first]).table()
+        assert sorted(again["a"].to_pylist()) == [1, 2, 3]

@@ -11,7 +11,7 @@ is NULL there.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final, Protocol, TypeAlias
 
@@ -55,19 +55,27 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
-    """All rows of a source, or those at ascending indices; of a table always all rows."""
+    """All rows of a source, or those at ascending indices; of a table always all rows.
+
+    `names` are the columns that were selected of a source, None for all; of a table always all.
+    """
 
     source: Source | pa.Table
     rows: Indices | None = None
+    names: frozenset[str] | None = None
 
     def __len__(self) -> int:
         if isinstance(self.source, pa.Table):
             return int(self.source.num_rows)
         return self.source.row_count if self.rows is None else len(self.rows)
 
+    @property
+    def _available(self) -> frozenset[str]:
+        return frozenset(self.source.schema.names) if self.names is None else self.names
+
     def read(self, schema: pa.Schema) -> pa.Table:
         """Read a schema's columns: narrower ones are cast, those that the source lacks are NULL."""
-        available = set(self.source.schema.names)
+        available = self._available
         names = [name for name in schema.names if name in available]
         if isinstance(self.source, pa.Table):
             table = self.source.select(names)
@@ -89,7 +97,15 @@ class Block:
         """Select the rows at ascending indices within this block."""
         if isinstance(self.source, pa.Table):
             return Block(self.source.take(pa.array(rows)))
-        return Block(self.source, rows if self.rows is None else self.rows[rows])
+        return replace(self, rows=rows if self.rows is None else self.rows[rows])
+
+    def select(self, names: Sequence[str]) -> Block:
+        """Select columns by name; those that the block lacks are left out."""
+        available = self._available
+        own = [name for name in names if name in available]
+        if isinstance(self.source, pa.Table):
+            return Block(self.source.select(own))
+        return replace(self, names=frozenset(own))
 
 
 class Columns:
@@ -166,7 +182,8 @@ class Columns:
         names = [name for name in self.schema.names if wanted(name)]
         if self._table is not None:
             return Columns.of(self._table.select(names))
-        subset = Columns(self._blocks, pa.schema([self.schema.field(name) for name in names]))
+        blocks = [block.select(names) for block in self._blocks]
+        subset = Columns(blocks, pa.schema([self.schema.field(name) for name in names]))
         subset._read.update((k, v) for k, v in self._read.items() if wanted(k))
         return subset
 
