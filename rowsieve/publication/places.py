@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rowsieve.errors import CorruptData
-from rowsieve.objects import Location, ObjectStore, table_uri_of
+from rowsieve.objects import Location, ObjectNotFound, ObjectStore, table_uri_of
 
 
 def location_of(uri: str) -> str:
@@ -14,6 +14,17 @@ def location_of(uri: str) -> str:
     if location.scheme == "file":
         return location.path
     return f"{location.scheme}://{location.authority}/{location.path}"
+
+
+def stored_file(store: ObjectStore, path: str, span: tuple[int, int] | None = None) -> bytes:
+    """Read a file that metadata names, or a span of it; CorruptData if the file is missing."""
+    try:
+        return store.get(path) if span is None else store.get_range(path, *span)
+    except ObjectNotFound as error:
+        raise CorruptData(
+            f"publish: {path} in {store.uri} is missing, but metadata there refers to it; restore "
+            "it from a copy, or publish into another folder"
+        ) from error
 
 
 @dataclass(frozen=True, slots=True)

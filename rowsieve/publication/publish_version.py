@@ -3,7 +3,8 @@
 Soundness (invariant 44): a publication after a commit never fails it, and a later commit or
 `maintain` makes good what failed. The version is held before its metadata is written, and the floor
 of retention is read after that (invariants, rule 16), so no file goes that a published snapshot
-names. A hold moves on once in 16 commits, since retention alone reads it.
+names. A branch's versions are held in its own log, which numbers them. A hold moves on once in 16
+commits, since retention alone reads it.
 """
 
 from __future__ import annotations
@@ -51,17 +52,17 @@ def publish_version(
     SnapshotExpired if the version has expired meanwhile.
     """
     refuse_differential("publish", snapshot.table)
-    source = table_store(handle.store)
+    store, source = handle.store, table_store(handle.store)
     own = hashlib.sha256(f"{format_} {target.uri}".encode()).hexdigest()[:16]
-    held = held_versions(source, own)
+    held = held_versions(store, own)
     moves = not held or holds_all or snapshot.version - min(held) >= _HOLD_VERSIONS
-    if moves and snapshot.version not in held and source is handle.store:
-        hold(source, own, snapshot.version)
+    if moves and snapshot.version not in held:
+        hold(store, own, snapshot.version)
         check_kept(snapshot.version, handle.latest())
     publish = _PUBLISHERS[format_]
     published = publish(target, snapshot, source, Versions.of(handle.log, snapshot))
     if moves:
-        source.delete([path for version, path in held.items() if version < snapshot.version])
+        store.delete([path for version, path in held.items() if version < snapshot.version])
     return published
 
 

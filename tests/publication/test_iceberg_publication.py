@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from pyiceberg.table import StaticTable
 
 import rowsieve as rs
-from rowsieve.errors import InvalidInput, UnsupportedOperation
+from rowsieve.errors import CorruptData, InvalidInput, UnsupportedOperation
 from rowsieve.objects import open_store
 from tests.profiles import examples
 
@@ -482,3 +482,33 @@ def test_the_hint_is_never_absent_and_ends_at_the_newest(
     monkeypatch.setattr(store, "put_hint", overtaken)
     table.publish("iceberg")
     assert hint.read_text() == "3"
+
+
+@pytest.mark.parametrize("hint", [None, "1", "", "9"])
+@pytest.mark.parametrize("by", ["publish", "maintain"])
+def test_a_hint_that_was_not_written_is_made_good(
+    hint: str | None, by: str, tmp_path: Path
+) -> None:
+    table = rs.create_table(tmp_path / "t", ROWS, key=["id"], properties={"publish": "iceberg"})
+    table.delete("id = 7")
+    file = tmp_path / "t/metadata/version-hint.text"
+    assert file.read_text() == "2"
+    file.unlink()
+    if hint is not None:
+        file.write_text(hint)
+    if by == "publish":
+        table.publish("iceberg")
+    else:
+        table.maintain()
+    assert file.read_text() == str(table.version + 1)
+
+
+@pytest.mark.parametrize("pattern", ["*-m0.avro", "snap-*.avro"])
+def test_a_missing_file_of_the_metadata_is_said(pattern: str, tmp_path: Path) -> None:
+    table = rs.create_table(tmp_path / "t", ROWS, key=["id"])
+    table.publish("iceberg")
+    table.delete("id = 7")
+    for file in (tmp_path / "t/metadata").glob(pattern):
+        file.unlink()
+    with pytest.raises(CorruptData, match=r"publish: metadata/.*avro .* is missing.*restore it"):
+        table.publish("iceberg")

@@ -15,7 +15,7 @@ import rowsieve as rs
 from rowsieve.errors import InvalidInput, StoreError
 from rowsieve.metrics import CommitReport
 from rowsieve.objects import open_store
-from rowsieve.publication.publication import Format
+from rowsieve.publication.publication import Format, Publication
 from tests.small_tables import KV, kv, pairs
 
 BOTH = {"publish": "iceberg, delta"}
@@ -120,6 +120,45 @@ def test_retention_keeps_what_the_newest_publication_has(kind: Format, tmp_path:
     assert len(list((folder / "data").iterdir())) == 1
     reader = rs.from_delta(folder) if kind == "delta" else rs.from_iceberg(iceberg(folder))
     assert pairs(reader) == pairs(table)
+
+
+@pytest.mark.parametrize("retention", ["expire_versions", "vacuum", "maintain", "of the table"])
+@pytest.mark.parametrize("kind", FORMATS)
+def test_retention_of_a_branch_keeps_what_its_publication_has(
+    retention: str, kind: Format, tmp_path: Path
+) -> None:
+    folder, place = tmp_path / "t", tmp_path / "other"
+    table = rs.create_table(str(folder), kv((1, 10), (2, 20)), key=["k"])
+    branch = table.branch("try")
+    branch.upsert(kv((1, 11)))
+    published = branch.publish(kind, place)
+    rows = pairs(branch)
+    for i in range(2):
+        branch.upsert(kv((3, i)))
+        branch.compact()
+        removing(branch, table, retention)
+        assert pairs(reader_of(published)) == rows
+        published, rows = branch.publish(kind, place), pairs(branch)
+    removing(branch, table, "vacuum")
+    assert len(list((folder / "data").iterdir())) == 2  # one is the table's
+
+
+def reader_of(publication: Publication) -> rs.Table:
+    """The published table, as it can be imported."""
+    if publication.metadata_location is None:
+        return rs.from_delta(publication.location)
+    return rs.from_iceberg(StaticTable.from_metadata(publication.metadata_location))
+
+
+def removing(branch: rs.Table, table: rs.Table, retention: str) -> None:
+    """Delete what retention lets go."""
+    if retention == "expire_versions":
+        branch.expire_versions(retain_last=1)
+    elif retention == "maintain":
+        branch.maintain(retain_last=1, grace_s=0)
+    else:
+        owner = table if retention == "of the table" else branch
+        owner.vacuum(retain_last=1, grace_s=0)
 
 
 def test_expired_versions_leave_the_publication(tmp_path: Path) -> None:

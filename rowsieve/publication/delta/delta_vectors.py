@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from rowsieve.objects import ObjectStore, put_fresh
 from rowsieve.predicate.rowset import RowSet
+from rowsieve.publication.places import stored_file
 from rowsieve.publication.puffin import encoded_vector, vector_inside
 
 _INLINE_BYTES: Final = 512  # a vector that is larger gets a place in a file
@@ -71,7 +72,7 @@ def _has(store: ObjectStore, known: Mapping[str, Any], inside: bytes) -> bool:
         return False
     name = uuid.UUID(bytes=_from_z85(known["pathOrInlineDv"][-_NAME:]))
     start = known["offset"] + 4  # after the length
-    return store.get_range(_file_name(name), start, start + len(inside)) == inside
+    return stored_file(store, _file_name(name), (start, start + len(inside))) == inside
 
 
 def _z85(data: bytes) -> str:

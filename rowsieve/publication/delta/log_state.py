@@ -17,6 +17,7 @@ import msgspec
 from rowsieve.errors import CorruptData, UnsupportedOperation
 from rowsieve.objects import ObjectStore
 from rowsieve.publication.delta.checkpoints import LAST, LOG, last_checkpoint
+from rowsieve.publication.places import stored_file
 
 TABLE: Final = "rowsieve.table"
 VERSION: Final = "rowsieve.version"
@@ -100,8 +101,11 @@ def read_log(store: ObjectStore, table_uuid: str) -> LogState:
         raise _not_ours(store)
     for number, wanted in zip(numbers, itertools.count(state.number), strict=False):
         if number != wanted:
-            raise CorruptData(f"publish: {store.uri} lacks version {wanted} of its Delta log")
-        lines = store.get(f"{LOG}/{number:020}.json").splitlines()
+            raise CorruptData(
+                f"publish: {store.uri} lacks version {wanted} of its Delta log; "
+                "restore it from a copy, or publish into another folder"
+            )
+        lines = stored_file(store, f"{LOG}/{number:020}.json").splitlines()
         actions = _applied(store, state, lines)
         engines = {action.info.engine for action in actions if action.info is not None}
         if engines != {ENGINE} or state.configuration.get(TABLE) != table_uuid:

@@ -28,7 +28,7 @@ from rowsieve.publication.iceberg.avro_files import (
 )
 from rowsieve.publication.iceberg.avro_schemas import ENTRY, MANIFEST
 from rowsieve.publication.iceberg.manifest_entries import Content, Entry, Status, live_entries
-from rowsieve.publication.places import Folder
+from rowsieve.publication.places import Folder, stored_file
 
 METADATA: Final = "metadata"
 _OURS: Final = "rowsieve.manifest"  # in the header of our manifests
@@ -111,7 +111,7 @@ class Written(NamedTuple):
 def read_manifests(folder: Folder, manifest_list: str) -> list[Manifest]:
     """Read a manifest list and its manifests; without those that have no live entry."""
     name = folder.relative(manifest_list)
-    file = read_container(folder.store.get(name), name)
+    file = read_container(stored_file(folder.store, name), name)
     _check_ours(file.metadata, manifest_list)
     try:
         cursor = Cursor(file.objects)
@@ -238,7 +238,7 @@ def _decoded(cursor: Cursor) -> Manifest:
 
 def _with_entries(folder: Folder, manifest: Manifest) -> Manifest:
     name = folder.relative(manifest.path)
-    file = read_container(folder.store.get(name), name)
+    file = read_container(stored_file(folder.store, name), name)
     _check_ours(file.metadata, manifest.path)
     try:
         entries = live_entries(

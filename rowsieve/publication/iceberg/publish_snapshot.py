@@ -40,12 +40,13 @@ from rowsieve.publication.iceberg.table_metadata import (
     VERSION,
     Before,
     document,
+    has_hint,
     name_of,
     newest_number,
     number_of,
     read_newest,
 )
-from rowsieve.publication.places import Folder, location_of
+from rowsieve.publication.places import Folder, location_of, stored_file
 from rowsieve.publication.publication import Publication
 from rowsieve.publication.published_rows import PublishedPart, published_parts, published_paths
 from rowsieve.publication.puffin import encoded_vector, puffin_file
@@ -91,6 +92,8 @@ def _published_already(folder: Folder, before: Before, snapshot: Snapshot) -> Pu
     commit = before.snapshot["summary"].get(COMMIT, snapshot.commit_id)
     if commit != snapshot.commit_id:
         raise _other_log(folder, snapshot.version)
+    if not has_hint(folder, before.number):  # its put failed, or the process ended before it
+        write_hint(folder, before.number)
     return _publication(folder, snapshot, before.number, before.snapshot["snapshot-id"])
 
 
@@ -237,7 +240,7 @@ class _Writing:
         if entry is None or entry.start is None or entry.length != len(vector):
             return False
         if entry.path not in stored:
-            stored[entry.path] = self.folder.store.get(self.folder.relative(entry.path))
+            stored[entry.path] = stored_file(self.folder.store, self.folder.relative(entry.path))
         return stored[entry.path][entry.start : entry.start + len(vector)] == vector
 
     def _new_snapshot(

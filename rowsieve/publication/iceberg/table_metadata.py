@@ -15,8 +15,9 @@ from typing import Any, Final
 import msgspec
 
 from rowsieve.errors import CorruptData, UnsupportedOperation
+from rowsieve.objects import ObjectNotFound
 from rowsieve.publication.iceberg.manifests import METADATA
-from rowsieve.publication.places import Folder
+from rowsieve.publication.places import Folder, stored_file
 from rowsieve.storage.snapshot import Snapshot
 
 FORMAT_VERSION: Final = 3
@@ -71,7 +72,7 @@ def read_newest(folder: Folder, table_uuid: str) -> Before:
     if all(numbers):
         number = max(numbers)
         try:
-            metadata = msgspec.json.decode(folder.store.get(name_of(number)))
+            metadata = msgspec.json.decode(stored_file(folder.store, name_of(number)))
         except msgspec.DecodeError as error:
             raise CorruptData(
                 f"publish: {name_of(number)} in {folder.store.uri} cannot be read; restore it "
@@ -89,6 +90,14 @@ def newest_number(folder: Folder) -> int:
     """The number of the newest metadata file that this writer names; 0 if there is none."""
     matches = map(_NAME.fullmatch, folder.store.list(METADATA))
     return max((int(match[1]) for match in matches if match is not None), default=0)
+
+
+def has_hint(folder: Folder, number: int) -> bool:
+    """Return whether the hint names the metadata file of this number."""
+    try:
+        return folder.store.get(HINT) == str(number).encode()
+    except ObjectNotFound:
+        return False
 
 
 def _is_ours(metadata: Any, table_uuid: str) -> bool:
