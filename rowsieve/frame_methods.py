@@ -66,6 +66,8 @@ class FrameMethods(TableMethods):
         With `seed`, the same rows of a version each time.
         """
         _check_count("sample", count)
+        if seed is not None and seed < 0:
+            raise InvalidInput(f"sample: seed must not be negative, got {seed}")
         draws = np.random.default_rng(seed)
         chosen: list[tuple[float, int, pa.RecordBatch]] = []
         scan = self._scanned(where=where)

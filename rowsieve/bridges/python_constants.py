@@ -17,7 +17,7 @@ from rowsieve.bridges.where import to_operand
 from rowsieve.errors import InvalidInput, UnsupportedOperation, repr_of
 from rowsieve.predicate.ir import Literal, Operand
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.types.logical import Field, String
+from rowsieve.types.logical import Field, String, is_nested, type_name
 from rowsieve.types.schema import Schema
 
 
@@ -60,6 +60,12 @@ def assigned(
 ) -> Operand:
     """Return the expression that an update assigns: text is SQL, everything else is a constant."""
     if not isinstance(value, str):
+        if value is not None and is_nested(field.type) and not isinstance(value, Operand):
+            raise InvalidInput(
+                f"update: column {field.name!r} is {type_name(field.type)}, and a list, struct or "
+                f"map is no constant of SQL: {repr_of(value)}; upsert the rows with their new "
+                "values, or give None, or SQL text such as the name of another column"
+            )
         return lit(value)
     operand = to_operand(value, dialect, schema, semantics)
     if isinstance(field.type, String) and isinstance(operand, Literal):

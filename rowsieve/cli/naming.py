@@ -14,7 +14,7 @@ from rowsieve.cli.named import required_catalog
 from rowsieve.cli.options import AsJson, StorageOptions, Uri, open_at, read_pairs
 from rowsieve.cli.output import messages, print_json, print_table
 from rowsieve.cli.progress import CatalogChange, begin
-from rowsieve.errors import NamespaceNotFound, NotFound, TableNotFound
+from rowsieve.errors import InvalidInput, NamespaceNotFound, NotFound, TableNotFound
 
 if TYPE_CHECKING:
     from rowsieve.catalog import Catalog
@@ -26,6 +26,12 @@ TableName = Annotated[
     str,
     typer.Argument(metavar="TABLE", help="The name, such as db.flights.", show_default=False),
 ]
+
+_NO_CATALOGS = {
+    "_rowsieve": "it is a table; give the folder above its namespace",
+    "_database": "it is a database; name it by --database",
+}
+"""What other folders have in them, and what to do."""
 
 
 def tables(
@@ -220,9 +226,13 @@ def _list(names: Sequence[str], *, as_json: bool) -> None:
 
 
 def _none_in(catalog: Catalog | Database, storage_option: list[str] | None) -> list[str]:
-    """No names; NotFound if there is no catalog either."""
+    """No names; NotFound if there is no catalog, InvalidInput if a table or database is there."""
     options = read_pairs(storage_option, "--storage-option")
-    if not rowsieve.objects.open_store(catalog.uri, options).children():
+    there = rowsieve.objects.open_store(catalog.uri, options).children()
+    for name, advice in _NO_CATALOGS.items():
+        if name in there:
+            raise InvalidInput(f"no catalog at {catalog.uri}: {advice}")
+    if not there:
         raise NotFound(
             f"no catalog at {catalog.uri}: nothing is there; its first table or namespace makes one"
         )

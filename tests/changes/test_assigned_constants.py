@@ -96,3 +96,17 @@ def test_what_is_no_value_is_refused(table: rs.Table, value: Any) -> None:
         table.update({"text": value})
     with pytest.raises(InvalidInput, match="is no value of a column"):
         rs.lit(value)
+
+
+@pytest.mark.parametrize(
+    ("column", "value"), [("li", [1, None]), ("li", []), ("st", {"a": 1}), ("li", pa.scalar([7]))]
+)
+def test_nested_values_are_refused_by_column(column: str, value: Any) -> None:
+    rows = pa.table(
+        {"k": [1], "li": [[5]], "st": [{"a": 2}], "other": [[6]]},
+    )
+    table = rs.create_table(fresh_uri(), rows, key=["k"])
+    with pytest.raises(InvalidInput, match=f"column '{column}' is .*upsert the rows"):
+        table.update({column: value})
+    table.update({"li": None})
+    assert table.to_arrow()["li"].to_pylist() == [None]

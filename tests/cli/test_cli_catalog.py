@@ -226,3 +226,11 @@ def test_the_environment_names_the_catalog(lake: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("ROWSIEVE_CATALOG", str(lake))
     assert run("tables") == "db.t\n"
     assert run_rows("query", "SELECT a FROM db.t") == [{"a": 1}]
+
+
+def test_a_table_and_a_database_are_no_catalogs(lake: Path) -> None:
+    table, database = str(lake / "t"), str(lake / "d")
+    rs.create_table(table, pa.table({"a": [1]}))
+    rs.Database(database).create_table("t", pa.table({"a": [1]}))
+    assert "it is a table" in run("--catalog", table, "tables", code=3)
+    assert "--database" in run("--catalog", database, "namespaces", code=3)

@@ -89,6 +89,8 @@ def test_a_sample_has_distinct_rows_each_as_likely() -> None:
     assert all(150 < each < 250 for each in thirds)
     with pytest.raises(InvalidInput, match="count must not be negative"):
         table.sample(-1)
+    with pytest.raises(InvalidInput, match="seed must not be negative"):
+        table.sample(1, seed=-1)
 
 
 def test_show_prints_rows_as_a_frame(capsys: pytest.CaptureFixture[str]) -> None:
