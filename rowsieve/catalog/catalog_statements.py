@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Literal, assert_never
+from typing import Any, ClassVar, Literal, assert_never
 
 import pyarrow as pa
 
@@ -53,6 +53,8 @@ from rowsieve.table import Table
 @checked_methods
 class CatalogStatements(ABC):
     """Base class of what has tables by name; `procedures` are those that `call` knows."""
+
+    _changed_instead: ClassVar[str] = "change the table by its methods, or by SQL in"
 
     def __init__(self) -> None:
         self.procedures: ProcedureRegistry = built_in()
@@ -214,9 +216,9 @@ class CatalogStatements(ABC):
         verb = parsed.verb if isinstance(parsed, Change | Kept) else ""
         if verb:
             raise UnsupportedOperation(
-                f"sql: Catalog.sql does not run {verb}; change the table by its methods, or "
-                "by SQL in rowsieve.providers.datafusion.SessionContext, in which to_datafusion() "
-                "registers the catalog"
+                f"sql: {type(self).__name__}.sql does not run {verb}; {self._changed_instead} "
+                "rowsieve.providers.datafusion.SessionContext, in which to_datafusion() registers "
+                "all tables"
             )
         return engines.datafusion_catalog().query(self, statement)
 

@@ -21,7 +21,7 @@ from rowsieve.arguments.annotations import ColumnNames, Properties, SequenceName
 from rowsieve.changes.table_handle import Handle
 from rowsieve.database.database_names import DEFAULT_NAMESPACE, plain_name
 from rowsieve.database.table_versions import newest_of
-from rowsieve.errors import TableExists, TableNotFound, UnsupportedOperation
+from rowsieve.errors import InvalidInput, TableExists, TableNotFound, UnsupportedOperation
 from rowsieve.objects import open_store
 from rowsieve.objects.shared.joint import JointCommit
 from rowsieve.objects.shared.section_store import SectionStore
@@ -206,9 +206,16 @@ class DatabaseTransaction(TransactionBlock):
         names, columns or files, which a transaction does not.
         """
         self._open.check_usable("sql")
+        if not statement.strip():
+            raise InvalidInput("sql: the statement is empty; give a query or a change of rows")
         parsed = parse(statement, "datafusion", names=True)
         if isinstance(parsed, Refused):
-            raise parsed.error
+            if not parsed.is_of_transactions:
+                raise parsed.error
+            raise UnsupportedOperation(
+                f"sql: {parsed.verb} is not available: this transaction ends by its commit or "
+                "rollback, or with its block; savepoint, rollback_to and release mark its states"
+            )
         is_row_change = isinstance(parsed, Change) and parsed.verb in _ROW_CHANGES
         if not isinstance(parsed, Query) and not is_row_change:
             raise UnsupportedOperation(

@@ -22,6 +22,7 @@ from rowsieve.errors import InvalidData, InvalidInput, SchemaMismatch, UpperMism
 from rowsieve.storage.differential import (
     DIFF,
     TIME,
+    UINT64,
     Frontiers,
     frontiers_of,
     physical_time,
@@ -108,8 +109,27 @@ def _updates(data: Any, schema: Schema, names: tuple[str, str]) -> pa.Table:
             f"{APPEND}: the data has no column {missing[0]!r}, and every update needs a time and a "
             f"difference; it has ({', '.join(table.column_names)}). Name them with time= and diff="
         )
+    _check_every_update(table, names, schema.field(TIME).type)
     rows = prepare_appended(table, named).rename_columns(list(schema.names))
     return rows.filter(pc.not_equal(rows.column(DIFF), 0))
+
+
+def _check_every_update(data: pa.Table, names: tuple[str, str], time_type: LogicalType) -> None:
+    """Raise SchemaMismatch for an update without a time or difference, or with a negative time."""
+    for name in names:
+        if nulls := data.column(name).null_count:
+            raise SchemaMismatch(
+                f"{APPEND}: column {name!r} has {nulls:,} NULL values, and every update needs a "
+                "time and a difference; nothing was committed: give them values, or leave these "
+                "updates out"
+            )
+    times = data.column(names[0])
+    is_signed = pa.types.is_signed_integer(times.type) or pa.types.is_floating(times.type)
+    if time_type == UINT64 and is_signed and (pc.min(times).as_py() or 0) < 0:
+        raise SchemaMismatch(
+            f"{APPEND}: column {names[0]!r} has the time {pc.min(times).as_py()}, and times of "
+            f"type uint64 are 0 to {2**64 - 2}; nothing was committed"
+        )
 
 
 def _given_names(schema: Schema, names: tuple[str, str]) -> Mapping[str, str]:

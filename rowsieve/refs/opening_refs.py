@@ -5,6 +5,7 @@ from __future__ import annotations
 from rowsieve.changes.table_handle import Handle
 from rowsieve.errors import TableNotFound, VersionNotFound
 from rowsieve.objects import ObjectStore, table_store
+from rowsieve.objects.shared.shown_place import shown_place
 from rowsieve.storage.log.commit_log import CommitLog
 from rowsieve.storage.log.refs import MAIN, Ref, RefKind, own_ref, ref_named, store_of
 from rowsieve.storage.snapshot import Snapshot
@@ -32,7 +33,7 @@ def handle_at(handle: Handle, name: str) -> Handle:
     table = table_log(handle)
     if name == MAIN:
         return handle.at_log(table, table.latest(), read_only=False)
-    ref = ref_named(name, table.newest(), table.store.uri)
+    ref = ref_named(name, table.newest(), shown_place(table.store))
     log, snapshot = ref_snapshot(table.store, name, ref)
     return handle.at_log(log, snapshot, read_only=ref.is_tag)
 

@@ -24,6 +24,7 @@ from rowsieve.compaction.pick import Picked
 from rowsieve.compaction.rewrite_passes import COMPACTION_RETRY_TIMEOUT_S, Compaction
 from rowsieve.errors import CommitConflict, InvalidInput, NotFound, UnsupportedOperation
 from rowsieve.objects import RefStore
+from rowsieve.objects.shared.shown_place import name_in_database, shown_place
 from rowsieve.properties import CONSTRAINTS, OLDEST_BASE, OLDEST_VERSION
 from rowsieve.refs.opening_refs import handle_at
 from rowsieve.refs.renumbering import Ages, layers
@@ -60,10 +61,14 @@ def fast_forward(
     with handle.failures_reported(OPERATION):
         if isinstance(handle.store, RefStore):
             raise UnsupportedOperation(f"{OPERATION}: call it on the table, with the branch's name")
-        notes = {**(metadata or {}), "ref": name}
-        change = handle.change(OPERATION, notes, None, retry_timeout_s)
+        if handle.read_only:
+            handle.require_writable(OPERATION)
         ref = _branch_named(name, handle.latest(), handle)
         branch = handle_at(handle, name)
+        if branch.latest().version == Ages(ref).last.of_branch:
+            return nothing_done(OPERATION, handle.latest())
+        notes = {**(metadata or {}), "ref": name}
+        change = handle.change(OPERATION, notes, None, retry_timeout_s)
         _in_one_layer(branch, Ages(ref))
         with leased(branch, holder=OPERATION) as leased_branch:
             tip = leased_branch.pinned
@@ -78,7 +83,7 @@ def fast_forward(
 
 
 def _branch_named(name: str, head: Snapshot, handle: Handle) -> Ref:
-    ref = ref_named(name, head, handle.store.uri)
+    ref = ref_named(name, head, shown_place(handle.store))
     if ref.is_tag:
         raise InvalidInput(
             f"{OPERATION}: {name!r} is a tag; restore the table to it, or publish a branch"
@@ -174,6 +179,9 @@ class _Publication:
         )
         return with_refs(info, refs, dropped_of(ours))
 
+    def _subject(self) -> str:
+        return name_in_database(self._handle.store) or "the table"
+
     def _check_unmoved(self, head: Snapshot) -> None:
         """Raise CommitConflict unless the head has the rows that the branch began with."""
         since = Ages(self._ref).last.of_table
@@ -184,15 +192,15 @@ class _Publication:
             word = "version" if len(moved) == 1 else "versions"
             more = f" and {len(moved) - _NAMED} more" if len(moved) > _NAMED else ""
             raise CommitConflict(
-                f"{OPERATION}: the table has moved since version {since}, from which the branch "
-                f"{self._name!r} goes on: {word} {shown}{more}. Nothing was committed; make a "
-                "new branch of the newest version, and repeat the changes there"
+                f"{OPERATION}: {self._subject()} has moved since version {since}, from which the "
+                f"branch {self._name!r} goes on: {word} {shown}{more}. Nothing was committed; "
+                "make a new branch of the newest version, and repeat the changes there"
             )
         if len(entries) < len(numbers) and not self._is_same(head):
             raise CommitConflict(
-                f"{OPERATION}: commits of the table since version {since} have expired, so it is "
-                "unknown whether they changed rows. Nothing was committed; make a new branch of "
-                "the newest version, and repeat the changes there"
+                f"{OPERATION}: commits of {self._subject()} since version {since} have expired, "
+                "so it is unknown whether they changed rows. Nothing was committed; make a new "
+                "branch of the newest version, and repeat the changes there"
             )
 
     def _is_same(self, head: Snapshot) -> bool:

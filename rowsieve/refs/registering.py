@@ -16,8 +16,9 @@ import pyarrow as pa
 from rowsieve.arguments.annotations import Metadata, Moment
 from rowsieve.changes.table_handle import Handle
 from rowsieve.errors import CommitConflict, InvalidInput, UnsupportedOperation
-from rowsieve.objects import RefStore
+from rowsieve.objects import ObjectStore, RefStore
 from rowsieve.objects.ref_store import tag_of
+from rowsieve.objects.shared.shown_place import shown_place
 from rowsieve.refs.opening_refs import handle_at, ref_snapshot, table_log
 from rowsieve.retention.dropped_refs import remove_dropped
 from rowsieve.retention.retaining import leased
@@ -80,7 +81,7 @@ def create_ref(
         for _ in range(_TRIES):
             head = log.latest()
             check_writable(operation, head)
-            _check_free(name, head, log.store.uri)
+            _check_free(name, head, log.store)
             ref = _planted(log, head, origin, kind, name)
             try:
                 commit = _registered(handle, log, head, operation, name, ref, origin, metadata)
@@ -133,7 +134,7 @@ def _registered(
 ) -> Commit:
     def info_for(newest: Snapshot) -> tuple[dict[str, Ref], tuple[str, ...]]:
         properties = newest.table.properties
-        _check_free(name, newest, log.store.uri)
+        _check_free(name, newest, log.store)
         base = base_of(tag_of(ref.folder))
         if base is None or base < floors_of(properties).oldest_base:
             raise _GivenUp(f"{operation}: the folder of {name!r} was given up meanwhile")
@@ -169,11 +170,11 @@ def commit_refs(
     return handle.reported(commit, started_s)
 
 
-def _check_free(name: str, head: Snapshot, uri: str) -> None:
+def _check_free(name: str, head: Snapshot, store: ObjectStore) -> None:
     if (ref := refs_of(head.table.properties).get(name)) is not None:
         raise InvalidInput(
-            f"{uri} has a {ref.kind.value} {name!r} already, of version {ref.version}; drop it "
-            "first, or choose another name"
+            f"{shown_place(store)} has a {ref.kind.value} {name!r} already, of version "
+            f"{ref.version}; drop it first, or choose another name"
         )
 
 
@@ -195,7 +196,7 @@ def unregister_ref(
     """Remove a branch or tag from the table; its files stay until `remove_dropped`."""
     log = table_log(handle)
     head = log.latest()
-    known = ref_named(name, head, log.store.uri)
+    known = ref_named(name, head, shown_place(log.store))
     operation = f"drop_{known.kind.value}"
     check_writable(operation, head)
     if kind is not None and known.kind is not kind:
@@ -203,7 +204,7 @@ def unregister_ref(
 
     def refs_for(newest: Snapshot) -> tuple[Mapping[str, Ref], tuple[str, ...]]:
         properties = newest.table.properties
-        ref = ref_named(name, newest, log.store.uri)
+        ref = ref_named(name, newest, shown_place(log.store))
         left = {each: other for each, other in refs_of(properties).items() if each != name}
         return left, (*dropped_of(properties), ref.folder)
 

@@ -17,14 +17,22 @@ class Refused:
     instead: str
 
     @property
+    def is_of_transactions(self) -> bool:
+        """True for statements that begin, mark or end a transaction."""
+        return self.verb in _OF_TRANSACTIONS
+
+    @property
     def error(self) -> UnsupportedOperation:
         """The error that names the statement and the way out."""
         return UnsupportedOperation(f"sql: {self.verb} is not available: {self.instead}")
 
 
+_BEGINS_AND_ENDS: Final = ("BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT")
+_OF_TRANSACTIONS: Final = (*_BEGINS_AND_ENDS, "SAVEPOINT", "RELEASE")
 _COMMITS: Final = (
     "each statement here is a transaction of its own. Transactions of several statements are open "
-    "in rowsieve.providers.datafusion.SessionContext, and by the method transaction of a table"
+    "in rowsieve.providers.datafusion.SessionContext, and by the method transaction of a table "
+    "or database"
 )
 _FILES: Final = (
     "a table gives back the files that no version needs by its method vacuum, or by CALL "
@@ -45,9 +53,7 @@ REFUSED: Final[Mapping[str, str]] = {
         "system.rollback_to_snapshot in a catalog"
     ),
     "REFRESH": "each statement reads the newest version of each table",
-    **dict.fromkeys(
-        ("BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT", "SAVEPOINT", "RELEASE"), _COMMITS
-    ),
+    **dict.fromkeys(_OF_TRANSACTIONS, _COMMITS),
 }
 """By the first word of the statement."""
 

@@ -264,7 +264,7 @@ class _TableRead:
     def __init__(self, handle: TransactionHandle, options: TransactionOptions) -> None:
         pinned, reads = handle.layers.pinned, handle.layers.reads
         self._log, self._pinned, self._known = handle.outside.log, pinned, pinned
-        self._uri = handle.outside.store.uri
+        self._store = handle.outside.store
         isolation = options.isolation_on(pinned)
         self._proofs = CommitProofs(
             handle.outside.store, pinned, reads.questions(), frozenset(), isolation, (), frozenset()
@@ -272,7 +272,7 @@ class _TableRead:
 
     def prove(self) -> int:
         """Prove it over what was committed since; the number that the next entry has."""
-        with expiry_is_a_conflict(self._pinned, self._uri):
+        with expiry_is_a_conflict(self._pinned, self._store):
             self._known, entries = self._log.since(self._known)
         self._proofs(entries)
         return self._known.version + 1
@@ -310,7 +310,7 @@ class _TableCommit:
                 prove(entries)
                 return complete(head, request)
 
-            with expiry_is_a_conflict(pinned, outside.store.uri):
+            with expiry_is_a_conflict(pinned, outside.store):
                 head, entries = outside.log.since(pinned)
                 if outside.log.committed_before(request.token, head) is None:
                     prove(entries)

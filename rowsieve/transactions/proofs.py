@@ -28,6 +28,7 @@ from rowsieve.errors import EvaluationError, TransactionConflict
 from rowsieve.executor.execute import Execution
 from rowsieve.executor.part_sources import PartSource
 from rowsieve.objects import ObjectStore
+from rowsieve.objects.shared.shown_place import shown_place
 from rowsieve.planner.overlap import key_ranges
 from rowsieve.planner.part_facts import planned_parts
 from rowsieve.planner.plan import table_columns
@@ -150,7 +151,7 @@ def hides_rows(
 
 
 @contextmanager
-def expiry_is_a_conflict(pinned: Snapshot, uri: str) -> Iterator[None]:
+def expiry_is_a_conflict(pinned: Snapshot, store: ObjectStore) -> Iterator[None]:
     """Raise TransactionConflict where commits since `pinned` can no longer be read.
 
     Without evidence a transaction does not commit (invariant 12).
@@ -159,11 +160,11 @@ def expiry_is_a_conflict(pinned: Snapshot, uri: str) -> Iterator[None]:
         yield
     except Outrun as error:
         raise TransactionConflict(
-            f"transaction on {uri}, begun at version {pinned.version}: commits since then have "
-            "expired, so that nothing proves what they changed; nothing was committed. Run the "
-            "transaction again, as rowsieve.run_transaction does",
+            f"transaction on {shown_place(store)}, begun at version {pinned.version}: commits "
+            "since then have expired, so that nothing proves what they changed; nothing was "
+            "committed. Run the transaction again, as rowsieve.run_transaction does",
             version=pinned.version + 1,
-            table=uri,
+            table=store.uri,
         ) from error
 
 
@@ -254,9 +255,9 @@ class CommitProofs:
         self, entry: LogEntry, what: str, condition: str | None = None
     ) -> TransactionConflict:
         return TransactionConflict(
-            f"transaction on {self._store.uri}, begun at version {self._pinned.version}: version "
-            f"{entry.version}, committed since, {what}; nothing was committed. Run the transaction "
-            "again, as rowsieve.run_transaction does",
+            f"transaction on {shown_place(self._store)}, begun at version "
+            f"{self._pinned.version}: version {entry.version}, committed since, {what}; nothing "
+            "was committed. Run the transaction again, as rowsieve.run_transaction does",
             condition=condition,
             version=entry.version,
             table=self._store.uri,

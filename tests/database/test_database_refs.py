@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
 import rowsieve as rs
-from rowsieve.errors import CommitConflict, InvalidInput, UnsupportedOperation, VersionNotFound
+from rowsieve.errors import (
+    CommitConflict,
+    InvalidInput,
+    TableNotFound,
+    UnsupportedOperation,
+    VersionNotFound,
+)
 from rowsieve.objects import open_store
 from rowsieve.objects.shared.shared_entry import LOG
 from tests.small_tables import fresh_uri, kv, pairs
@@ -116,3 +123,35 @@ def empty() -> rs.Database:
     database.create_table("t", kv((1, 1)), ["k"])
     database.drop_table("t")
     return database
+
+
+def test_errors_of_refs_name_the_table(database: rs.Database) -> None:
+    database.branch("late")
+    for ref in (None, "late"):
+        database.open_table("shop.c", ref=ref).upsert(kv((5, 5)))
+    named = r"table 'shop\.c' of memory:"
+    with pytest.raises(CommitConflict, match=rf"{named}\S+ has moved since"):
+        database.fast_forward("late")
+    with pytest.raises(VersionNotFound, match=rf"{named}\S+ has no branch or tag 'other'"):
+        database.open_table("shop.c", ref="other")
+    with pytest.raises(InvalidInput, match=rf"{named}\S+ has a branch 'late' already"):
+        database.open_table("shop.c").tag("late")
+
+
+def test_a_table_whose_branch_has_not_changed_stays_as_it_is(database: rs.Database) -> None:
+    columns = pa.schema([("x", pa.int64())])
+    database.create_table("updates", columns, mode="differential", time="uint64")
+    database.branch("b")
+    database.open_table("a", ref="b").upsert(kv((7, 7)))
+    assert sorted(database.fast_forward("b")) == ["a"]
+    database.open_table("updates", ref="b").append_updates(
+        [{"x": 1, "time": 0, "diff": 1}], upper=1
+    )
+    with pytest.raises(UnsupportedOperation, match="differential"):
+        database.fast_forward("b")
+    assert database.open_table("updates").version == 1
+
+
+def test_a_missing_database_is_created_by_its_first_table() -> None:
+    with pytest.raises(TableNotFound, match="first create_table"):
+        rs.Database(fresh_uri()).tag("x")

@@ -12,8 +12,10 @@ import pytest
 import rowsieve as rs
 from rowsieve.errors import (
     CommitConflict,
+    InvalidInput,
     TableExists,
     TableNotFound,
+    TransactionConflict,
     TransactionEnded,
     UnsupportedOperation,
 )
@@ -270,6 +272,34 @@ def test_a_query_in_sql_is_proved_again(database: rs.Database) -> None:  # invar
     with pytest.raises(CommitConflict, match='"k" = 2'):
         tx.commit()
     assert pairs(database.open_table("b")) == [(1, 100), (2, 100)]
+
+
+def test_errors_name_the_table_that_another_commit_changed(database: rs.Database) -> None:
+    database.rename_table("a", "shop.accounts")
+    first, second = database.transaction(), database.transaction(isolation="snapshot")
+    for tx in (first, second):
+        tx.sql("SELECT sum(v) FROM shop.accounts")
+        tx.table("b").upsert(kv((9, 9)))
+        tx.table("shop.accounts").upsert(kv((1, 1)))
+    database.open_table("shop.accounts").upsert(kv((1, 2)))
+    for tx in (first, second):
+        with pytest.raises(TransactionConflict, match=r"on table 'shop\.accounts' of memory:"):
+            tx.commit()
+
+
+@pytest.mark.parametrize("statement", ["BEGIN", "COMMIT", "savepoint x", "ROLLBACK TO x"])
+def test_statements_of_transactions_name_the_methods(database: rs.Database, statement: str) -> None:
+    with database.transaction() as tx:
+        with pytest.raises(UnsupportedOperation, match="savepoint, rollback_to and release"):
+            tx.sql(statement)
+        with pytest.raises(InvalidInput, match="empty"):
+            tx.sql(" ")
+    with pytest.raises(UnsupportedOperation, match="transaction of a table or database"):
+        database.sql(statement)
+    with pytest.raises(
+        UnsupportedOperation, match=r"Database\.sql does not run UPDATE.*Database\.trans"
+    ):
+        database.sql("UPDATE a SET v = 1")
 
 
 @pytest.mark.parametrize(

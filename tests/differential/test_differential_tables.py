@@ -173,6 +173,23 @@ def test_bad_updates_leave_no_trace(
     assert (table.version, table.upper) == (1, 5)
 
 
+@pytest.mark.parametrize(
+    ("update", "message"),
+    [
+        ({"time": 0, "diff": None}, "'diff' has 1 NULL values, and every update needs"),
+        ({"time": None, "diff": 1}, "'time' has 1 NULL values, and every update needs"),
+        ({"time": -1, "diff": 1}, f"the time -1, and times of type uint64 are 0 to {2**64 - 2};"),
+    ],
+)
+def test_errors_of_times_and_differences_name_no_change_of_columns(
+    update: dict[str, int | None], message: str
+) -> None:
+    table = differential()
+    with pytest.raises(errors.SchemaMismatch, match=message):
+        table.append_updates([{"k": 1, "v": "a", **update}], upper=2**64 - 1)
+    assert table.version == 0
+
+
 def test_updates_may_be_dicts_and_have_other_names() -> None:
     table = differential(pa.schema([("time", pa.string())]))
     rows = [{"time": "noon", "_rowsieve_time": 3, "n": 2}]

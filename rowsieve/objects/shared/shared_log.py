@@ -176,7 +176,8 @@ class SharedLog(SharedReader):
         if state is None:
             if not listed:
                 raise TableNotFound(
-                    f"there is no database at {self.store.uri}; rs.Database(uri) creates one"
+                    f"there is no database at {self.store.uri}; the first create_table of "
+                    "rs.Database(uri) creates it"
                 )
             state = _first(self.entry(0))
         seen = _seen.get((self.store.uri, state.database)) or ()

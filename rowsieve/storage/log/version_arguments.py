@@ -5,6 +5,7 @@ from __future__ import annotations
 from rowsieve.arguments.annotations import Moment
 from rowsieve.errors import InvalidInput
 from rowsieve.objects import table_store
+from rowsieve.objects.shared.shown_place import shown_place
 from rowsieve.storage.log.commit_log import CommitLog
 from rowsieve.storage.log.refs import MAIN, ref_named, store_of
 from rowsieve.storage.snapshot import Snapshot
@@ -33,5 +34,5 @@ def log_of_ref(log: CommitLog, name: str) -> CommitLog:
     table = log if store is log.store else CommitLog(store)
     if name == MAIN:
         return table
-    ref = ref_named(name, table.newest(), store.uri)
+    ref = ref_named(name, table.newest(), shown_place(store))
     return CommitLog(store_of(store, ref.folder))
