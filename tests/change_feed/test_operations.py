@@ -144,6 +144,7 @@ KEYED: dict[str, Callable[[rs.Table], Any]] = {
     "build_deletion_vectors": fragmented,
     "rewrite_position_delete_files": joined,
 }
+DIFFERENTIAL = {"append_updates", "advance_since"}  # tests/differential/ has what they change
 WITHOUT_A_KEY: dict[str, Callable[[rs.Table], Any]] = {"append": lambda t: t.append(kv((7, 7)))}
 
 
@@ -183,7 +184,7 @@ def check(table: rs.Table, first: int) -> None:
 
 
 def test_the_calls_below_are_all_operations() -> None:
-    assert {*BOTH, *KEYED, *WITHOUT_A_KEY} == set(OPERATIONS)
+    assert {*BOTH, *KEYED, *WITHOUT_A_KEY, *DIFFERENTIAL} == set(OPERATIONS)
 
 
 @pytest.mark.parametrize(

@@ -86,8 +86,8 @@ MUTANTS = (
     Mutant(  # seed 10
         "changes/hiding.py",
         "a new vector forgets rows that were hidden before",
-        "hidden = matched.union(hidden_before)",
-        "hidden = matched",
+        "{part_id: matched.union(before) for part_id, (matched, before) in row_sets.items()}",
+        "{part_id: matched for part_id, (matched, before) in row_sets.items()}",
         SEEDS,
     ),
     Mutant(  # seed 29

@@ -30,7 +30,12 @@ MUTANTS = (
         "_intersection([rows, self._visible(read), source.undeleted_rows()])",
         "_intersection([rows, source.undeleted_rows()])",
     ),
-    Mutant(LIVE, "nothing hides rows of the second part", "read.part == 0", "read.part <= 1"),
+    Mutant(
+        LIVE,
+        "nothing hides rows of the second part",
+        "self._streams is None or read.part == 0",
+        "self._streams is None or read.part <= 1",
+    ),
     Mutant(
         LIVE,
         "what is visible among a few keys is taken for all that is",
@@ -111,8 +116,8 @@ MUTANTS = (
     Mutant(
         EXECUTE,
         "parts are put one after another where an order is asked for",
-        "        if not piece.needs_merge:\n            (read,) =",
-        "        if piece.reads:\n            (read, *_) =",
+        "        if not needs_merge:\n            yield from self._read",
+        "        if True:\n            yield from self._read",
     ),
     Mutant(
         PACKAGE,

@@ -104,8 +104,8 @@ MUTANTS = (
     Mutant(
         CANDIDATES,
         "rows of one file are found again for another",
-        "[(ref.path, ref.tail_checksum) for",
-        "[(store.uri, store.uri) for",
+        "[(ref.path, ref.tail_checksum, ref.reading) for",
+        "[(store.uri, store.uri, None) for",
         ("tests/planner/test_candidates.py",),
     ),
 )

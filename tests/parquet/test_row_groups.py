@@ -129,7 +129,7 @@ def test_statistics_of_a_file_without_our_mark_are_unknown() -> None:
     table = pa.table([pa.array([1, 2])], arrow_schema(schema))
     assert known(foreign(table), schema) is not None
     assert known(foreign(table, marks={}), schema) is None
-    assert known(foreign(table, marks={FORMAT_KEY: b"3"}), schema) is None
+    assert known(foreign(table, marks={FORMAT_KEY: b"4"}), schema) is None
 
 
 def test_a_float_column_with_nan_in_any_group_may_be_nan_in_all() -> None:
