@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Final
 
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rowsieve.computed_property import computed_property
 from rowsieve.errors import CorruptData, UnsupportedOperation, UnsupportedProtocol
 from rowsieve.parquet.footer_cache import cached_per_footer
 from rowsieve.parquet.stored_forms import ENCODED_FORMAT, FORMAT_KEY
@@ -80,12 +80,12 @@ class CodecColumns:
         key_column = names[0] if key else None
         return cls(*codec, batch, key_column, names[1], schema, frozenset(key), frozenset(index))
 
-    @cached_property
+    @computed_property
     def key_fields(self) -> Schema:
         """The columns in `key_column`."""
         return self._only(inside=True)
 
-    @cached_property
+    @computed_property
     def row_fields(self) -> Schema:
         """The columns in `row_column`."""
         return self._only(inside=False)
@@ -94,7 +94,7 @@ class CodecColumns:
         fields = (field for field in self.schema.fields if (field.id in self.key) == inside)
         return Schema(self.schema.id, tuple(fields))
 
-    @cached_property
+    @computed_property
     def decoded(self) -> dict[int, Field]:
         """The columns that only the codec answers, by id."""
         fields = self.row_fields.fields

@@ -379,7 +379,28 @@ def test_every_changing_method_reports_what_it_raises() -> None:
         if not name.startswith("_")
         and getattr(method, "__annotations__", {}).get("return") == "Commit"
     }
-    assert returns_commit == changing
+    assert returns_commit == changing | set(failing_times())
+
+
+def failing_times() -> dict[str, Callable[[Table], object]]:
+    """Changes of a differential table that fail."""
+    return {
+        "append_updates": lambda table: table.append_updates([{"time": 0}], upper=1),
+        "advance_since": lambda table: table.advance_since(9),
+    }
+
+
+@pytest.mark.parametrize("operation", failing_times())
+def test_failed_changes_of_differential_tables_are_reported(operation: str, kept: Kept) -> None:
+    schema = pa.schema([("x", pa.int64())])
+    table = rowsieve.create_table(fresh_uri(), schema, mode="differential", time="uint64")
+    table.report_to(kept)
+    with pytest.raises(rowsieve.errors.RowsieveError) as raised:
+        failing_times()[operation](table)
+    assert (kept.commits[-1].operation, kept.commits[-1].error) == (
+        operation,
+        raised.type.__name__,
+    )
 
 
 def test_changes_are_counted_by_error_and_timed_in_prometheus(table: Table) -> None:

@@ -51,6 +51,7 @@ MEMORY: Final[tuple[tuple[Any, str, Callable[[], object]], ...]] = (
     (shared_reader, "_entries", lambda: ByteCache[Any, Any](CACHE_BYTES)),
     (shared_reader, "_pages", lambda: ByteCache[Any, Any](CACHE_BYTES)),
     (shared_tables, "_open", dict),
+    (fetching, "_background", set),
 )
 
 
