@@ -6,6 +6,7 @@ obeys. All are registered, published or dropped by one entry, so nobody finds so
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -36,7 +37,7 @@ _COLUMNS: Final = pa.schema([pa.field("table", pa.string(), nullable=False), *RE
 TableCall = Callable[[Handle], Commit]
 
 
-class DatabaseRefs:
+class DatabaseRefs(ABC):
     """The methods of `Database` for tags and branches of all tables together."""
 
     _shared: SharedTables
@@ -107,8 +108,9 @@ class DatabaseRefs:
                 listed.append(rows.add_column(0, _COLUMNS.field(0), names))
         return pa.concat_tables(listed)
 
+    @abstractmethod
     def _at(self, version: int) -> State:
-        raise NotImplementedError
+        """The state of the database at a version."""
 
     def _created_ref(
         self, kind: RefKind, name: str, version: int | None, metadata: Metadata | None

@@ -60,10 +60,10 @@ class Verification:
 
     def __str__(self) -> str:
         checked = "sizes and footers" if self.quick else "all bytes"
-        told = f"{len(self.damaged):,} damaged" if self.damaged else "all whole"
+        state = f"{len(self.damaged):,} damaged" if self.damaged else "all whole"
         head = (
             f"version {self.version}: {checked} of {self.files:,} files, "
-            f"{size_text(self.size_bytes)}: {told}"
+            f"{size_text(self.size_bytes)}: {state}"
         )
         rows = [f"  {printable(each.path)}: {each.reason}" for each in self.damaged]
         return "\n".join([head, *rows])
