@@ -20,12 +20,13 @@ ROWS = 10  # of a part
 
 
 def measure(sizes: Sizes, folder: Path) -> Bar:
-    """Insert one row and publish, again and again; compare the rows at the end."""
+    """Insert or replace one row and publish, by turns; compare the rows at the end."""
     table = _table(folder / "published", sizes.published_parts)
     table.publish("iceberg")
     series, objects = Series("publish"), 0
-    for turn in range(sizes.repeats):
-        table.upsert(_rows(10**9 + turn, 1))
+    new = range(10**9, 10**9 + sizes.repeats)
+    for row in (row for pair in zip(new, range(sizes.repeats), strict=True) for row in pair):
+        table.upsert(_rows(row, 1))
         before = _objects(folder)
         with sampled() as sample:
             published = table.publish("iceberg")
