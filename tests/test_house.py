@@ -34,6 +34,7 @@ FLOORS = (
     ("predicate", "objects"),
     ("stats", "bridges", "encodings"),
     ("parquet", "statements"),
+    ("input_files",),
     ("storage",),
     ("planner",),
     ("executor",),

@@ -35,7 +35,7 @@ from rowsieve.cli.progress import watch
 
 if TYPE_CHECKING:
     from rowsieve.bridges.session import Session
-    from rowsieve.cli.input.files import Input
+    from rowsieve.input_files.files import Input
     from rowsieve.storage.log.log_entry import Commit
     from rowsieve.table import Table
 
@@ -50,7 +50,7 @@ class FileOptions:
 
     def input(self, path: Path) -> Input:
         """The file with these options."""
-        from rowsieve.cli.input.files import Input
+        from rowsieve.input_files.files import Input
 
         return Input(path, self.file_format, self.delimiter, self.null or ())
 

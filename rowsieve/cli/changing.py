@@ -33,9 +33,9 @@ from rowsieve.errors import TableExists, TableNotFound
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from rowsieve.cli.input.files import Input
     from rowsieve.envelopes.applying import AppliedEvents
     from rowsieve.envelopes.event_formats import EventFormat
+    from rowsieve.input_files.files import Input
     from rowsieve.storage.log.log_entry import Commit
     from rowsieve.table import Table
     from rowsieve.writer.acknowledgements import Acknowledgement
@@ -79,8 +79,8 @@ def create(
     commit: CommitOptions,
 ) -> None:
     """Create a table from a file."""
-    from rowsieve.cli.input.column_types import read_types, with_types
-    from rowsieve.cli.input.files import read_rows
+    from rowsieve.input_files.column_types import read_types, with_types
+    from rowsieve.input_files.files import read_rows
 
     types = read_types(read_pairs(column_type, "--type"))
     options = commit.storage
@@ -127,7 +127,7 @@ def _read_whole(
 ) -> pa.Table:
     """Read rows to write; a row of JSON that lacks a column does not set it to NULL."""
     from rowsieve.changes.data.ingest import required_names
-    from rowsieve.cli.input.files import read_rows
+    from rowsieve.input_files.files import read_rows
 
     schema = table.handle.pinned.schema
     required = required_names(schema, source.name, appends=appends, op=op)
@@ -233,8 +233,8 @@ def apply(
     With --format debezium, debezium-unwrapped, maxwell, canal, dms, dms-files or wal2json the file
     has the events of that tool.
     """
-    from rowsieve.cli.input.files import read_messages
     from rowsieve.envelopes.event_formats import FORMATS
+    from rowsieve.input_files.files import read_messages
 
     table = commit.table(uri)
     of_rows = {"--missing": missing == "keep", "--unchanged": unchanged, "--combine": combine}
@@ -307,7 +307,7 @@ def ingest(
     What was acknowledged stays if a later line is refused, or if the process dies: with --wal-dir,
     the next ingest with this directory commits it.
     """
-    from rowsieve.cli.input.files import read_batches
+    from rowsieve.input_files.files import read_batches
 
     table = commit.table(uri)
     lines = 0
@@ -371,7 +371,7 @@ def delete(
     commit: OnceOptions,
 ) -> None:
     """Delete rows by condition or by key."""
-    from rowsieve.cli.input.files import read_rows
+    from rowsieve.input_files.files import read_rows
 
     if (where is None) == (keys is None):
         raise typer.BadParameter("give either a condition or --keys FILE; all rows are 'TRUE'")

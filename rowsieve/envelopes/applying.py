@@ -27,8 +27,10 @@ from rowsieve.envelopes.reading_events import read_events
 from rowsieve.envelopes.values.readings import Target
 from rowsieve.envelopes.values.text_rules import TextRules, Unit
 from rowsieve.errors import InvalidData, InvalidInput, UnsupportedOperation
+from rowsieve.input_files.given_paths import events_of_paths, names_files
 from rowsieve.storage.log.log_entry import Commit
 from rowsieve.storage.snapshot import Snapshot
+from rowsieve.types.encodings import arrow_schema
 from rowsieve.types.schema import Schema
 
 Times: TypeAlias = Annotated[
@@ -174,6 +176,8 @@ def apply_events(
         check_dead_letters(bad_table, on_bad)
         handle.require_writable(OPERATION)
         handle.order(OPERATION)
+        if names_files(data):
+            data = events_of_paths(data, OPERATION, arrow_schema(handle.newest.schema))
         try:
             batch, bad = read_batch(read_messages(data), handle.newest, options)
             if on_bad == "error":

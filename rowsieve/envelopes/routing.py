@@ -19,6 +19,7 @@ from rowsieve.envelopes.event_formats import FORMATS
 from rowsieve.envelopes.messages import OPERATION, Messages, read_messages
 from rowsieve.envelopes.reading_events import read_entries
 from rowsieve.errors import InvalidInput
+from rowsieve.input_files.given_paths import events_of_paths, names_files
 
 TableOfSource: TypeAlias = Callable[[str], str | None]
 """Called with the name of a table of the source; returns that of a table here, or None."""
@@ -48,6 +49,8 @@ def apply_to_tables(
     token: tuple[str, int] | None,
 ) -> AppliedTables:
     """Read all events, then commit to each table once; bad ones are stored before."""
+    if names_files(data):
+        data = events_of_paths(data, OPERATION, pa.schema([]))
     messages = read_messages(data)
     unrouted = BadEvents(messages.places, messages.shown)
     events_of, skipped = _route(messages, options, unrouted)

@@ -173,7 +173,7 @@ def test_columns_of_different_lengths_are_refused() -> None:
 
 
 def test_other_objects_are_rejected_and_accepted_types_named() -> None:
-    for wrong in ("rows", 5, [1, 2], [{"k": 1}, 5], {1, 2}):
+    for wrong in (5, [1, 2], [{"k": 1}, 5], {1, 2}):
         with pytest.raises(InvalidInput, match="a list of dicts, a dict of lists"):
             keyed().upsert(wrong)
 

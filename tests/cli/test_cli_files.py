@@ -10,7 +10,7 @@ import pyarrow.csv
 import pytest
 
 import rowsieve as rs
-from rowsieve.cli.input.csv_files import open_quote
+from rowsieve.input_files.csv_files import open_quote
 from tests.cli.test_cli import run, run_rows, text_file
 from tests.profiles import IS_DEEP, few
 

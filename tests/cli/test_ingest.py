@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import rowsieve as rs
 from rowsieve.cli.app import app
-from rowsieve.cli.input import files
+from rowsieve.input_files import files
 
 SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("at", pa.timestamp("us", "UTC"))])
 

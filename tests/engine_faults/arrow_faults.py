@@ -111,7 +111,7 @@ FAULTS: Final = (
         null_documents_end_the_process,
         "takes a JSON document `null` for a row of NULLs, or ends the process. The command line "
         "refuses one before.",
-        "rowsieve.cli.input.json_files:_refuse_null",
+        "rowsieve.input_files.json_files:_refuse_null",
     ),
     _row(
         counts_test_the_start_again,
@@ -143,7 +143,7 @@ FAULTS: Final = (
     _row(
         json_text_is_not_checked,
         "reads text of a JSON file that is not UTF-8 as text. The command line checks the file.",
-        "rowsieve.cli.input.files:_read_json",
+        "rowsieve.input_files.files:_read_json",
     ),
     _row(
         lists_compare_bits_of_zeros,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -26,6 +26,7 @@ from rowsieve.changes.data.python_data import from_python, gives, is_python_data
 from rowsieve.changes.data.spark_data import from_spark_frame, is_spark
 from rowsieve.changes.defaults import with_defaults
 from rowsieve.errors import InvalidData, InvalidInput, KeyViolation, SchemaMismatch
+from rowsieve.input_files.given_paths import Paths, is_paths, rows_of_paths
 from rowsieve.types.conform import canonical_key, conform
 from rowsieve.types.encodings import arrow_schema, check_nesting
 from rowsieve.types.ordering.keys import KeyColumns, KeyOrder, flat
@@ -70,12 +71,16 @@ def read_data(
 ) -> pa.Table:
     """Convert data of any supported kind to an Arrow table; `schema` is the table's, if it exists.
 
+    A path, a glob or a list of these is read as the command line reads files.
+
     Data without rows and columns gets the columns of the table. SchemaMismatch for a dict that
     lacks a name which others have, see `required_names`; with `keeps`, only inside of structs.
     """
     required = None
     if schema is not None:
         required = required_names(schema, operation, appends=appends, op=op, keeps=keeps)
+    if is_paths(data):
+        data = _from_paths(data, operation, required)
     if isinstance(data, pa.Table):
         table = data
     elif isinstance(data, pa.RecordBatch):
@@ -93,8 +98,8 @@ def read_data(
     else:
         raise InvalidInput(
             f"{operation} takes Arrow data (a pyarrow Table or reader, a Polars or pandas "
-            "DataFrame, a DuckDB or DataFusion result), a list of dicts, a dict of lists or a "
-            f"structured NumPy array, not {kind_of(data)}"
+            "DataFrame, a DuckDB or DataFusion result), a list of dicts, a dict of lists, a "
+            f"structured NumPy array or paths of files, not {kind_of(data)}"
         )
     _refuse_repeated_columns(table.column_names, operation)
     for field in table.schema:
@@ -103,6 +108,14 @@ def read_data(
     if schema is not None and not table.num_rows:
         return _without_rows(table, schema)
     return _plain(table)
+
+
+def _from_paths(data: Paths, operation: str, required: RequiredNames | None) -> pa.Table:
+    """Read files; a row of JSON must have the names that others have: absent would become NULL."""
+    if required is None:
+        return rows_of_paths(data, operation)
+    check = replace(required, keeps=False).check_rows
+    return rows_of_paths(data, operation, arrow_schema(required.schema), check)
 
 
 def required_names(

@@ -20,18 +20,43 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from rowsieve.cli.input.csv_files import first_rounded, inexact_columns, open_quote, parse_csv
-from rowsieve.cli.input.json_files import Documents, as_lines, documents, read_lines, rounded_number
 from rowsieve.errors import InvalidData, InvalidInput
+from rowsieve.input_files.csv_files import first_rounded, inexact_columns, open_quote, parse_csv
+from rowsieve.input_files.json_files import (
+    Documents,
+    as_lines,
+    documents,
+    read_lines,
+    rounded_number,
+)
 from rowsieve.parquet.foreign_rows import ForeignRows
 from rowsieve.types.encodings import logical_type
 from rowsieve.types.numeric_bytes import is_stored
 
-_COMPRESSED: Final = (".gz", ".bz2", ".zst")
+COMPRESSED: Final = (".gz", ".bz2", ".zst")
 _MANY_DIGITS: Final = re.compile(rb"(?:[0-9]\.?){16}|[0-9][eE]")
 _CHUNK_BYTES: Final = 1 << 18
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _WIDE_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")  # UTF-16 and UTF-32
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """What a message advises, in the words of the caller's interface."""
+
+    format: str  # what names the format of a file
+    column_type: str  # how to give a column its type; {name} is the column
+
+    def with_type(self, name: str) -> str:
+        """How to give the column its type."""
+        return self.column_type.replace("{name}", name)
+
+
+OPTIONS: Final = Hints(
+    "its suffix, or --format,",
+    "give its type, as in --type {name}=uint64 or --type '{name}=decimal(38,0)'",
+)
+"""The words of the command line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +68,7 @@ class Input:
     delimiter: str | None = None
     nulls: Sequence[str] = ()
     check: Callable[[Documents], None] | None = None  # of JSON in which names may be absent
+    hints: Hints = OPTIONS
 
     @property
     def name(self) -> str:
@@ -135,7 +161,7 @@ def read_rows(source: Input, schema: pa.Schema | None = None) -> pa.Table:
 
 def read_messages(source: Input, schema: pa.Schema) -> bytes | pa.Table:
     """Read events: the rows of a Parquet, Arrow or CSV file, or lines of JSON as they are."""
-    suffixes = [suffix for suffix in source.path.suffixes if suffix not in _COMPRESSED]
+    suffixes = [suffix for suffix in source.path.suffixes if suffix not in COMPRESSED]
     kind = suffixes[-1][1:].lower() if suffixes else ""
     if kind in _READERS and _READERS[kind] is not _read_json and not source.is_stdin:
         return read_rows(source, schema)
@@ -150,9 +176,9 @@ def _kind(source: Input) -> str:
         kind, told = source.format, "--format"
     else:
         suffixes = [suffix.lower() for suffix in source.path.suffixes]
-        if suffixes and suffixes[-1] in _COMPRESSED:
+        if suffixes and suffixes[-1] in COMPRESSED:
             suffixes.pop()
-        kind, told = (suffixes[-1][1:] if suffixes else ""), "its suffix, or --format,"
+        kind, told = (suffixes[-1][1:] if suffixes else ""), source.hints.format
     if kind not in _READERS:
         raise InvalidInput(
             f"{source.name}: {told} must name its format; {kind or 'none'!r} is not one of "
@@ -257,7 +283,7 @@ def _refuse_rounded_json(source: Input, text: bytes, fields: Sequence[pa.Field])
 def _too_many_digits(source: Input, name: str, text: str, place: str) -> InvalidData:
     return InvalidData(
         f"{source.name}: column {name!r}{place}: {text.strip()} has more digits than a float can "
-        f"hold; give its type, as in --type {name}=uint64 or --type '{name}=decimal(38,0)'"
+        f"hold; {source.hints.with_type(name)}"
     )
 
 
@@ -301,3 +327,5 @@ _READERS: Mapping[str, Callable[[Input, pa.Schema | None], pa.Table]] = {
     "ipc": _read_ipc,
     "feather": _read_ipc,
 }
+FORMATS: Final = tuple(_READERS)
+"""The suffixes of the files that are read."""

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json
 
-from rowsieve.cli.input.csv_files import is_rounded
+from rowsieve.input_files.csv_files import is_rounded
 
 Documents: TypeAlias = Sequence[Mapping[str, Any]]
 _MAYBE_NULL: Final = re.compile(rb"(?:^|[\n\r}])[ \t\n\r]*null")

@@ -1,1 +1,0 @@
-"""The files that commands read: formats, and the types of their columns."""

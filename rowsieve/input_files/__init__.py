@@ -1,0 +1,1 @@
+"""Files of rows that a caller names: CSV, JSON lines, Parquet, Arrow IPC, and their types."""

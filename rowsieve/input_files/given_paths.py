@@ -1,0 +1,181 @@
+"""Rows, or events, of the files that a caller of a table's method names: paths, globs, lists.
+
+Soundness: each file is read as the command line reads it, so no digit and no character is lost. A
+column that only some of the files have is refused: an absent column is not NULL.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
+from pathlib import Path
+from typing import Final, TypeGuard
+
+import pyarrow as pa
+
+from rowsieve.errors import InvalidInput, SchemaMismatch
+from rowsieve.input_files.files import COMPRESSED, FORMATS, Hints, Input, read_messages, read_rows
+from rowsieve.input_files.json_files import Documents
+from rowsieve.objects import Location
+
+_HINTS: Final = Hints(
+    "its suffix",
+    "create the table with a pyarrow schema that has the column, for example with pa.decimal128"
+    "(38, 0) or pa.uint64(), and then write the file to it",
+)
+_GLOB: Final = re.compile(r"[*?\[]")
+_URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+
+def is_paths(data: object) -> TypeGuard[Paths]:
+    """Return whether this is a path, or a list of paths."""
+    if isinstance(data, list | tuple):
+        return bool(data) and all(isinstance(each, str | os.PathLike) for each in data)
+    return isinstance(data, str | os.PathLike)
+
+
+def names_files(events: object) -> TypeGuard[Paths]:
+    """Return whether these events are paths; text is one if it ends with a format's suffix.
+
+    JSON never ends so.
+    """
+    if isinstance(events, str):
+        return _kind_of(events) in FORMATS
+    if isinstance(events, list | tuple):
+        return bool(events) and all(map(names_files, events))
+    return isinstance(events, os.PathLike)
+
+
+def rows_of_paths(
+    paths: Paths,
+    operation: str,
+    schema: pa.Schema | None = None,
+    check: Callable[[Documents], None] | None = None,
+) -> pa.Table:
+    """Read the rows of all files, in the order of the paths; a glob's in the order of names.
+
+    `schema` has the types of known columns, `check` judges JSON objects that lack names of others.
+    """
+    files = files_of(paths, operation)
+    tables = [read_rows(_input(path, check), schema) for path in files]
+    if len(tables) == 1:
+        return tables[0]
+    _refuse_different_columns(files, tables, operation)
+    types = _common_types(files, tables, operation)
+    return pa.concat_tables(
+        [
+            table.cast(pa.schema([types[name] for name in table.column_names])).select(list(types))
+            for table in tables
+        ]
+    )
+
+
+def events_of_paths(paths: Paths, operation: str, schema: pa.Schema) -> bytes | pa.Table:
+    """Read the events of all files: lines of JSON, or the rows of one file of another format."""
+    files = files_of(paths, operation)
+    contents = [read_messages(_input(path), schema) for path in files]
+    if len(contents) == 1:
+        return contents[0]
+    texts = [each for each in contents if isinstance(each, bytes)]
+    if len(texts) < len(contents):
+        raise InvalidInput(
+            f"{operation}: {len(files)} files of events must all be JSON lines; apply Parquet, "
+            "Arrow and CSV files one by one"
+        )
+    return b"\n".join(texts)
+
+
+def files_of(paths: Paths, operation: str) -> list[Path]:
+    """The files that these paths and globs name; InvalidInput for one that names none."""
+    given = [paths] if isinstance(paths, str | os.PathLike) else paths
+    files = [file for each in given for file in _matching(each, operation)]
+    if len(set(files)) < len(files):
+        twice = next(file for file in files if files.count(file) > 1)
+        raise InvalidInput(f"{operation}: the paths name {twice} twice; name each file once")
+    return files
+
+
+def _matching(given: str | os.PathLike[str], operation: str) -> list[Path]:
+    text = os.fspath(given)
+    if isinstance(given, str) and _URI.match(text) and not text.lower().startswith("file://"):
+        raise InvalidInput(
+            f"{operation}: {text!r} is not a path of this machine; read it first, as in "
+            "pyarrow.dataset.dataset(uri).to_table()"
+        )
+    if not text:
+        raise InvalidInput(f"{operation}: there is no file ''; nothing was written")
+    path = Path(Location.parse(given).path)
+    if path.is_dir():
+        raise InvalidInput(
+            f"{operation}: {text!r} is a directory; name its files, as in "
+            f"{str(Path(text) / '*.parquet')!r}"
+        )
+    if path.exists():
+        return [path]
+    if not isinstance(given, str) or not _GLOB.search(text):
+        raise InvalidInput(f"{operation}: there is no file {text!r}; nothing was written")
+    matching = sorted(map(Path, glob.glob(str(Path(text).expanduser()), recursive=True)))  # noqa: PTH207 - `**` and absolute patterns
+    files = [Location.local(str(each)).path for each in matching if not each.is_dir()]
+    if not files:
+        raise InvalidInput(f"{operation}: no file matches {text!r}; nothing was written")
+    return list(map(Path, files))
+
+
+def _input(path: Path, check: Callable[[Documents], None] | None = None) -> Input:
+    return Input(path, check=check, hints=_HINTS)
+
+
+def _kind_of(text: str) -> str:
+    name = text.lower()
+    for suffix in COMPRESSED:
+        name = name.removesuffix(suffix)
+    return name.rpartition(".")[2]
+
+
+def _refuse_different_columns(
+    files: Sequence[Path], tables: Sequence[pa.Table], operation: str
+) -> None:
+    first = set(tables[0].column_names)
+    for file, table in zip(files, tables, strict=True):
+        if differing := sorted(first.symmetric_difference(table.column_names)):
+            having, lacking = (file, files[0]) if differing[0] not in first else (files[0], file)
+            raise SchemaMismatch(
+                f"{operation}: {having} has the column {differing[0]!r} and {lacking} does not; "
+                "nothing was written. Write files with other columns in calls of their own"
+            )
+
+
+def _common_types(
+    files: Sequence[Path], tables: Sequence[pa.Table], operation: str
+) -> Mapping[str, pa.Field]:
+    """A type of each column that holds the values of all files exactly."""
+    types: dict[str, pa.Field] = {}
+    for name in tables[0].column_names:
+        fields = [table.schema.field(name) for table in tables]
+        common = fields[0]
+        for file, field in zip_longest(files[1:], fields[1:]):
+            if (wider := _wider(common, field)) is None:
+                raise SchemaMismatch(
+                    f"{operation}: the column {name!r} is {common.type} in {files[0]} and "
+                    f"{field.type} in {file}; nothing was written. Create the table with a "
+                    "pyarrow schema, so that all files are read as its types"
+                )
+            common = wider
+        types[name] = common
+    return types
+
+
+def _wider(one: pa.Field, other: pa.Field) -> pa.Field | None:
+    if one.type == other.type or pa.types.is_null(other.type):
+        return one
+    if pa.types.is_null(one.type):
+        return other
+    for is_kind in (pa.types.is_signed_integer, pa.types.is_unsigned_integer):
+        if is_kind(one.type) and is_kind(other.type):
+            return max(one, other, key=lambda field: field.type.bit_width)
+    return None

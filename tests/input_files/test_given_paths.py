@@ -1,0 +1,141 @@
+"""Paths as data: the files are read as the command line reads them, and nothing is lost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import rowsieve as rs
+from rowsieve.errors import InvalidData, InvalidInput, SchemaMismatch
+
+SCHEMA = pa.schema([("id", pa.int64()), ("code", pa.string()), ("n", pa.decimal128(38, 0))])
+MANY_DIGITS = 12345678901234567890123456789
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> rs.Table:
+    return rs.create_table(tmp_path / "t", SCHEMA, ["id"])
+
+
+def rows(table: rs.Table) -> list[tuple[Any, ...]]:
+    return [tuple(row.values()) for row in table.scan(order_by_key=True).to_arrow().to_pylist()]
+
+
+def _write(folder: Path, kind: str) -> Path:
+    path = folder / f"a.{kind}"
+    data = pa.table({"id": [1], "code": ["007"], "n": [MANY_DIGITS]}, SCHEMA)
+    if kind == "parquet":
+        pq.write_table(data, path)
+    elif kind in ("arrow", "feather"):
+        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, SCHEMA) as writer:
+            writer.write_table(data)
+    elif kind == "csv":
+        path.write_text(f"id,code,n\n1,007,{MANY_DIGITS}\n")
+    elif kind == "tsv":
+        path.write_text(f"id\tcode\tn\n1\t007\t{MANY_DIGITS}\n")
+    else:
+        path.write_text(f'{{"id": 1, "code": "007", "n": "{MANY_DIGITS}"}}\n')
+    return path
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "ndjson", "parquet", "arrow", "feather"])
+@pytest.mark.parametrize("as_path", [Path, str])
+def test_a_file_of_each_format_keeps_every_digit(
+    table: rs.Table, tmp_path: Path, kind: str, as_path: Callable[[Path], Any]
+) -> None:
+    table.upsert(as_path(_write(tmp_path, kind)))
+    assert rows(table) == [(1, "007", MANY_DIGITS)]
+
+
+def test_every_method_that_takes_data_takes_paths(table: rs.Table, tmp_path: Path) -> None:
+    csv, keys, feed = tmp_path / "a.csv", tmp_path / "k.csv", tmp_path / "f.jsonl"
+    csv.write_text("id,code,n\n1,01,\n2,,5\n")
+    keys.write_text("id\n2\n")
+    change = {"op": "c", "before": None, "after": {"id": 9, "code": "x", "n": 3}}
+    event = {**change, "source": {"table": "t"}}
+    feed.write_text(json.dumps(event) + "\n")
+    table.upsert(csv)
+    table.delete(keys=keys)
+    assert rows(table) == [(1, "01", None)]
+    (tmp_path / "c.csv").write_text("op,id,code,n,seq\nd,1,,,1\ni,3,c,3,1\n")
+    table.apply_changes(tmp_path / "c.csv", op="op", sequence="seq")
+    assert rows(table) == [(3, "c", 3)]
+    table.apply_events(str(feed), format="debezium")
+    assert rows(table) == [(3, "c", 3), (9, "x", 3)]
+    table.overwrite(str(csv))
+    assert rows(table) == [(1, "01", None), (2, None, 5)]
+    with table.transaction() as tx:
+        tx.upsert([str(csv)], columns="given")
+    log = rs.create_table(tmp_path / "log", str(csv))
+    log.append(csv)
+    assert (log.schema.field("code").type, log.count()) == (pa.string(), 4)
+
+
+def test_a_glob_reads_its_files_in_order_of_their_names(table: rs.Table, tmp_path: Path) -> None:
+    for name, code in (("b", "second"), ("a", "first")):
+        (tmp_path / f"{name}.csv").write_text(f"id,code,n\n1,{code},1\n")
+    table.upsert(str(tmp_path / "*.csv"), on_duplicate="last")
+    assert rows(table) == [(1, "second", 1)]
+
+
+def test_a_name_with_brackets_is_the_file_of_that_name(table: rs.Table, tmp_path: Path) -> None:
+    (tmp_path / "a[1].csv").write_text("id,code,n\n1,x,1\n")
+    table.upsert(str(tmp_path / "a[1].csv"))
+    assert rows(table) == [(1, "x", 1)]
+
+
+def test_files_of_one_call_have_the_same_columns(table: rs.Table, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,code,n\n1,x,1\n")
+    (tmp_path / "b.csv").write_text("id,code\n2,y\n")
+    for paths in (["a.csv", "b.csv"], ["b.csv", "a.csv"]):
+        with pytest.raises(SchemaMismatch, match=r"a.csv has the column 'n' and .*b.csv does not"):
+            table.upsert([str(tmp_path / path) for path in paths], columns="given")
+    assert table.version == 0
+
+
+def test_inferred_types_of_several_files_are_never_mixed(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,code\n1,7\n")
+    (tmp_path / "b.csv").write_text("id,code\n2,007\n")
+    with pytest.raises(SchemaMismatch, match=r"'code' is int64 in .*a.csv and string in .*b.csv"):
+        rs.create_table(tmp_path / "t", str(tmp_path / "*.csv"), ["id"])
+    assert not (tmp_path / "t").exists()
+
+
+def test_a_name_that_a_json_row_lacks_never_becomes_null(table: rs.Table, tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"id": 1, "code": "x", "n": 1}\n{"id": 2, "code": "y"}\n')
+    for columns in ("all", "given"):
+        with pytest.raises(SchemaMismatch, match="'n'"):
+            table.upsert(path, columns=columns)
+
+
+def test_digits_that_no_type_holds_are_refused_in_python_words(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,n\n1,12345678901234567890.5\n")
+    with pytest.raises(InvalidData, match="create the table with a pyarrow schema") as raised:
+        rs.create_table(tmp_path / "t", tmp_path / "a.csv")
+    assert "--type" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        pytest.param("absent.csv", "there is no file 'absent.csv'", id="absent"),
+        pytest.param("no*.csv", "no file matches", id="no match"),
+        pytest.param("s3://b/a.csv", "not a path of this machine", id="a store"),
+        pytest.param(".", "is a directory; name its files", id="a directory"),
+        pytest.param("-", "there is no file '-'", id="not stdin"),
+        pytest.param("", "there is no file ''", id="empty"),
+        pytest.param("/dev/null", "its suffix must name its format", id="a device"),
+        pytest.param([__file__], "its suffix must name its format; 'py'", id="another format"),
+        pytest.param([__file__, __file__], "twice", id="twice"),
+    ],
+)
+def test_paths_that_name_no_rows_are_refused(table: rs.Table, given: Any, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        table.upsert(given)
