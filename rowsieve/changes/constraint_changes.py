@@ -13,7 +13,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rowsieve.bridges.sql.constraint_actions import AddConstraint, ConstraintChange, DropConstraint
+from rowsieve.bridges.sql.constraint_actions import (
+    AddConstraint,
+    ConstraintChange,
+    DropConstraint,
+    named_by,
+)
 from rowsieve.bridges.where import locating_errors, semantics_of, to_predicate
 from rowsieve.changes.constraint_texts import unmarked
 from rowsieve.errors import (
@@ -78,9 +83,10 @@ def change_constraints(
     meaning; ConstraintViolation if a visible row violates an added constraint.
     """
     constraints = {each.name: each for each in constraints_of(head.table.properties)}
+    named = named_by(changes)
     for change in changes:
         if isinstance(change, AddConstraint):
-            added = _constraint(change, head, constraints)
+            added = _constraint(change, head, constraints, named)
             proof.prove(store, head, added)
             constraints[added.name] = added
         elif (known := _known(change.name, constraints)) is not None:
@@ -179,9 +185,9 @@ def check_evolution(before: Schema, after: Schema, info: TableInfo) -> None:
 
 
 def _constraint(
-    change: AddConstraint, head: Snapshot, constraints: dict[str, Constraint]
+    change: AddConstraint, head: Snapshot, constraints: dict[str, Constraint], named: set[str]
 ) -> Constraint:
-    name = change.name if change.is_named else _free_name(change.name, constraints)
+    name = change.name if change.is_named else _free_name(change.name, (*constraints, *named))
     if not 0 < len(name) <= _LONGEST_NAME:
         raise InvalidInput(
             f"add_constraint: the name has {len(name)} characters; give 1 to {_LONGEST_NAME}"
@@ -200,10 +206,10 @@ def _constraint(
     return constraint_of(name, condition, head.schema, semantics, head.version + 1, source)
 
 
-def _free_name(stem: str, constraints: dict[str, Constraint]) -> str:
+def _free_name(stem: str, taken: Sequence[str]) -> str:
     """A name for a constraint that was given none."""
     name, number = stem, 2
-    while _known(name, constraints) is not None:
+    while _known(name, taken) is not None:
         name, number = f"{stem}_{number}", number + 1
     return name
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import pyarrow as pa
 
@@ -172,8 +172,13 @@ class DatabaseTransaction(TransactionBlock):
         *,
         properties: Properties | None = None,
         sequence: SequenceNames | None = None,
+        mode: Literal["upsert", "append", "differential"] | None = None,
+        time: Literal["uint64", "timestamptz"] | None = None,
     ) -> None:
-        """Create a table with the commit of this transaction; TableExists if the name is taken."""
+        """Create a table with the commit of this transaction; TableExists if the name is taken.
+
+        The arguments are those of `Database.create_table`.
+        """
         self._open.check_usable("create_table")
         shared, wanted = self._order.shared, plain_name(name)
         known = shared.log.id_of(wanted, self._order.state) is not None
@@ -192,6 +197,8 @@ class DatabaseTransaction(TransactionBlock):
                     storage_options=self._storage_options,
                     metadata=dict(self._open.options.metadata),
                     sequence=sequence,
+                    mode=mode,
+                    time=time,
                 )
             finally:
                 del shared.reserved[table_id]

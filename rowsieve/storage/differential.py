@@ -50,6 +50,7 @@ OPERATIONS: Final = frozenset(
         "compact",
         "maintain",
         "rewrite_data_files",
+        "transaction",  # whose changes are checked one by one
         "set_properties",
         "unset_properties",
         "expire_versions",

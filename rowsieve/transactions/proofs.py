@@ -34,6 +34,7 @@ from rowsieve.planner.part_facts import planned_parts
 from rowsieve.planner.plan import table_columns
 from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate.ir import Predicate, conjoin
+from rowsieve.storage.differential import is_differential
 from rowsieve.storage.log.commit_log import Outrun
 from rowsieve.storage.log.conflicts import (
     OPERATIONS,
@@ -201,7 +202,10 @@ class CommitProofs:
                 self._prove_by_key(changing)
             return
         for entry in entries:
-            if self._is_checked(entry):
+            is_checked = self._is_checked(entry)
+            if self._removed.intersection(entry.removed):  # a rewrite of them is a conflict, too
+                raise self._conflict(entry, "replaced a part in which it changes rows")
+            if is_checked:
                 self._prove_by_part(entry)
             added = PartTable.empty() if entry.added is None else entry.added
             self._parts = self._parts.without(entry.removed).append(added)
@@ -212,6 +216,10 @@ class CommitProofs:
             return False  # the commit log obeys floors
         kind = OPERATIONS.get(entry.operation)
         alters = entry.schema is not None or entry.info is not None
+        if is_differential(self._pinned.table) and kind is not Kind.REWRITING:
+            if not self._reads:
+                return False
+            raise self._conflict(entry, f"changed updates that it read, by {entry.operation}")
         if kind is None or (alters and kind is not Kind.REWRITING):
             raise self._conflict(entry, "changed columns or properties of the table")
         reactions = {resolve(ours, entry.operation) for ours in self._kinds}
@@ -237,8 +245,6 @@ class CommitProofs:
         for check in self._touched_by:
             if check(entry):
                 raise self._conflict(entry, "changed a row that it writes")
-        if self._removed.intersection(entry.removed):
-            raise self._conflict(entry, "changed rows of a part in which it changes rows")
         old = self._parts.chosen(frozenset(entry.removed))
         new = PartTable.empty() if entry.added is None else entry.added.chosen(old.part_ids)
         for question in self._reads:

@@ -51,6 +51,11 @@ def test_a_constraint_may_have_no_name() -> None:
     assert table.constraints == {"check": "v > 0", "w_check": "w > v", "w_check_2": "w < 99"}
     table.sql("ALTER TABLE this ADD CHECK (v < 7)")
     assert table.constraints["check_2"] == "v < 7"
+    table.sql(
+        "ALTER TABLE this ADD CHECK (v < 8), ADD CHECK (v < 9), "
+        'ADD CONSTRAINT "CHECK_5" CHECK (v < 10), ADD CHECK (v < 11)'
+    )
+    assert list(table.constraints)[-4:] == ["check_3", "check_4", "CHECK_5", "check_6"]
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

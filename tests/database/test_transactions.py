@@ -21,6 +21,8 @@ from rowsieve.errors import (
 )
 from rowsieve.objects import open_store
 from rowsieve.objects.shared.shared_entry import LOG
+from tests.differential.updates import KV as UPDATED
+from tests.differential.updates import sums, updates
 from tests.small_tables import fresh_uri, kv, pairs
 
 
@@ -136,6 +138,28 @@ def test_tables_are_created_with_the_commit(database: rs.Database) -> None:
     with pytest.raises(TableExists):
         tx.commit()
     assert pairs(database.open_table("a")) == [(1, 1), (2, 100)]
+
+
+@pytest.mark.parametrize("isolation", ["serializable", "snapshot"])
+def test_a_differential_table_is_created_and_read(database: rs.Database, isolation: Any) -> None:
+    with database.transaction() as tx:
+        tx.create_table("d", UPDATED, mode="differential", time="uint64")
+        tx.create_table("log", kv((1, 1)), mode="append")
+    table = database.open_table("d")
+    assert (table.detail()["mode"], database.open_table("log").key) == ("differential", ())
+    table.append_updates(updates((1, "a", 0, 1)), upper=1)
+    tx = database.transaction(isolation=isolation)
+    assert sums(tx.table("d")) == {(1, "a"): 1}
+    assert tx.sql("SELECT count(*) AS n FROM d").to_pylist() == [{"n": 1}]
+    tx.table("a").upsert(kv((1, 1)))
+    table.compact()
+    table.append_updates(updates((2, "b", 1, 1)), upper=2)
+    if isolation == "snapshot":
+        tx.commit()
+    else:
+        with pytest.raises(TransactionConflict, match="changed updates that it read"):
+            tx.commit()
+    assert balance(database) == (301 if isolation == "snapshot" else 400)
 
 
 def test_a_savepoint_undoes_the_creation_of_tables(database: rs.Database) -> None:

@@ -23,6 +23,7 @@ from rowsieve.errors import (
     TransactionEnded,
     UnsupportedOperation,
 )
+from tests.differential.updates import differential, sums, updates
 from tests.small_tables import KV, appended, files, fresh_uri, keyed, kv, overtake, pairs
 
 
@@ -428,6 +429,37 @@ def test_what_changes_the_table_as_a_whole_conflicts(other: Callable[[Table], An
     with pytest.raises(CommitConflict, match="Run the transaction again"):
         tx.commit()
     assert not tx.is_open
+
+
+@pytest.mark.parametrize("change", ["delete", "update", "overwrite"])
+@pytest.mark.parametrize("isolation", ["serializable", "snapshot"])
+def test_a_rewrite_of_parts_that_it_changes_is_a_conflict(change: str, isolation: Any) -> None:
+    table = appended({"k": [1, 2], "v": [1, 2]})
+    table.append(kv((3, 3)))
+    tx = table.transaction(isolation=isolation)
+    changes: dict[str, Callable[[], Any]] = {
+        "delete": lambda: tx.delete("k = 1"),
+        "update": lambda: tx.update({"v": "v + 1"}, where="k = 1"),
+        "overwrite": lambda: tx.overwrite(kv((9, 9))),
+    }
+    changes[change]()
+    table.compact()
+    with pytest.raises(TransactionConflict, match="version 3") as raised:
+        tx.commit()
+    assert raised.value.version == 3
+    assert pairs(table) == [(1, 1), (2, 2), (3, 3)]
+
+
+def test_a_differential_table_is_read_in_a_transaction() -> None:
+    table = differential()
+    table.append_updates(updates((1, "a", 0, 1), (2, "b", 0, 2)), upper=1)
+    with table.transaction() as tx:
+        table.append_updates(updates((3, "c", 1, 1)), upper=2)
+        assert sums(tx) == {(1, "a"): 1, (2, "b"): 2}
+        assert tx.count("k = 1") == 1
+        with pytest.raises(UnsupportedOperation, match="upsert: the table is differential"):
+            tx.upsert(kv((1, 1)))
+    assert table.refresh() == 2
 
 
 @pytest.mark.parametrize("make", [keyed, appended])

@@ -27,7 +27,6 @@ from rowsieve.bridges.sql.constraint_actions import (
     DropConstraint,
     check_texts,
     dropped_constraints,
-    numbered,
     table_constraint,
 )
 from rowsieve.bridges.sql.dialects import Dialect, dialect_named
@@ -101,7 +100,7 @@ def alterations_of(
         if (reason := reason_against(text, known)) is not None:
             raise UnsupportedOperation(f"{reason}; nothing was changed") from error
         raise
-    return tuple(numbered(changes))
+    return tuple(changes)
 
 
 def _read_action(

@@ -75,16 +75,23 @@ def table_constraint(node: Any, checks: Iterator[str], dialect: Dialect) -> AddC
     return None if condition is None else AddConstraint(name, condition, dialect.name, is_named)
 
 
+def named_by(changes: Sequence[Any]) -> set[str]:
+    """The names that constraints among the changes were given, in lower case."""
+    return {
+        each.name.lower() for each in changes if isinstance(each, AddConstraint) and each.is_named
+    }
+
+
 def numbered(changes: Sequence[Any]) -> list[Any]:
-    """The changes; constraints without a name get one that no other of them has."""
-    taken = {each.name for each in changes if isinstance(each, AddConstraint) and each.is_named}
+    """The definitions of a new table; constraints without a name get one that no other has."""
+    taken = named_by(changes)
     named: list[Any] = []
     for each in changes:
         if isinstance(each, AddConstraint) and not each.is_named:
             name, number = each.name, 2
-            while name in taken:
+            while name.lower() in taken:
                 name, number = f"{each.name}_{number}", number + 1
-            taken.add(name)
+            taken.add(name.lower())
             named.append(replace(each, name=name))
         else:
             named.append(each)
