@@ -16,6 +16,7 @@ from rowsieve.arguments.annotations import Metadata, Token
 from rowsieve.bridges.extras import imported
 from rowsieve.metrics import Reporter
 from rowsieve.objects import ObjectStore
+from rowsieve.statements.merge_statement import Merge
 from rowsieve.storage.log.log_entry import Commit
 from rowsieve.storage.snapshot import Snapshot
 
@@ -27,6 +28,22 @@ class DataFusionProvider(Protocol):
 
     def catalog_table(self, table: Any, **options: Any) -> Any:
         """Return this table, with these read options, for `SessionContext.register_table`."""
+
+
+class DataFusionMergeProvider(Protocol):
+    """DataFusion computes the merge of rows into a table."""
+
+    def merge_rows(
+        self,
+        table: Any,
+        sources: Mapping[str, pa.Table],
+        statement: Merge,
+        constants: Mapping[str, Any],
+        retry_timeout_s: float | None,
+        token: Token | None,
+        metadata: Metadata | None,
+    ) -> Commit:
+        """Merge the rows that the statement names into the table, in one commit or none."""
 
 
 class DataFusionCatalogProvider(Protocol):
@@ -111,6 +128,7 @@ class SparkMergeProvider(Protocol):
 PROVIDERS: Final = {
     "datafusion": "rowsieve.providers.datafusion.registered_table",
     "datafusion_catalog": "rowsieve.providers.datafusion.catalog_tables",
+    "datafusion_merge": "rowsieve.providers.datafusion.changes.merge_rows",
     "arrow": "rowsieve.providers.arrow.dataset",
     "pandas": "rowsieve.providers.pandas.frames",
     "polars": "rowsieve.providers.polars.frames",
@@ -128,6 +146,12 @@ def datafusion() -> DataFusionProvider:
 def datafusion_catalog() -> DataFusionCatalogProvider:
     """The provider of catalogs for DataFusion."""
     return cast("DataFusionCatalogProvider", import_module(PROVIDERS["datafusion_catalog"]))
+
+
+def datafusion_merge() -> DataFusionMergeProvider:
+    """The provider for merges by DataFusion; MissingExtra without it."""
+    imported("datafusion", "datafusion")
+    return cast("DataFusionMergeProvider", import_module(PROVIDERS["datafusion_merge"]))
 
 
 def arrow() -> ArrowProvider:

@@ -20,6 +20,7 @@ from rowsieve.differential.differential_methods import DifferentialMethods
 from rowsieve.flags.resolution import flags_as_dict
 from rowsieve.frame_methods import FrameMethods
 from rowsieve.maintenance.upkeep import UpkeepMethods
+from rowsieve.merge_methods import MergeMethods
 from rowsieve.metrics import Reporter, WriterMetrics
 from rowsieve.picture_facts.history_list import History
 from rowsieve.picture_facts.picture_methods import PictureMethods
@@ -42,6 +43,7 @@ class Table(
     ReadMethods,
     FrameMethods,
     RowMethods,
+    MergeMethods,
     DifferentialMethods,
     WriterMethods,
     ColumnMethods,

@@ -44,7 +44,10 @@ FLOORS = (
     ("publication",),
     ("change_feed", "maintenance", "refs"),
     ("engines", "writer"),
-    ("differential", "frame_methods", "reading", "row_methods", "transactions"),
+    (
+        *("differential", "frame_methods", "merge_methods", "reading", "row_methods"),
+        "transactions",
+    ),
     ("picture_facts",),
     ("table",),
     ("metadata_tables", "opening", "run_transaction"),

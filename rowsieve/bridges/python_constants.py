@@ -16,6 +16,7 @@ from rowsieve.arguments import checked
 from rowsieve.bridges.where import to_operand
 from rowsieve.errors import InvalidInput, UnsupportedOperation, repr_of
 from rowsieve.predicate.ir import Literal, Operand
+from rowsieve.predicate.literal_values import scalar
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Field, String, is_nested, type_name
 from rowsieve.types.schema import Schema
@@ -55,6 +56,16 @@ def lit(value: Any) -> Operand:
         ) from error
 
 
+def constant_of(value: Any) -> pa.Scalar:
+    """Return a value, or a constant of `lit`, as an Arrow scalar; InvalidInput for others."""
+    if isinstance(value, pa.Scalar):
+        return value
+    operand = lit(value)
+    if not isinstance(operand, Literal):
+        raise InvalidInput(f"{repr_of(value)} is no constant; give SQL text, or a value")
+    return pa.scalar(operand.value) if operand.type is None else scalar(operand)
+
+
 def assigned(
     value: Any, field: Field, dialect: str, schema: Schema, semantics: Semantics
 ) -> Operand:
@@ -68,12 +79,16 @@ def assigned(
             )
         return lit(value)
     operand = to_operand(value, dialect, schema, semantics)
-    if isinstance(field.type, String) and isinstance(operand, Literal):
-        number = operand.value
-        if isinstance(number, int | float | decimal.Decimal) and str(number) != value.strip():
-            raise InvalidInput(
-                f"update: {value!r} is the number {number} in SQL, and column {field.name!r} is "
-                f"text; give rs.lit({value.strip()!r}) to store this text, or quote it, as in "
-                f"\"'{value.strip()}'\""
-            )
+    if isinstance(operand, Literal) and isinstance(operand.value, int | float | decimal.Decimal):
+        refuse_number(value, operand.value, field, "update")
     return operand
+
+
+def refuse_number(text: str, number: float | decimal.Decimal, field: Field, operation: str) -> None:
+    """Raise InvalidInput if SQL text is a number that a text column would store otherwise."""
+    if isinstance(field.type, String) and str(number) != text.strip():
+        raise InvalidInput(
+            f"{operation}: {text!r} is the number {number} in SQL, and column {field.name!r} is "
+            f"text; give rs.lit({text.strip()!r}) to store this text, or quote it, as in "
+            f"\"'{text.strip()}'\""
+        )

@@ -107,7 +107,7 @@ def _changed_rows(
     changed.table.refresh()
     with closing(StatementQueries(session, changed, named, (values, given))) as queries:
         if isinstance(statement, Merge) and statement.takes_source:
-            statement = _with_columns(queries, statement)
+            statement = with_columns(queries, statement)
             text = statement.text
         if isinstance(statement, Delete) and statement.target.alias:
             queries.check(statement.query, None)  # DataFusion's DELETE does not know the alias
@@ -136,7 +136,7 @@ def _run(queries: Queries, statement: ChangeStatement) -> int:
             raise AssertionError(statement)
 
 
-def _with_columns(queries: StatementQueries, statement: Merge) -> Merge:
+def with_columns(queries: StatementQueries, statement: Merge) -> Merge:
     """Spell out `*`, as Spark does: the source has a column of each name that the table has."""
     snapshot = queries.table.handle.pinned
     columns = queries.columns(selected("*", statement.source, ""), snapshot)

@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.arguments.annotations import Metadata, Token
 from rowsieve.changes.change import Change
 from rowsieve.changes.computed import changes_rows, keyed_change
 from rowsieve.changes.current_rows import near_keys
@@ -45,6 +46,8 @@ from rowsieve.providers.datafusion.changes.updated_rows import stored_keys, upda
 from rowsieve.statements.merge_statement import Action, Merge, MergeClause, When
 from rowsieve.statements.read_change import Insert
 from rowsieve.statements.tokens import folded, quoted
+from rowsieve.storage.log.log_entry import Commit
+from rowsieve.storage.log.retries import RETRY_TIMEOUT_S
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.encodings import arrow_schema
 from rowsieve.types.logical import Field, Int
@@ -68,6 +71,20 @@ def merge(
 
     `rows_of` computes the rows of the source; without it, the text of the source is run.
     """
+    commit, count = merge_once(queries, statement, rows_of)
+    return count - commit.rows_late
+
+
+def merge_once(
+    queries: Queries,
+    statement: Merge,
+    rows_of: Callable[[Snapshot], pa.Table] | None = None,
+    *,
+    retry_timeout_s: float | None = RETRY_TIMEOUT_S,
+    token: Token | None = None,
+    metadata: Metadata | None = None,
+) -> tuple[Commit, int]:
+    """Merge as `merge` does; return the commit, and how many rows it writes and deletes."""
     if folded(statement.target.qualifier) == folded(statement.source_alias):
         raise InvalidInput(
             f"merge: the table and the source are both called {statement.source_alias}; give the "
@@ -89,8 +106,10 @@ def merge(
         count = sum(part.num_rows for part in (changes.rows, changes.deletes) if part is not None)
         return keyed_change(change, snapshot, running.order, changes, running.reads())
 
-    late = queries.table.handle.commit_computed("merge", build).rows_late
-    return count - late
+    commit = queries.table.handle.commit_computed(
+        "merge", build, retry_timeout_s, metadata=metadata, token=token
+    )
+    return commit, count
 
 
 def insert_or_update(queries: Queries, statement: Insert) -> int:
