@@ -229,7 +229,24 @@ class EncodingsDiffer(RowsieveError):
 
 
 class StoreError(RowsieveError):
-    """The object store failed, and retries did not help."""
+    """The object store failed, and retries did not help.
+
+    Of a store across a network: `operation` ("read", "create", "list", "delete", "renew
+    credentials"), the `path` of the object, and the `cause` in one word such as "denied",
+    "expired", "no_bucket", "connection_refused", "certificate", "plain_http", "unknown_host" or
+    "skewed_clock".
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        operation: str | None = None,
+        path: str | None = None,
+        cause: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.operation, self.path, self.cause = operation, path, cause
 
 
 class OutOfMemory(RowsieveError, MemoryError):

@@ -48,7 +48,7 @@ PropertyNames: TypeAlias = Annotated[
 ]
 
 StorageValue: TypeAlias = Annotated[
-    str | bool | int | float | timedelta | Mapping[str, Any],
+    str | bool | int | float | timedelta | Mapping[str, Any] | Callable[[], Any],
     Example("'eu-central-1'", "text, a boolean or a number"),
 ]
 

@@ -45,6 +45,7 @@ from rowsieve.foreign.nested_in_files import (
 from rowsieve.foreign.nullable_fields import nullable_field
 from rowsieve.foreign.open_parquet import view_of
 from rowsieve.objects import Location, ObjectStore, open_store
+from rowsieve.objects.storage_options import static_options
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.parts.deletion_vectors import inline_deletion_vector
 from rowsieve.table import Table
@@ -127,7 +128,7 @@ def _open(
         raise InvalidInput(
             f"{operation}: memory:// holds Rowsieve tables only; give a folder or a bucket"
         )
-    options = {name: str(value) for name, value in (storage_options or {}).items()}
+    options = static_options(storage_options or {}, location.scheme)
     return location, _opened(operation, delta, location, version, options)
 
 

@@ -8,7 +8,6 @@ rewritten and not chained: the original text may contain a signed URL.
 from __future__ import annotations
 
 import os
-import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -19,10 +18,12 @@ import obstore
 import obstore.exceptions
 
 from rowsieve.errors import CorruptData, InvalidInput, StoreError, UnsupportedOperation
+from rowsieve.objects.credentials import Credentials
 from rowsieve.objects.durable import Patience
 from rowsieve.objects.fetching import begin, together
 from rowsieve.objects.location import in_place
 from rowsieve.objects.range_file import open_ranges
+from rowsieve.objects.request_failures import Cause, describe, failure_of, without_user
 from rowsieve.objects.store import (
     DELETED_AT_ONCE,
     Details,
@@ -37,19 +38,11 @@ from rowsieve.objects.store import (
     within,
 )
 
-_QUERY = re.compile(r"\?[^\s\"')]*")
-_ANSWER = re.compile(r"(status code: \d+[^:<{]*).*")  # the rest is the server's text
-_CODE = re.compile(r"<Code>(\w{1,64})</Code>")
-_PARAMETER = re.compile(
-    r"\b(\w*(?:sig|signature|token|key|secret|password|credential|authorization))[=:]\s*"
-    r"(?:(?:Bearer|Basic) )?[^\s&,;\"')]+",
-    re.IGNORECASE,
-)
-_USER = re.compile(r"//[^\s/@\"']*@")
 _T = TypeVar("_T")
 _PAGE_OBJECTS = 1000
 _ATTEMPTS = 3  # per read, against responses that break off
 _REFUSALS = 2  # of requests to delete many, after which the server gets no more of them
+_RENEWALS = 3  # of credentials, for one request
 _ABSENT = (FileNotFoundError, obstore.exceptions.NotFoundError)
 _requesting: list[int] = []  # id of the process that sent the first network request
 
@@ -60,7 +53,7 @@ class RemoteStore:
     `host`: the configured endpoint, if any. `overlaps`: whether the store is across a network, so
     that concurrent requests pay. `bulk_deletes` makes a client that deletes many objects in a
     request, with few retries, and `single_deletes` one that deletes each in a request of its own:
-    some servers refuse the former.
+    some servers refuse the former. `credentials` are renewed when the server refuses them.
     """
 
     def __init__(
@@ -71,6 +64,7 @@ class RemoteStore:
         prefix: str = "",
         secrets: tuple[str, ...] = (),
         host: str = "",
+        credentials: Credentials | None = None,
         overlaps: bool = False,
         bulk_deletes: Callable[[], Any] | None = None,
         single_deletes: Callable[[], Any] | None = None,
@@ -79,7 +73,8 @@ class RemoteStore:
         self._bulk_deletes = bulk_deletes
         self._single_deletes = single_deletes
         self._refused_deletes = 0  # requests to delete many, in a row
-        self._host = _USER.sub("//", _QUERY.sub("", host))
+        self._host = without_user(host)
+        self._credentials = credentials
         self._overlaps = overlaps
         self._uri = uri
         self._prefix = f"{prefix.strip('/')}/" if prefix.strip("/") else ""
@@ -257,10 +252,30 @@ class RemoteStore:
             try:
                 return self._send(request)
             except (obstore.exceptions.GenericError, OSError) as error:
-                if isinstance(error, FileNotFoundError) or not patience.again():
+                is_lasting = (
+                    isinstance(error, FileNotFoundError) or failure_of(error).cause.is_lasting
+                )
+                if is_lasting or not patience.again():
                     raise
 
     def _send(self, request: Callable[[], _T]) -> _T:
+        """Send a request and return its response, with renewed credentials if it is refused.
+
+        A refused request had no effect, so it may be sent again whatever it is.
+        """
+        if (credentials := self._credentials) is None:
+            return self._dispatched(request)
+        for _ in range(_RENEWALS):
+            credential = credentials.prepare()
+            try:
+                return self._dispatched(request)
+            except (obstore.exceptions.BaseError, OSError) as error:
+                may_help = failure_of(error).cause.may_be_renewed
+                if not may_help or not credentials.renewed(credential):
+                    raise
+        return self._dispatched(request)
+
+    def _dispatched(self, request: Callable[[], _T]) -> _T:
         """Send a request and return its response; Ctrl-C interrupts the wait.
 
         obstore blocks without checking for signals, which only the main thread handles. So the main
@@ -294,29 +309,26 @@ class RemoteStore:
             _check_process(self._uri)
         try:
             yield
-        except (FileNotFoundError, obstore.exceptions.NotFoundError):
+        except _ABSENT as error:
+            if failure_of(error).cause is Cause.NO_BUCKET:
+                raise self._failure(action, path, error) from None
             raise ObjectNotFound(f"no object {path} in {self.uri}", path=path) from None
         except obstore.exceptions.AlreadyExistsError:
             raise ObjectExists(f"{path} already exists in {self.uri}", path=path) from None
         except (obstore.exceptions.BaseError, OSError) as error:
-            raise StoreError(
-                f"cannot {action} {path or 'the table'} in {self.uri}: {self._describe(error)}"
-            ) from None
+            raise self._failure(action, path, error) from None
 
-    def _describe(self, error: Exception) -> str:
-        """Describe an error and its host without secrets.
-
-        Servers repeat the signed request in their error text, so only its error code is included.
-        """
-        text = str(error)
-        code = _CODE.search(text)
-        text = _ANSWER.sub(r"\1", (text.splitlines() or [""])[0])
-        text = _PARAMETER.sub(r"\1=***", _USER.sub("//", _QUERY.sub("", text)))
-        for secret in self._secrets:
-            text = text.replace(secret, "***")
-        if self._host and self._host not in text:
-            text = f"{text}, from {self._host}"
-        return f"{type(error).__name__}: {text}" + (f" ({code[1]})" if code else "")
+    def _failure(self, action: str, path: str, error: Exception) -> StoreError:
+        secrets = self._secrets
+        if self._credentials is not None:
+            secrets = (*secrets, *self._credentials.secrets)
+        return StoreError(
+            f"cannot {action} {path or 'the table'} in {self.uri}: "
+            f"{describe(error, secrets, self._host)}",
+            operation=action,
+            path=path,
+            cause=failure_of(error).cause.name.lower(),
+        )
 
 
 def _delete_present(store: Any, paths: Paths) -> None:

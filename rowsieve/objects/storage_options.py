@@ -3,7 +3,8 @@
 Settings of the store (`region`, `access_key_id`) and of its HTTP client (`allow_http`, `timeout`)
 share one mapping, as in deltalake and Polars. A mapping under `client_options`, as in obstore, and
 names such as `client_options.timeout` are equivalent. A value is a secret unless its name is on the
-allow-list of harmless names; no message shows a secret.
+allow-list of harmless names; no message shows a secret. `credential_provider` is for us, see
+`credentials.py`; other processes get its name.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from typing import Any, Final
 import msgspec
 
 from rowsieve.errors import InvalidInput
+from rowsieve.objects.credentials import OPTION as PROVIDER
+from rowsieve.objects.credentials import as_options, travelling
 
 _NESTED: Final = "client_options"
 _HEADERS: Final = "default_headers"
@@ -42,6 +45,26 @@ _CLIENT: Final = frozenset(
         "user_agent",
     }
 )
+_CREDENTIALS: Final = frozenset(
+    {
+        "access_key",
+        "access_key_id",
+        "account_key",
+        "bearer_token",
+        "client_secret",
+        "sas_key",
+        "sas_token",
+        "secret_access_key",
+        "service_account",
+        "service_account_key",
+        "session_token",
+        "skip_signature",
+        "storage_account_key",
+        "storage_sas_key",
+        "storage_token",
+        "token",
+    }
+)
 _PREFIXES: Final = ("aws_", "azure_", "google_")  # optional in the setting names of obstore
 _HARMLESS: Final = _CLIENT - {_HEADERS} | {
     "account_name",
@@ -49,6 +72,7 @@ _HARMLESS: Final = _CLIENT - {_HEADERS} | {
     "bucket",
     "bucket_name",
     "container_name",
+    PROVIDER,
     "default_region",
     "endpoint",
     "endpoint_url",
@@ -62,6 +86,8 @@ def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str,
     """Split options into the store's settings and its HTTP client's settings."""
     store, client = {}, {}
     for name, value in _unnested(options):
+        if name == PROVIDER:
+            continue
         if (known := _client_name(name)) is None:
             store[name] = value
         else:
@@ -71,7 +97,37 @@ def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str,
 
 def flat_options(options: Mapping[str, Any]) -> dict[str, str]:
     """Flatten options into text by name, the form of Spark's options and the command line."""
-    return {name: _text(value) for name, value in _unnested(options)}
+    return {name: _text(value) for name, value in _unnested(options_elsewhere(options))}
+
+
+def options_elsewhere(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options for another process: with the name of a provider instead of a function."""
+    provider = options.get(PROVIDER)
+    return dict(options) if provider is None else {**options, PROVIDER: travelling(provider)}
+
+
+def static_options(options: Mapping[str, Any], scheme: str) -> dict[str, str]:
+    """Return the options as text for a reader in this process that knows no providers.
+
+    It has the credentials of this moment, which nothing renews.
+    """
+    given = {name: value for name, value in options.items() if name != PROVIDER}
+    if (provider := provider_of(options)) is not None:
+        given |= as_options(provider, scheme)
+    return {name: str(value) for name, value in given.items()}
+
+
+def provider_of(options: Mapping[str, Any]) -> Any:
+    """Return the provider, or None; InvalidInput if the options have credentials, too."""
+    provider = options.get(PROVIDER)
+    if provider is not None:
+        given = [name for name, _ in _unnested(options) if _without_prefix(name) in _CREDENTIALS]
+        if given:
+            raise InvalidInput(
+                f"storage_options have {PROVIDER} and {', '.join(sorted(given))}; pass either the "
+                "provider or the credentials"
+            )
+    return provider
 
 
 def secrets_of(options: Mapping[str, Any]) -> tuple[str, ...]:

@@ -22,12 +22,13 @@ from obstore.store import MemoryStore, from_url
 from rowsieve.errors import InvalidInput
 from rowsieve.locks import ForkSafeLock
 from rowsieve.objects.cached_store import with_cache
+from rowsieve.objects.credentials import Credentials
 from rowsieve.objects.local import LocalStore
 from rowsieve.objects.location import REMOTE, Location
 from rowsieve.objects.ref_store import RefStore, ref_place
 from rowsieve.objects.remote import RemoteStore
 from rowsieve.objects.shared.shared_tables import member_of, shared_tables
-from rowsieve.objects.storage_options import secrets_of, split_options
+from rowsieve.objects.storage_options import provider_of, secrets_of, split_options
 from rowsieve.objects.store import ObjectStore
 
 _from_url: Any = from_url  # its overloads are typed per cloud; we pass one mapping
@@ -92,6 +93,8 @@ def _open_memory(location: Location) -> ObjectStore:
 def _open_remote(location: Location, options: Mapping[str, Any]) -> ObjectStore:
     public = location.uri
     config, client = split_options(options)
+    provider = provider_of(options)
+    credentials = None if provider is None else Credentials(provider, location.scheme)
 
     def connect(retries: Mapping[str, Any], more: Mapping[str, str]) -> Any:
         return _from_url(  # the bucket alone: only Location decodes URIs
@@ -99,6 +102,7 @@ def _open_remote(location: Location, options: Mapping[str, Any]) -> ObjectStore:
             config={**config, **more} or None,
             client_options=client or None,
             retry_config={**_RETRIES, **retries},
+            **({} if credentials is None else {"credential_provider": credentials}),
         )
 
     try:
@@ -119,6 +123,7 @@ def _open_remote(location: Location, options: Mapping[str, Any]) -> ObjectStore:
         prefix=location.path,
         secrets=secrets_of(options),
         host=str(store.config.get("endpoint", "")),
+        credentials=credentials,
         overlaps=True,
         bulk_deletes=cache(partial(connect, _FEW_RETRIES, {})) if may_be_refused else None,
         single_deletes=cache(partial(connect, {}, {_SINGLE_DELETES: "true"})),

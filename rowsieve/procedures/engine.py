@@ -19,6 +19,7 @@ import pyarrow as pa
 from rowsieve.arguments import checked
 from rowsieve.arguments.annotations import Progress, StorageOptions
 from rowsieve.errors import CallCancelled, InvalidInput
+from rowsieve.objects.storage_options import options_elsewhere
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.procedures.local_processes import process_pool, report_of, run_apart
 from rowsieve.procedures.procedure import DistributedProcedure
@@ -103,10 +104,11 @@ class LocalEngine:
         self._cancelled.clear()
         count = min(self._count, job.max_concurrent or self._count)
         count = min(count, len(job.tasks)) or 1
+        options = options_elsewhere(job.storage_options) if self._apart else job.storage_options
         with process_pool(job.procedure, count) if self._apart else _thread_pool(count) as pool:
             run_one = partial(run_apart, job.procedure) if self._apart else partial(self._run, job)
             futures = [
-                pool.submit(run_one, number, task, uuid.uuid4().hex, job.storage_options)
+                pool.submit(run_one, number, task, uuid.uuid4().hex, options)
                 for number, task in enumerate(job.tasks)
             ]
             try:

@@ -37,6 +37,7 @@ class Request:
     method: str
     path: str
     conditional: bool
+    token: str = ""  # of the session, which expires
 
     @property
     def is_entry(self) -> bool:
@@ -49,6 +50,7 @@ WIRE_FAULTS = (
     Fault.THROTTLED,
     Fault.REFUSED,
     Fault.DENIED,
+    Fault.EXPIRED_TOKEN,
     Fault.RESET,
     Fault.RESET_AFTER,
     Fault.LOST_ANSWER,
@@ -128,10 +130,10 @@ class Proxy:
         finally:
             self.steps = None
 
-    def next(self, method: str, path: str, *, conditional: bool) -> Request:
+    def next(self, method: str, path: str, *, conditional: bool, token: str) -> Request:
         """Note a request that has arrived."""
         with self._lock:
-            request = Request(len(self.requests), method, path, conditional)
+            request = Request(len(self.requests), method, path, conditional, token)
             self.requests.append(request)
             return request
 
@@ -194,7 +196,8 @@ def _handler(proxy: Proxy) -> type[BaseHTTPRequestHandler]:
         def _serve(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             conditional = "If-None-Match" in self.headers
-            request = proxy.next(self.command, self.path, conditional=conditional)
+            token = self.headers.get("X-Amz-Security-Token") or ""
+            request = proxy.next(self.command, self.path, conditional=conditional, token=token)
             if (steps := proxy.steps) is not None:
                 steps.hold()
             fault = proxy.fault_of(request)
@@ -285,7 +288,8 @@ _ERRORS = {
     Fault.LOST_ANSWER: _error(500, "InternalError"),
     Fault.THROTTLED: _error(503, "SlowDown"),
     Fault.REFUSED: _error(501, "NotImplemented"),
-    Fault.DENIED: _error(403, "SignatureDoesNotMatch"),
+    Fault.DENIED: _error(403, "AccessDenied"),
+    Fault.EXPIRED_TOKEN: _error(400, "ExpiredToken"),
     Fault.EXISTS_AFTER: _error(412, "PreconditionFailed"),
     Fault.EXISTS_BEFORE: _error(409, "ConditionalRequestConflict"),
     Fault.ELSEWHERE: _error(301, "PermanentRedirect"),

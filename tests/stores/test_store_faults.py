@@ -16,7 +16,13 @@ from tests.small_tables import KV, kv
 from tests.stores.proxy import WIRE_FAULTS, Proxy, Request, Rule, proxy_to
 from tests.stores.s3_server import S3, SECRET
 
-LASTING = (Fault.REFUSED, Fault.DENIED, Fault.ELSEWHERE, Fault.SKEWED_CLOCK)
+LASTING = (
+    Fault.REFUSED,
+    Fault.DENIED,
+    Fault.EXPIRED_TOKEN,
+    Fault.ELSEWHERE,
+    Fault.SKEWED_CLOCK,
+)
 OF_READS = (Fault.TRUNCATED, Fault.STALE_LIST)
 OF_PUTS = (Fault.EXISTS_AFTER, Fault.EXISTS_BEFORE)
 FAULTS = [  # what may pass by itself, whatever the request

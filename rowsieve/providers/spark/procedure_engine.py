@@ -26,6 +26,7 @@ from rowsieve.arguments import checked
 from rowsieve.arguments.annotations import Progress
 from rowsieve.bridges.sql.spark.settings import TIME_ZONE
 from rowsieve.errors import CallCancelled, InvalidInput
+from rowsieve.objects.storage_options import options_elsewhere
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.procedures.engine import Job
 from rowsieve.procedures.task_reports import REPORT, run_task
@@ -195,7 +196,7 @@ class SparkEngine:
 
 def _runner(job: Job) -> Callable[[int, bytes], bytes]:
     """Return the function that runs a task on a worker; holds no task, as each task gets it."""
-    procedure, storage_options = job.procedure, dict(job.storage_options)
+    procedure, storage_options = job.procedure, options_elsewhere(job.storage_options)
 
     def run(number: int, task: bytes) -> bytes:
         report = run_task(procedure, number, task, _attempt(), storage_options)

@@ -1,0 +1,307 @@
+"""Credentials that are renewed while a store is used: the storage option `credential_provider`.
+
+    a function without arguments      its result, as obstore's providers return it
+    "package.module:name"             that function, or an instance of that class
+    "profile:name"                    a profile of AWS, by boto3
+    "environment"                     variables of this process, read at each renewal
+
+Only the text forms, and functions that a module has under their own name, travel to other
+processes: there the name is resolved again. A secret never travels.
+
+A credential is kept until shortly before it expires. When a server refuses it, the provider is
+called again, once for all requests that used it; they are sent again if it differs.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import threading
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from rowsieve import clock
+from rowsieve.errors import InvalidInput, MissingExtra, RowsieveError, StoreError
+from rowsieve.objects.durable import Patience
+
+OPTION: Final = "credential_provider"
+_ENVIRONMENT: Final = "environment"
+_PROFILE: Final = "profile:"
+_VARIABLES: Final[Mapping[str, Mapping[str, str]]] = {
+    "AWS_ACCESS_KEY_ID": {
+        "access_key_id": "AWS_ACCESS_KEY_ID",
+        "secret_access_key": "AWS_SECRET_ACCESS_KEY",
+        "token": "AWS_SESSION_TOKEN",
+    },
+    "AZURE_STORAGE_ACCOUNT_KEY": {"access_key": "AZURE_STORAGE_ACCOUNT_KEY"},
+    "AZURE_STORAGE_SAS_TOKEN": {"sas_token": "AZURE_STORAGE_SAS_TOKEN"},
+    "AZURE_STORAGE_TOKEN": {"token": "AZURE_STORAGE_TOKEN"},
+    "CLOUDSDK_AUTH_ACCESS_TOKEN": {"token": "CLOUDSDK_AUTH_ACCESS_TOKEN"},
+}
+"""By the variable that must be set: the fields of a credential, by the variable that has each."""
+_KINDS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
+    "s3": ("AWS_", ("access_key_id+secret_access_key",)),
+    "s3a": ("AWS_", ("access_key_id+secret_access_key",)),
+    "gs": ("CLOUDSDK_", ("token",)),
+}
+_AZURE: Final = ("AZURE_", ("access_key", "sas_token", "token"))
+"""By scheme: variables of the environment, and the fields that a credential must have."""
+_STATIC: Final = {
+    "access_key_id": "access_key_id",
+    "secret_access_key": "secret_access_key",
+    "access_key": "account_key",
+    "sas_token": "sas_token",
+}
+_ATTEMPTS: Final = 3  # to call a provider that raises
+_EXPIRES_BEFORE_S: Final = 30.0  # a credential is renewed so long before its end
+
+_PAST: Final = datetime(2000, 1, 1, tzinfo=UTC)
+
+Credential = dict[str, Any]
+Provider = Callable[[], Any]
+
+
+class Credentials:
+    """The credential that a provider returned last. Thread-safe.
+
+    obstore calls it for each request, because what it returns expires at once.
+    """
+
+    def __init__(self, provider: Any, scheme: str) -> None:
+        self._scheme = scheme
+        self._name = shown(provider)
+        self._provider = resolved(provider, scheme)
+        self._lock = threading.Lock()
+        self._credential: Credential | None = None
+        self._ends_s: float | None = None
+        self._former: tuple[str, ...] = ()
+        self.config = dict(getattr(self._provider, "config", None) or {})
+
+    def __call__(self) -> Credential:
+        """The credential, in the form and with the expiry that obstore expects."""
+        with self._lock:
+            credential = self._credential or {}
+        return {**credential, "expires_at": _PAST}
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The values that no message may show, of this credential and the one before."""
+        with self._lock:
+            return (*_values(self._credential), *self._former)
+
+    def prepare(self) -> Credential:
+        """Call the provider if there is no credential, or if its end is near; return it.
+
+        StoreError if the provider raises or returns something else.
+        """
+        with self._lock:
+            now_s = clock.now_us() / 1e6
+            if self._credential is None or (
+                self._ends_s is not None and now_s > self._ends_s - _EXPIRES_BEFORE_S
+            ):
+                try:
+                    self._renew()
+                except StoreError:
+                    if self._credential is None or self._ends_s is None or now_s > self._ends_s:
+                        raise  # otherwise the old one still holds
+            assert self._credential is not None
+            return self._credential
+
+    def renewed(self, refused: Credential) -> bool:
+        """Return whether there is another credential than the refused one."""
+        with self._lock:
+            if self._credential is refused:
+                self._renew()
+            return _values(self._credential) != _values(refused)
+
+    def _renew(self) -> None:
+        """Call the provider; the caller holds the lock."""
+        credential = self._checked(self._called())
+        expires_at = credential.pop("expires_at", None)
+        self._former = _values(self._credential)
+        self._credential = credential
+        self._ends_s = None if expires_at is None else expires_at.timestamp()
+
+    def _called(self) -> Any:
+        patience = Patience(_ATTEMPTS)
+        while True:
+            try:
+                return self._provider()
+            except RowsieveError:
+                raise
+            except Exception as error:
+                if not patience.again():
+                    raise StoreError(
+                        f"{OPTION} {self._name} raised {type(error).__name__} in "
+                        f"{patience.attempts} calls; call it by itself to see why",
+                        operation="renew credentials",
+                    ) from None  # its text may have secrets
+
+    def _checked(self, credential: Any) -> Credential:
+        if inspect.iscoroutine(credential):
+            credential.close()
+        alternatives = _KINDS.get(self._scheme, _AZURE)[1]
+        is_mapping = isinstance(credential, Mapping)
+        if not is_mapping or not any(
+            all(credential.get(field) for field in alternative.split("+"))
+            for alternative in alternatives
+        ):
+            found = f"fields {sorted(map(str, credential))}" if is_mapping else "no mapping"
+            raise StoreError(
+                f"{OPTION} {self._name} returned {found}"
+                f"{' (it is asynchronous)' if inspect.iscoroutine(credential) else ''}; a "
+                f"credential for {self._scheme}:// is a mapping with "
+                f"{' or '.join(each.replace('+', ' and ') for each in alternatives)}, and with "
+                "expires_at, a datetime with a zone, or None",
+                operation="renew credentials",
+            )
+        expires_at = credential.get("expires_at")
+        if expires_at is not None and getattr(expires_at, "tzinfo", None) is None:
+            raise StoreError(
+                f"{OPTION} {self._name} returned an expires_at that is not a datetime with a "
+                "zone; give one, or None",
+                operation="renew credentials",
+            )
+        return dict(credential)
+
+
+def resolved(provider: Any, scheme: str) -> Provider:
+    """The function that a provider is or names; InvalidInput if there is none."""
+    if not isinstance(provider, str):
+        if callable(provider):
+            return provider  # type: ignore[no-any-return]
+        raise InvalidInput(
+            f"storage option {OPTION} is a function or its name, not a value of type "
+            f"{type(provider).__name__}"
+        )
+    if provider == _ENVIRONMENT:
+        return _Environment(_KINDS.get(scheme, _AZURE)[0])
+    if provider.startswith(_PROFILE):
+        if scheme not in ("s3", "s3a"):
+            raise InvalidInput(f"{OPTION}={provider!r} is a profile of AWS, not for {scheme}://")
+        return _Profile(provider.removeprefix(_PROFILE))
+    return _imported(provider)
+
+
+def travelling(provider: Any) -> str:
+    """The name by which another process finds a provider; InvalidInput if it has none."""
+    if isinstance(provider, str):
+        return provider
+    module, name = getattr(provider, "__module__", None), getattr(provider, "__qualname__", None)
+    if module not in (None, "__main__", "__mp_main__"):
+        named = f"{module}:{name}"
+        try:
+            if _attribute(named) is provider:
+                return named
+        except (ImportError, AttributeError, ValueError):
+            pass
+    raise InvalidInput(
+        f"the {OPTION} {shown(provider)} has no name that another process could import; define it "
+        f"as a function of a module, and pass {OPTION}='package.module:function', "
+        f"'{_PROFILE}NAME' or '{_ENVIRONMENT}'"
+    )
+
+
+def shown(provider: Any) -> str:
+    """A provider's name in messages."""
+    if isinstance(provider, str):
+        return repr(provider)
+    return str(getattr(provider, "__qualname__", type(provider).__qualname__))
+
+
+def as_options(provider: Any, scheme: str) -> dict[str, str]:
+    """What a provider returns now as options of a store, for a reader that has no providers."""
+    credential = Credentials(provider, scheme).prepare()
+    tokens = {"s3": "session_token", "s3a": "session_token"}
+    names = {**_STATIC, "token": tokens.get(scheme, "bearer_token")}
+    return {names[field]: str(value) for field, value in credential.items() if value is not None}
+
+
+class _Environment:
+    """Reads the variables of this process."""
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+
+    def __call__(self) -> Credential:
+        fields = {
+            name: variables
+            for name, variables in _VARIABLES.items()
+            if name.startswith(self._prefix)
+        }
+        for name, variables in fields.items():
+            if os.environ.get(name):
+                return {
+                    field: value
+                    for field, variable in variables.items()
+                    if (value := os.environ.get(variable))
+                }
+        raise StoreError(
+            f"{OPTION}: none of {', '.join(fields)} is set in the environment; set it",
+            operation="renew credentials",
+        )
+
+
+class _Profile:
+    """Reads a profile of AWS anew at each renewal; its region counts unless one is given."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        try:
+            self.config = self._provider().config
+        except ImportError:
+            raise MissingExtra(
+                f"{OPTION}='{_PROFILE}{name}' needs boto3; install it: pip install boto3"
+            ) from None
+        except Exception as error:
+            raise InvalidInput(
+                f"{OPTION}='{_PROFILE}{name}': {type(error).__name__}; there is no such profile "
+                "with credentials in the configuration of AWS"
+            ) from None
+
+    def __call__(self) -> Any:
+        return self._provider()()
+
+    def _provider(self) -> Any:
+        boto3: Any = importlib.import_module("boto3")
+        providers: Any = importlib.import_module("obstore.auth.boto3")
+        return providers.Boto3CredentialProvider(boto3.Session(profile_name=self._name))
+
+
+def _imported(name: str) -> Provider:
+    try:
+        provider = _attribute(name)
+        if inspect.isclass(provider):
+            provider = provider()
+    except ValueError:
+        raise InvalidInput(
+            f"storage option {OPTION}={name!r} is neither 'package.module:function' nor "
+            f"'{_PROFILE}NAME' nor '{_ENVIRONMENT}'"
+        ) from None
+    except Exception as error:
+        raise InvalidInput(
+            f"storage option {OPTION}={name!r} cannot be imported: {type(error).__name__}; the "
+            "module must be importable in each process that reads the store"
+        ) from None
+    if not callable(provider):
+        raise InvalidInput(f"storage option {OPTION}={name!r} is not a function")
+    return provider  # type: ignore[no-any-return]
+
+
+def _attribute(name: str) -> Any:
+    """Import `package.module:name`; ValueError for text of another form."""
+    module, separator, path = name.partition(":")
+    steps = path.split(".")
+    if not separator or not all(step.isidentifier() for step in (*module.split("."), *steps)):
+        raise ValueError(name)
+    found: Any = importlib.import_module(module)
+    for step in steps:
+        found = getattr(found, step)
+    return found
+
+
+def _values(credential: Credential | None) -> tuple[str, ...]:
+    values = {str(value) for value in (credential or {}).values() if value is not None}
+    return tuple(sorted(values, key=lambda each: (-len(each), each)))
