@@ -65,19 +65,24 @@ __all__ = [
     "Table",
     "Transaction",
     "Translation",
+    "__version__",
     "changes_to_updates",
     "configure",
     "create_table",
     "differences",
     "drop_table",
+    "errors",
     "from_delta",
     "from_iceberg",
     "from_parquet",
     "import_delta",
     "import_iceberg",
     "lit",
+    "metrics",
+    "objects",
     "open_parquet",
     "open_table",
+    "predicate",
     "read_split",
     "register_codec",
     "register_function",
@@ -144,4 +149,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_PACKAGES, "__version__"})
+    return sorted(__all__)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 import pyarrow as pa
 
@@ -19,6 +19,10 @@ from rowsieve.objects import ObjectStore
 from rowsieve.statements.merge_statement import Merge
 from rowsieve.storage.log.log_entry import Commit
 from rowsieve.storage.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
 
 # A provider takes a `Table`, which this file must not import: `Any` here, typed in the provider.
 
@@ -66,17 +70,19 @@ class ArrowProvider(Protocol):
 class PandasProvider(Protocol):
     """pandas takes rows as a DataFrame."""
 
-    def frame_of(self, data: pa.Table) -> Any:
+    def frame_of(self, data: pa.Table) -> pd.DataFrame:
         """Convert Arrow rows to a DataFrame."""
 
 
 class PolarsProvider(Protocol):
     """Polars takes rows as a DataFrame, or reads one version of a table lazily."""
 
-    def frame_of(self, data: pa.Table) -> Any:
+    def frame_of(self, data: pa.Table) -> pl.DataFrame:
         """Convert Arrow rows to a DataFrame."""
 
-    def lazy_frame(self, store: ObjectStore, snapshot: Snapshot, reporter: Reporter | None) -> Any:
+    def lazy_frame(
+        self, store: ObjectStore, snapshot: Snapshot, reporter: Reporter | None
+    ) -> pl.LazyFrame:
         """Return a LazyFrame of that version."""
 
 

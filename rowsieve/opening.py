@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from time import perf_counter
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import pyarrow as pa
 
@@ -46,6 +46,9 @@ from rowsieve.storage.log.version_arguments import log_of_ref, resolve_snapshot
 from rowsieve.storage.snapshot import DIFFERENTIAL, MODES, Snapshot
 from rowsieve.table import Table
 from rowsieve.types.ordering.keys import KeyOrder
+
+if TYPE_CHECKING:
+    import polars
 
 TableOrUri: TypeAlias = Annotated[
     str | os.PathLike[str] | Table,
@@ -293,7 +296,7 @@ def scan_polars(
     version: Version | None = None,
     as_of: Moment | None = None,
     storage_options: StorageOptions | None = None,
-) -> Any:
+) -> polars.LazyFrame:
     """Return a Polars LazyFrame of one version of a table, as `Table.scan_polars` does.
 
     `storage_options` are for a path or URI; a `Table` has its own. MissingExtra without polars.

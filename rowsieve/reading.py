@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
@@ -31,6 +31,11 @@ from rowsieve.scan import Columns, GivenPlan, Scan
 from rowsieve.storage.differential import read_at, refuse_differential
 from rowsieve.storage.manifests.part_sketches import distinct_count
 from rowsieve.storage.snapshot import Reading, Snapshot
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow.dataset as ds
 
 FILES = pa.schema(
     [
@@ -173,7 +178,7 @@ class ReadMethods(TableMethods):
         *,
         dialect: str = "postgres",
         session: Session | None = None,
-    ) -> Any:
+    ) -> pandas.DataFrame:
         """Return the rows as a pandas DataFrame. MissingExtra without pandas.
 
         NULL becomes NaN, NaT or None. Integers with NULLs become floats, as is usual in pandas, or
@@ -189,7 +194,7 @@ class ReadMethods(TableMethods):
         *,
         dialect: str = "postgres",
         session: Session | None = None,
-    ) -> Any:
+    ) -> polars.DataFrame:
         """Return the rows as a Polars DataFrame. MissingExtra without polars."""
         return engines.polars().frame_of(self._scan(where, columns, dialect, session).to_arrow())
 
@@ -200,7 +205,7 @@ class ReadMethods(TableMethods):
         as_of: Moment | None = None,
         at: Any = None,
         expanded: bool = False,
-    ) -> Any:
+    ) -> ds.Dataset:
         """Return a `pyarrow.dataset.Dataset` of the newest version, or of `version` or `as_of`.
 
         `at` and `expanded` are as in `scan`.
@@ -221,7 +226,7 @@ class ReadMethods(TableMethods):
         as_of: Moment | None = None,
         at: Any = None,
         expanded: bool = False,
-    ) -> Any:
+    ) -> polars.LazyFrame:
         """Return a Polars LazyFrame of the newest version, or of `version` or `as_of`.
 
         `at` and `expanded` are as in `scan`.

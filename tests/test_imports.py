@@ -124,10 +124,10 @@ def test_text_brings_the_parser_and_no_engine() -> None:
 
 
 def test_every_public_name_and_package_is_there() -> None:
-    assert set(rowsieve.__all__) == set(rowsieve._HOMES)
-    for name in (*rowsieve.__all__, *rowsieve._PACKAGES):
+    assert set(rowsieve.__all__) == {*rowsieve._HOMES, *rowsieve._PACKAGES, "__version__"}
+    assert sorted(rowsieve.__all__) == dir(rowsieve)
+    for name in (*rowsieve._HOMES, *rowsieve._PACKAGES):
         assert getattr(rowsieve, name).__name__.rpartition(".")[2] == name
-        assert name in dir(rowsieve)
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

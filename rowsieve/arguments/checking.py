@@ -9,7 +9,8 @@ from functools import cache, wraps
 from typing import Any, Final, ParamSpec, TypeVar, get_type_hints
 
 from rowsieve.arguments.kinds import Anything, Kind, Misfit, kind_of
-from rowsieve.errors import InvalidInput
+from rowsieve.arguments.short_tracebacks import is_shortened, shortened
+from rowsieve.errors import InvalidInput, RowsieveError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -45,7 +46,12 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
                     kwargs[name] = kinds[name].fit(value)
         except Misfit as misfit:
             raise _refusal(_shown(function), name, kinds[name], misfit) from None
-        return function(*fitted, **kwargs)
+        try:
+            return function(*fitted, **kwargs)
+        except RowsieveError as error:
+            if is_shortened():
+                raise shortened(error) from None
+            raise
 
     call.__rowsieve_checked__ = True  # type: ignore[attr-defined]  # for the test of the surface
     return call
@@ -69,8 +75,11 @@ def kinds_of(
     function: Callable[..., Any],
 ) -> tuple[tuple[str, ...], dict[str, Kind], frozenset[str]]:
     """Return the positional names, the kind of each argument, and the required names."""
-    hints = get_type_hints(function, include_extras=True)
     parameters = inspect.signature(function).parameters.values()
+    # The type of the result is not evaluated: its engine may not be imported.
+    given = {n: each for n, each in inspect.get_annotations(function).items() if n != "return"}
+    alone = types.SimpleNamespace(__annotations__=given)
+    hints = get_type_hints(alone, inspect.unwrap(function).__globals__, include_extras=True)
     kinds = {
         parameter.name: kind_of(hints[parameter.name]) if parameter.name in hints else Anything()
         for parameter in parameters

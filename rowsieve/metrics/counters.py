@@ -17,6 +17,7 @@ import numpy.typing as npt
 from rowsieve.errors import EncodingsDiffer
 from rowsieve.locks import ForkSafeLock
 from rowsieve.metrics.encoding_differences import Difference
+from rowsieve.metrics.metrics_table import ShownAsTable
 
 MAX_DIFFERENCES: Final = 1_000  # that a read keeps; all are counted
 _LOGGED: Final = 10
@@ -28,7 +29,7 @@ UNSET: Final = "process default"
 
 
 @dataclass(slots=True)
-class ScanMetrics:
+class ScanMetrics(ShownAsTable):
     """Counters of one scan; `pruned_by` counts skipped parts by reason.
 
     `flags` has the value of each flag of the read, and where it came from.
@@ -152,7 +153,7 @@ class ScanMetrics:
 
 
 @dataclass(slots=True)
-class WriterMetrics:
+class WriterMetrics(ShownAsTable):
     """Counters of a writer: rows with tombstones, bytes, and the cost of statistics.
 
     `arrow_bytes` are those of the rows in memory, `bytes_written` those of their files.

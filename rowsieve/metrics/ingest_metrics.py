@@ -6,10 +6,11 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from rowsieve.metrics.histograms import BUCKETS_ROWS, Histogram
+from rowsieve.metrics.metrics_table import ShownAsTable
 
 
 @dataclass(slots=True)
-class IngestMetrics:
+class IngestMetrics(ShownAsTable):
     """What a writer has acknowledged, logged and committed.
 
     A group is the calls that were made durable together, by one sync of the log or by one commit.

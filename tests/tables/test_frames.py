@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -148,4 +149,29 @@ def test_a_summary_is_from_statistics_and_exact_where_asked() -> None:
 
 
 def test_dir_of_the_package_is_what_is_public() -> None:
-    assert set(dir(rs)) == {*rs.__all__, *rs._PACKAGES, "__version__"}
+    assert dir(rs) == sorted(rs.__all__)
+
+
+def test_history_prints_as_a_table(tmp_path: Path) -> None:
+    table = rs.create_table(tmp_path / "h", pa.table({"id": [1]}), ["id"])
+    for number in range(22):
+        table.upsert(pa.table({"id": [number]}), metadata={"<b>": str(number)})
+    text = repr(table.history())
+    assert text.splitlines()[0] == "23 commits, newest first"
+    assert text.splitlines()[1].split()[:3] == ["version", "timestamp", "operation"]
+    assert text.splitlines()[3].split()[0] == "22"
+    assert text.endswith("… and 3 older commits")
+    shown = table.history()._repr_html_()
+    assert "<td>upsert</td>" in shown
+    assert "<b>=21" not in shown
+    assert table.history(2).to_arrow().column("rows_written").to_pylist() == [1, 1]
+
+
+def test_metrics_are_a_table_in_a_notebook(tmp_path: Path) -> None:
+    table = rs.create_table(tmp_path / "m", pa.table({"id": [1, 2]}), ["id"])
+    scan = table.scan("id > 1")
+    assert scan.to_arrow().num_rows == 1
+    assert "<th scope='row'>rows_returned</th><td>1</td>" in scan.metrics._repr_html_()
+    assert "audit" not in scan.metrics._repr_html_()
+    table.upsert(pa.table({"id": [3]}))
+    assert "parts_written" in table.writer_metrics._repr_html_()

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.errors import MissingExtra
 
+if TYPE_CHECKING:
+    import pandas
 
-def frame_of(data: pa.Table) -> Any:
+
+def frame_of(data: pa.Table) -> pandas.DataFrame:
     """Convert Arrow rows to a pandas DataFrame.
 
     An integer column with NULLs becomes Int64 if a float cannot represent one of its integers.
