@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 LOCK := requirements/dev.lock
 DEMO_LOCK := requirements/demo.lock
+DOCS_LOCK := requirements/docs.lock
 # One process more than there are cores: a quarter of the time, tests wait for a store or a process.
 # Which test runs where: tests/spread.py.
 WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
@@ -14,6 +15,7 @@ PROCESSES := --numprocesses $(WORKERS) --maxprocesses 4 --dist loadfile
 PYTEST := $(BIN)/python -m pytest $(PROCESSES)
 READY := $(VENV)/.ready
 DEMO_READY := $(VENV)/.ready-demo
+DOCS_READY := $(VENV)/.ready-docs
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
 .PHONY: bytecode demo test test-fast test-deep test-lowest test-highest test-times demo-spark bench bench-bars docs api lint house release lock clean
@@ -34,7 +36,7 @@ test-fast: $(READY)
 	$(BIN)/python -m tests.fast $(PROCESSES) --quiet $(ARGS)
 
 # SHARD=2/4 runs the second of four shares of the files; ARGS goes to pytest.
-test-deep: $(READY)
+test-deep: $(DOCS_READY)
 	ROWSIEVE_TESTS=deep $(PYTEST) $(if $(SHARD),--shard $(SHARD)) $(ARGS)
 
 # The tests with the lowest, or the highest, releases that pyproject.toml allows; `make test` has the locked ones.
@@ -56,8 +58,10 @@ bench: $(READY)
 bench-bars: $(READY)
 	$(BIN)/python -m benchmarks.bars $(ARGS)
 
-docs: $(READY)
+# Run the code of the documents and of the notebooks, then build the site: a warning is an error.
+docs: $(DOCS_READY)
 	$(BIN)/python -m pytest tests/test_docs.py
+	$(BIN)/python -m tools.site
 
 # All public names with their types, as build/api.md.
 api: $(READY)
@@ -82,6 +86,7 @@ COMPILE := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.1
 lock: $(READY)
 	$(BIN)/python -m pip install --quiet uv
 	$(COMPILE) --all-extras --group dev --output-file $(LOCK)
+	$(COMPILE) --group docs --constraint $(LOCK) --output-file $(DOCS_LOCK)
 	$(COMPILE) --extra demo --constraint $(LOCK) --no-emit-package pandas \
 	  --no-emit-package python-dateutil --no-emit-package six --output-file $(DEMO_LOCK)
 
@@ -93,6 +98,10 @@ $(DEMO_READY): $(DEMO_LOCK) pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(INSTALL) --require-hashes --requirement $(DEMO_LOCK)
 	$(INSTALL) --editable .
+	touch $@
+
+$(DOCS_READY): $(DOCS_LOCK) $(READY)
+	$(INSTALL) --require-hashes --requirement $(DOCS_LOCK)
 	touch $@
 
 $(READY): $(LOCK) pyproject.toml

@@ -123,6 +123,7 @@ def create_table(
             writer=written,
             flags=flags_as_dict(write_flags_of(snapshot.table)),
             elapsed_s=elapsed_s,
+            commit_id=snapshot.commit_id,
         ),
     )
     table = Table(Handle(store, log, snapshot, storage_options=storage_options))

@@ -32,6 +32,7 @@ from rowsieve.executor.execute import resolve as resolve_plan
 from rowsieve.executor.read_settings import ReadSwitches
 from rowsieve.flags.resolution import flags_as_dict
 from rowsieve.metrics import Reporter, ScanMetrics, ScanReport, send
+from rowsieve.metrics.running_operations import Operation, opened
 from rowsieve.objects import ObjectStore, open_store
 from rowsieve.planner.cache import PLANS
 from rowsieve.planner.explain import explain
@@ -203,9 +204,10 @@ class Scan:
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """Return the rows as a stream of batches of up to 65,536 rows."""
         started_s = time.perf_counter()
-        with self._reported_if_failing(started_s):
-            self._execution = self._audited()
-        return self._reported(self._execution, started_s)
+        operation = self._opened()
+        with self._reported_if_failing(operation, started_s):
+            self._execution = operation.run(self._audited)
+        return self._reported(self._execution, operation, started_s)
 
     def to_reader(self) -> pa.RecordBatchReader:
         """Return the rows as a stream, which reads while it is consumed."""
@@ -231,14 +233,21 @@ class Scan:
         fail is evaluated.
         """
         started_s = time.perf_counter()
-        with self._reported_if_failing(started_s):
-            self._execution = self._audited()
-            if self._columns_may_fail():
-                count: int = sum(batch.num_rows for batch in self._execution.read())
-            else:
-                count = self._execution.count()
-        self._report(self._execution.metrics, None, started_s)
+        operation = self._opened()
+        with self._reported_if_failing(operation, started_s):
+            count = operation.run(self._counted)
+        self._report(operation, self._execution.metrics, None, started_s)
         return count
+
+    def _counted(self) -> int:
+        self._execution = self._audited()
+        if self._columns_may_fail():
+            return sum(batch.num_rows for batch in self._execution.read())
+        return self._execution.count()
+
+    def _opened(self) -> Operation:
+        """Begin the operation of a read, after its planning."""
+        return opened("scan", "scan", self._store.uri, self._reporter, self._planning_s)
 
     def _columns_may_fail(self) -> bool:
         """Return whether an expression of `columns` may fail on a row, by the statistics."""
@@ -323,29 +332,42 @@ class Scan:
         outcome.count_in(execution.metrics)
         return execution
 
-    def _reported(self, execution: Execution, started_s: float) -> Iterator[pa.RecordBatch]:
+    def _reported(
+        self, execution: Execution, operation: Operation, started_s: float
+    ) -> Iterator[pa.RecordBatch]:
         """Yield the rows, and send a report when they end or the consumer stops."""
-        error: str | None = None
         try:
-            yield from execution.read()
-        except BaseException as raised:
-            error = type(raised).__name__
+            yield from operation.each(execution.read())
+        except BaseException as error:
+            self._report(operation, execution.metrics, error, started_s)
             raise
-        finally:
-            self._report(execution.metrics, error, started_s)
+        self._report(operation, execution.metrics, None, started_s)
 
     @contextmanager
-    def _reported_if_failing(self, started_s: float) -> Iterator[None]:
+    def _reported_if_failing(self, operation: Operation, started_s: float) -> Iterator[None]:
         try:
             yield
         except Exception as error:
-            self._report(self._execution.metrics, type(error).__name__, started_s)
+            self._report(operation, self._execution.metrics, error, started_s)
             raise
 
-    def _report(self, metrics: ScanMetrics, error: str | None, started_s: float) -> None:
+    def _report(
+        self,
+        operation: Operation,
+        metrics: ScanMetrics,
+        error: BaseException | None,
+        started_s: float,
+    ) -> None:
+        """End the operation with its report."""
         elapsed_s = self._planning_s + time.perf_counter() - started_s
-        report = ScanReport(self._store.uri, self.version, metrics, error, elapsed_s=elapsed_s)
-        send(self._reporter, report)
+        uri, name = self._store.uri, None if error is None else type(error).__name__
+        operation.run(
+            lambda: send(
+                self._reporter,
+                ScanReport(uri, self.version, metrics, name, elapsed_s=elapsed_s),
+            )
+        )
+        operation.end(error)
 
     def _replanned(self, *, pruning: bool, limit: int | None = None) -> ScanPlan:
         """Plan the same query again; the plan cache does not keep the result, it can be large."""

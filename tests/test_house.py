@@ -23,7 +23,7 @@ from tests import house
 ROOT = Path(rowsieve.__file__).parent
 
 FLOORS = (
-    ("checksums", "clock", "computed_property", "errors", "locks", "varints"),
+    ("checksums", "clock", "computed_property", "errors", "locks", "threads", "varints"),
     ("byte_cache",),
     ("arguments", "metrics"),
     ("flags",),
@@ -33,7 +33,7 @@ FLOORS = (
     ("frame_text",),
     ("predicate", "objects"),
     ("stats", "bridges", "encodings"),
-    ("parquet", "statements"),
+    ("parquet", "statements", "telemetry"),
     ("input_files",),
     ("storage",),
     ("planner",),

@@ -29,6 +29,7 @@ MODULES: Final = (
     "rowsieve.metrics",
     "rowsieve.providers.datafusion",
     "rowsieve.providers.spark",
+    "rowsieve.telemetry",
 )
 
 

@@ -37,6 +37,7 @@ from rowsieve.errors import (
 from rowsieve.flags.resolution import flags_as_dict
 from rowsieve.locks import ForkSafeLock
 from rowsieve.metrics import CommitReport, Reporter, WriterMetrics, send
+from rowsieve.metrics.running_operations import operation as begun_operation
 from rowsieve.objects import ObjectStore
 from rowsieve.stats.collect import Collecting
 from rowsieve.storage.constraints import with_constraints_of
@@ -146,13 +147,15 @@ class Handle:
         An open writer has committed all its earlier calls when the block begins.
         """
         started_s = time.perf_counter()
-        try:
-            with self.turn():
-                yield
-        except BaseException as error:
-            version = self.newest.version
-            send_failure(self.reporter, self.store, version, operation, error, started_s)
-            raise
+        reporter, uri = self.reporter, self.store.uri
+        with begun_operation("change", operation, uri, reporter):
+            try:
+                with self.turn():
+                    yield
+            except BaseException as error:
+                version = self.newest.version
+                send_failure(reporter, self.store, version, operation, error, started_s)
+                raise
 
     def change(
         self,
@@ -392,6 +395,7 @@ class Handle:
                 written,
                 flags=flags_as_dict(write_flags_of(self.newest.table)),
                 elapsed_s=elapsed_s,
+                commit_id=commit.commit_id,
             ),
         )
 

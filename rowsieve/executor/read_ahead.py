@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from itertools import chain, islice
 from types import TracebackType
 from typing import Final, Self, TypeVar
@@ -18,6 +18,7 @@ from typing import Final, Self, TypeVar
 from rowsieve.executor.merging.windows import Numbered
 from rowsieve.locks import ForkSafeLock
 from rowsieve.objects import FetchingStore, ObjectStore
+from rowsieve.threads import Threads
 
 CORES: Final = os.cpu_count() or 1  # a second call would read files again
 NETWORK_THREADS: Final = 32  # for a remote store, where each thread mostly waits
@@ -37,7 +38,7 @@ class ReadAhead:
     def __init__(self, threads: int, reserve_bytes: int, *, at_first: int = 2) -> None:
         self._threads = threads
         self._at_first = at_first
-        self._pool: ThreadPoolExecutor | None = None  # most reads are done before they need it
+        self._pool: Threads | None = None  # most reads are done before they need it
         self._reserve_bytes = self._free_bytes = reserve_bytes
         self._lock = ForkSafeLock()
 
@@ -82,12 +83,12 @@ class ReadAhead:
         while begun:
             yield begun.popleft().result()
 
-    def _started(self) -> ThreadPoolExecutor:
+    def _started(self) -> Threads:
         if self._pool is None:
-            self._pool = ThreadPoolExecutor(self._threads, "rowsieve-read")
+            self._pool = Threads(self._threads, "rowsieve-read")
         return self._pool
 
-    def _fetched(self, pool: ThreadPoolExecutor, batches: Iterator[Numbered]) -> Iterator[Numbered]:
+    def _fetched(self, pool: Threads, batches: Iterator[Numbered]) -> Iterator[Numbered]:
         ahead: Future[Numbered | None] | None = None
         taken = 0
         while (item := next(batches, None) if ahead is None else ahead.result()) is not None:

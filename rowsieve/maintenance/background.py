@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 
 from rowsieve.compaction.pace import Pace, Stopped
 from rowsieve.errors import UnsupportedOperation
+from rowsieve.threads import in_context
 
 T = TypeVar("T")
 
@@ -27,7 +28,7 @@ class Background(Generic[T]):
         self._error: BaseException | None = None
         self._was_stopped = False
         self._thread = threading.Thread(
-            target=self._run, args=(work,), name="rowsieve-maintenance", daemon=True
+            target=in_context(self._run, work), name="rowsieve-maintenance", daemon=True
         )
         self._thread.start()
 

@@ -6,6 +6,7 @@ from rowsieve.metrics.counters import ScanMetrics, WriterMetrics
 from rowsieve.metrics.encoding_differences import Difference
 from rowsieve.metrics.histograms import Histogram
 from rowsieve.metrics.ingest_metrics import IngestMetrics, IngestReport
+from rowsieve.metrics.json_logs import JsonFormatter
 from rowsieve.metrics.prometheus import PrometheusReporter
 from rowsieve.metrics.reports import CommitReport, LoggingReporter, Reporter, ScanReport, send
 from rowsieve.metrics.store_cache import StoreCacheCounts, store_cache
@@ -18,6 +19,7 @@ __all__ = [
     "Histogram",
     "IngestMetrics",
     "IngestReport",
+    "JsonFormatter",
     "LoggingReporter",
     "PrometheusReporter",
     "Reporter",

@@ -9,11 +9,14 @@ result nor the commit.
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from rowsieve.metrics.counters import UNSET, FlagValues, ScanMetrics, WriterMetrics
 from rowsieve.metrics.ingest_metrics import IngestReport
+from rowsieve.metrics.json_logs import FIELDS
+from rowsieve.metrics.running_operations import current_id
 
 _LOG = logging.getLogger("rowsieve")
 
@@ -25,6 +28,7 @@ class ScanReport:
     `error` is the name of the exception that ended it; "GeneratorExit" if the reader stopped early.
     `engine` is the reading engine: "python", "datafusion" or "spark". `elapsed_s` is the time from
     the start of planning to the end of the read, with the reader's time between batches.
+    `operation_id` is that of the read, which its log records have, too.
     """
 
     table: str
@@ -33,6 +37,7 @@ class ScanReport:
     error: str | None = None
     engine: str = "python"
     elapsed_s: float = field(default=0.0, compare=False)
+    operation_id: str = field(default_factory=current_id, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,8 @@ class CommitReport:
     commit's if the change was retried, or other threads write. `elapsed_s` is the duration of the
     call. `version` is the commit's; after a failure, the newest version that the object knew.
     `flags` has the value of each flag of the write, and where it came from; not after a failure.
+    `commit_id` is that of the log, empty after a failure; `operation_id` that of the call, which
+    its log records have, too.
     """
 
     table: str
@@ -56,6 +63,8 @@ class CommitReport:
     error: str | None = None
     flags: FlagValues = field(default_factory=dict)
     elapsed_s: float = field(default=0.0, compare=False)
+    commit_id: str = field(default="", compare=False)
+    operation_id: str = field(default_factory=current_id, compare=False)
 
 
 Report: TypeAlias = ScanReport | CommitReport | IngestReport
@@ -105,6 +114,7 @@ class LoggingReporter:
             report.version,
             f", ended by {ended}" if ended else "",
             shown,
+            extra={FIELDS: _fields(report, counts)},
         )
 
 
@@ -116,6 +126,21 @@ def send(reporter: Reporter | None, report: Report) -> None:
         reporter.report(report)
     except Exception:
         _LOG.exception("%s failed on a report of %s", type(reporter).__name__, report.table)
+
+
+def _fields(report: Report, counts: Mapping[str, object]) -> dict[str, object]:
+    """The report as fields of a JSON log; counters that are 0 are omitted."""
+    fields: dict[str, object] = {"table": report.table, "version": report.version}
+    if isinstance(report, ScanReport):
+        fields |= {"report": "scan", "scan_id": report.operation_id, "engine": report.engine}
+    elif isinstance(report, CommitReport):
+        fields |= {"report": "commit", "operation": report.operation}
+        fields |= {"commit_id": report.commit_id, "operation_id": report.operation_id}
+    else:
+        fields["report"] = "writer"
+    if not isinstance(report, IngestReport):
+        fields |= {"elapsed_s": report.elapsed_s, "error": report.error}
+    return fields | {"counts": {name: count for name, count in counts.items() if count}}
 
 
 def _flags_set(flags: FlagValues) -> str:

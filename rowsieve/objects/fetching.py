@@ -14,7 +14,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Any, Final, TypeVar
 
 from rowsieve.errors import RowsieveError
@@ -22,6 +22,7 @@ from rowsieve.locks import ForkSafeLock
 from rowsieve.objects.cached_store import forget_kept
 from rowsieve.objects.range_file import open_ranges
 from rowsieve.objects.store import NativeFile, ObjectStore, Place
+from rowsieve.threads import Threads
 
 WINDOW: Final = 128  # concurrent requests
 MAX_ASIDE: Final = 4  # concurrent background tasks
@@ -31,7 +32,7 @@ _T = TypeVar("_T")
 _R = TypeVar("_R")
 _pool_lock = ForkSafeLock()
 _background: set[Future[None]] = set()
-_pools: dict[int, ThreadPoolExecutor] = {}  # by process id: threads do not survive a fork
+_pools: dict[int, Threads] = {}  # by process id: threads do not survive a fork
 
 
 def begin(task: Callable[[], _T]) -> Future[_T]:
@@ -39,7 +40,7 @@ def begin(task: Callable[[], _T]) -> Future[_T]:
     with _pool_lock:
         pool = _pools.get(os.getpid())
         if pool is None:
-            pool = _pools[os.getpid()] = ThreadPoolExecutor(WINDOW, "rowsieve-fetch")
+            pool = _pools[os.getpid()] = Threads(WINDOW, "rowsieve-fetch")
     return pool.submit(task)
 
 
@@ -48,7 +49,7 @@ def in_thread(task: Callable[[], _T]) -> Future[_T]:
 
     Nobody needs to wait for it.
     """
-    thread = ThreadPoolExecutor(1, "rowsieve-thread")
+    thread = Threads(1, "rowsieve-thread")
     future = thread.submit(task)
     thread.shutdown(wait=False)
     return future

@@ -17,7 +17,9 @@ from rowsieve import clock
 from rowsieve.arguments.annotations import Progress
 from rowsieve.bridges.session import Session
 from rowsieve.bridges.where import locating_errors, semantics_of, to_predicate
+from rowsieve.config import current
 from rowsieve.errors import CallCancelled, StoreError, UnsupportedOperation
+from rowsieve.metrics.running_operations import operation
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.predicate.semantics import Semantics
@@ -91,6 +93,12 @@ class Coordinator:
     def _call(self, call: Call) -> pa.Table:
         procedure = self.registry.resolve(call.procedure)
         arguments = self._bound(procedure, call)
+        names = (arguments.get(each.name) for each in (SCHEMA, TABLE_NAME))
+        table = ".".join(str(name) for name in names if name is not None)
+        with operation("procedure", f"CALL {procedure.name}", table, current().reporter):
+            return self._ran(procedure, arguments)
+
+    def _ran(self, procedure: AnyProcedure, arguments: Mapping[str, Value]) -> pa.Table:
         if isinstance(procedure, DistributedProcedure):
             return run_plan(self._planned(procedure, arguments), self.engine or LocalEngine())
         told = _Told(getattr(self.engine, "tell", None))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
+from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Event
@@ -24,6 +24,7 @@ from rowsieve.predicate.semantics import Semantics
 from rowsieve.procedures.local_processes import process_pool, report_of, run_apart
 from rowsieve.procedures.procedure import DistributedProcedure
 from rowsieve.procedures.task_reports import run_task
+from rowsieve.threads import Threads
 from rowsieve.types.schema import Schema
 
 
@@ -141,4 +142,4 @@ class LocalEngine:
 
 
 def _thread_pool(count: int) -> Executor:
-    return ThreadPoolExecutor(count, "rowsieve-procedure")
+    return Threads(count, "rowsieve-procedure")

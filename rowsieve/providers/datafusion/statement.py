@@ -13,6 +13,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -24,6 +25,7 @@ from rowsieve.executor.read_settings import ReadSettings
 from rowsieve.executor.text_views import has_views
 from rowsieve.flags.resolution import flags_as_dict
 from rowsieve.metrics import Reporter, ScanMetrics, ScanReport, send
+from rowsieve.metrics.running_operations import Operation, opened
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.providers.datafusion.open_reads import Use
 from rowsieve.providers.datafusion.shared_splits import SharedSplits
@@ -44,10 +46,12 @@ class StatementScan(Use):
     __slots__ = (
         "_audit_error",
         "_audited",
+        "_context",
         "_ended",
         "_error",
         "_lock",
         "_metrics",
+        "_operation",
         "_plan",
         "_planning_s",
         "_pruned",
@@ -75,6 +79,8 @@ class StatementScan(Use):
         self._plan = plan
         self._settings = settings
         self._reporter = reporter
+        self._context = copy_context()  # a thread of DataFusion begins and ends the read
+        self._operation: Operation | None = None
         self._pruned = pruned
         self._whole = whole
         self._planning_s = planning_s
@@ -98,6 +104,9 @@ class StatementScan(Use):
         with self._lock:
             if self._started_s is None:
                 self._started_s = time.perf_counter()
+                self._operation = self._context.copy().run(
+                    opened, "scan", "scan", self._plan.table_uri, self._reporter, self._planning_s
+                )
         self._audit()
         if self._unpruned is not None:
             return self._unpruned if fragment == 0 else None
@@ -172,8 +181,15 @@ class StatementScan(Use):
             self._shared = {}
             self._metrics, self._error = self._planned(), None
             self._started_s, self._ended = None, 0
+            operation, self._operation = self._operation, None
         uri, version = self._plan.table_uri, self._plan.version
-        send(self._reporter, ScanReport(uri, version, metrics, error, ENGINE, elapsed_s))
+        assert operation is not None
+        operation.run(
+            lambda: send(
+                self._reporter, ScanReport(uri, version, metrics, error, ENGINE, elapsed_s)
+            )
+        )
+        operation.end()
 
     def _planned(self) -> ScanMetrics:
         metrics = planned_metrics(self._plan)

@@ -1,0 +1,1 @@
+"""Builds the site of the documentation: `python -m tools.site`, which `make docs` calls."""
