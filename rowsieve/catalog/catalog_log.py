@@ -5,13 +5,15 @@
     {"locations": {"db.flights": "db/air" | "s3://…" | null}}
     {"properties": {"checkpoint_interval": "64"}}
     {"namespaces": {"db": true, "old": false}}
+    {"shared": ["shop"]}
 
 A table `db.t` in the folder `db/t` needs no line. A location is a folder below the catalog, a URI,
 or NULL for a name whose table was dropped or renamed. The name `purge:db/t` with NULL says that the
 files in this folder, which no name has any more, are being deleted, and `delete:db/t` that another
 call has begun to delete them, so that no name can come back. A namespace with a folder or a
 table needs no line either: true means that it was created, false that it was dropped, even if it
-has a folder. An entry without the last line has protocol 1.
+has a folder. A namespace in `shared` is a database in its folder, which knows the names in it. An
+entry without the last line has protocol 2, and one without the last two lines has protocol 1.
 
 Soundness: every change is one create-only put of the next number with the whole new state, so
 concurrent changes are serial. After an error of the put, the stored entry decides by its id
@@ -38,7 +40,7 @@ from rowsieve.storage.log.retries import RETRY_TIMEOUT_S, Retries
 from rowsieve.storage.log.sealed_lines import damaged, seal, unseal
 
 FOLDER: Final = "_catalog"
-_PROTOCOL: Final = 2
+_PROTOCOL: Final = 3
 _ATTEMPTS: Final = 6
 _PURGE: Final = "purge:"
 _DELETE: Final = "delete:"
@@ -53,6 +55,7 @@ class CatalogState:
     locations: Mapping[str, str | None] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)
     namespaces: Mapping[str, bool] = field(default_factory=dict)
+    shared: frozenset[str] = frozenset()
     version: int = 0
     change_id: str | None = None
 
@@ -60,11 +63,22 @@ class CatalogState:
         """Return whether the namespace was dropped: tables in its folder have no names."""
         return self.namespaces.get(namespace) is False
 
+    def has_folders(self, namespace: str) -> bool:
+        """Return whether tables in folders of the namespace have names."""
+        return namespace not in self.shared and not self.is_dropped(namespace)
+
     def placed(self, locations: Mapping[str, str | None]) -> CatalogState:
         """The state with names at these locations; restores dropped namespaces of these names."""
         back = {name.partition(".")[0] for name, place in locations.items() if place is not None}
         kept = {name: there for name, there in self.namespaces.items() if there or name not in back}
         return replace(self, locations={**self.locations, **locations}, namespaces=kept)
+
+    @property
+    def protocol(self) -> int:
+        """The first protocol that knows all that the state has."""
+        if self.shared:
+            return _PROTOCOL
+        return 2 if self.namespaces else 1
 
     @property
     def purged(self) -> frozenset[str]:
@@ -160,7 +174,7 @@ class CatalogLog:
                 before.change_id,
                 operation,
                 clock.now_us(),
-                _PROTOCOL if wanted.namespaces else 1,
+                wanted.protocol,
             )
             if self._put(line, wanted):
                 state = replace(wanted, version=line.version, change_id=line.id)
@@ -178,6 +192,8 @@ class CatalogLog:
         ]
         if state.namespaces:  # older versions of this library refuse the line
             lines.append({"namespaces": dict(state.namespaces)})
+        if state.shared:
+            lines.append({"shared": sorted(state.shared)})
         data = seal(lines)
         path = _path(line.version)
         patience = Patience(_ATTEMPTS)
@@ -223,12 +239,13 @@ def _decoded(data: bytes, where: str, version: int) -> CatalogState:
             f"{_PROTOCOL}; upgrade rowsieve"
         )
     try:
-        if lines.keys() - {"namespaces"} != {"change", "locations", "properties"}:
+        if lines.keys() - {"namespaces", "shared"} != {"change", "locations", "properties"}:
             raise msgspec.ValidationError(f"its lines are {', '.join(lines)}")
         change = msgspec.convert(first, _Change)
         locations = msgspec.convert(lines["locations"], dict[str, str | None])
         properties = msgspec.convert(lines["properties"], dict[str, str])
         namespaces = msgspec.convert(lines.get("namespaces", {}), dict[str, bool])
+        shared = msgspec.convert(lines.get("shared", []), frozenset[str])
     except msgspec.ValidationError as error:
         raise damaged(f"{where} is not an entry of a catalog: {error}") from error
     if change.version != version:
@@ -236,4 +253,4 @@ def _decoded(data: bytes, where: str, version: int) -> CatalogState:
     for name, location in locations.items():
         if location is not None and "://" not in location and not _FOLDER.fullmatch(location):
             raise damaged(f"{where} places {name!r} at {location!r}, outside the catalog")
-    return CatalogState(locations, properties, namespaces, change.version, change.id)
+    return CatalogState(locations, properties, namespaces, shared, change.version, change.id)

@@ -18,8 +18,8 @@ from dataclasses import replace
 from typing import Literal
 
 from rowsieve.catalog.catalog_log import CatalogState
-from rowsieve.catalog.names import TableName, identifier, table_name
 from rowsieve.catalog.table_places import Places
+from rowsieve.database.database_names import DEFAULT_NAMESPACE
 from rowsieve.errors import (
     CommitConflict,
     CorruptData,
@@ -28,6 +28,7 @@ from rowsieve.errors import (
     TableNotFound,
     UnsupportedOperation,
 )
+from rowsieve.names.qualified_names import TableName, identifier, table_name
 from rowsieve.objects import ObjectStore, open_store
 from rowsieve.retention.dropping import close, delete_files, is_dropped
 from rowsieve.storage.snapshot import Snapshot
@@ -52,6 +53,9 @@ class Dropping(Places):
         too, or if it was registered, because then its files are not the catalog's.
         """
         wanted = table_name(name)
+        if (database := self._database_of(self._log.read(), wanted.namespace)) is not None:
+            database.drop_table(wanted.table, purge=purge, if_absent=if_absent)
+            return
 
         def without_it(now: CatalogState) -> CatalogState:
             self._named_location(now, wanted)
@@ -75,14 +79,18 @@ class Dropping(Places):
 
         `cascade` drops its tables in the same step; their files stay where they are. `purge` first
         drops them one by one with their files, as `drop_table` does, and refuses to begin if the
-        files of one are not the catalog's to delete.
+        files of one are not the catalog's to delete. Tables that share a log are dropped by one
+        commit of that log, right before.
         """
         space = identifier(name)
         state = self._log.read()
         is_known = self._has_namespace(state, space)
         if if_absent == "ignore" and not is_known:
             return
-        if purge:
+        database = self._database_of(state, space)
+        if database is not None and (cascade or purge) and database.tables():
+            database.drop_namespace(DEFAULT_NAMESPACE, cascade=True, purge=purge)
+        elif purge:
             self._purge_tables(state, space)
 
         def without_it(now: CatalogState) -> CatalogState:
@@ -93,13 +101,14 @@ class Dropping(Places):
                     f"the catalog {self.uri} has no namespace {space}; see Catalog.namespaces()"
                 )
             tables = self._tables(now, [space])
-            if tables and not cascade:
+            if tables and (not cascade or space in now.shared):
                 raise UnsupportedOperation(
                     f"drop_namespace: {space} has tables ({len(tables)}, the first is "
                     f"{tables[0]}); drop them first, or drop them with it by cascade=True"
                 )
-            gone = now.placed(dict.fromkeys(tables))
-            return replace(gone, namespaces={**gone.namespaces, space: False})
+            gone = now if space in now.shared else now.placed(dict.fromkeys(tables))
+            spaces = {**gone.namespaces, space: False}
+            return replace(gone, namespaces=spaces, shared=gone.shared - {space})
 
         self._log.change("drop_namespace", without_it)
 

@@ -29,16 +29,19 @@ from rowsieve.arguments.annotations import (
     Version,
 )
 from rowsieve.catalog.catalog_log import CatalogState
-from rowsieve.catalog.catalog_statements import CatalogStatements
 from rowsieve.catalog.drops import Dropping
-from rowsieve.catalog.names import TableName, identifier, table_name
+from rowsieve.database.database import Database
 from rowsieve.errors import (
     InvalidInput,
     NamespaceExists,
+    NamespaceNotFound,
     RowsieveError,
     TableExists,
     TableNotFound,
+    UnsupportedOperation,
 )
+from rowsieve.names.catalog_statements import CatalogStatements, OpensTables
+from rowsieve.names.qualified_names import TableName, identifier, table_name
 from rowsieve.objects import in_thread, open_store
 from rowsieve.opening import create_table, open_table
 from rowsieve.properties import check_properties
@@ -76,10 +79,24 @@ class Catalog(Dropping, CatalogStatements):
         """Create the table `namespace.name`; TableExists if it exists.
 
         `if_exists="ignore"` opens that table and writes nothing. The catalog's properties are the
-        table's, unless `properties` says otherwise.
+        table's, unless `properties` says otherwise. In a namespace with a shared log, the table is
+        one of its database.
         """
         wanted = table_name(name)
         state = self._log.read()
+        given = {**state.properties, **(properties or {})}
+        if (database := self._database_of(state, wanted.namespace)) is not None:
+            return database.create_table(
+                wanted.table,
+                schema_or_data,
+                key,
+                if_exists=if_exists,
+                properties=given,
+                metadata=metadata,
+                sequence=sequence,
+                mode=mode,
+                time=time,
+            )
         if state.locations.get(name) is not None:
             if if_exists == "ignore":
                 return self.open_table(name)
@@ -92,7 +109,7 @@ class Catalog(Dropping, CatalogStatements):
                 self._uri(location),
                 schema_or_data,
                 key,
-                properties={**state.properties, **(properties or {})},
+                properties=given,
                 storage_options=self._storage_options,
                 metadata=metadata,
                 sequence=sequence,
@@ -132,9 +149,15 @@ class Catalog(Dropping, CatalogStatements):
         )
         guess = self._place(self._log.known, wanted)
         guessed = None
+        if wanted.namespace in self._log.known.shared:
+            guess = None
         if guess is not None and self._store.overlaps:  # while the log is read
             guessed = in_thread(partial(opening, self._uri(guess)))
         state = self._log.read()
+        if (database := self._database_of(state, wanted.namespace)) is not None:
+            if (version, as_of, ref) == (None, None, None):
+                return database.open_table(wanted.table)
+            return opening(database.uri_of(wanted.table))
         location = self._location(state, wanted)
         try:
             if guessed is not None and location == guess:
@@ -145,6 +168,22 @@ class Catalog(Dropping, CatalogStatements):
                 raise TableNotFound(f"{error}{near}") from error
             raise
 
+    def opener(self) -> OpensTables:
+        """Return what opens tables by name: those that share a log in one version of it."""
+        openers: dict[str, OpensTables] = {}
+
+        def opened(name: str, *, ref: str | None = None) -> Table:
+            wanted = table_name(name, versioned=True)
+            plain = (wanted.version, wanted.ref, ref) == (None, None, None)
+            database = self._database_of(self._log.read(), wanted.namespace) if plain else None
+            if database is None:
+                return self.open_table(name, ref=ref)
+            if wanted.namespace not in openers:
+                openers.setdefault(wanted.namespace, database.opener())
+            return openers[wanted.namespace](wanted.table)
+
+        return opened
+
     def rename_table(self, name: str, new_name: str) -> None:
         """Give a table another name, in one step; its files stay where they are.
 
@@ -153,6 +192,15 @@ class Catalog(Dropping, CatalogStatements):
         old, new = table_name(name), table_name(new_name)
         if old == new:
             raise InvalidInput(f"rename_table: {name!r} has this name already; give another one")
+
+        state = self._log.read()
+        if (database := self._database_of(state, old.namespace)) is not None:
+            if old.namespace != new.namespace:
+                raise _other_log("rename_table", old.namespace)
+            database.rename_table(old.table, new.table)
+            return
+        if new.namespace in state.shared:
+            raise _other_log("rename_table", new.namespace)
 
         def moved(now: CatalogState) -> CatalogState:
             location = self._table_location(now, old)
@@ -168,6 +216,8 @@ class Catalog(Dropping, CatalogStatements):
         TableNotFound if there is no table at `uri`, TableExists if the name is taken.
         """
         wanted = table_name(name)
+        if wanted.namespace in self._log.read().shared:
+            raise _other_log("register_table", wanted.namespace)
         table = open_table(uri, storage_options=self._storage_options)
 
         def placed(now: CatalogState) -> CatalogState:
@@ -184,29 +234,56 @@ class Catalog(Dropping, CatalogStatements):
     # Namespaces
 
     def create_namespace(
-        self, name: str, *, if_exists: Literal["error", "ignore"] = "error"
+        self,
+        name: str,
+        *,
+        if_exists: Literal["error", "ignore"] = "error",
+        log: Literal["own", "shared"] | None = None,
     ) -> None:
         """Create an empty namespace; NamespaceExists if it exists, as every folder does.
 
-        Tables need none to be created: the first one of a namespace creates it.
+        Tables need none to be created: the first one of a namespace creates it. With `log="shared"`
+        its tables share one log: the namespace is a database, `database(name)`, in its folder. A
+        database that is there already becomes the namespace; a folder with tables does not.
         """
         space = identifier(name)
-        if if_exists == "ignore" and self._has_namespace(self._log.read(), space):
+        is_shared, kind = log == "shared", None if log is None else log == "shared"
+        state = self._log.read()
+        if if_exists == "ignore" and self._has_namespace(state, space, is_shared=kind):
             return
+        if is_shared:
+            self._check_new(state, space, is_shared=True)
+            self._database(space).ensure()  # before the log names it
 
         def with_it(now: CatalogState) -> CatalogState:
-            if self._has_namespace(now, space):
-                raise NamespaceExists(
-                    f"the namespace {space} exists already in {self.uri}; use "
-                    "if_exists='ignore', or choose another name"
-                )
-            return replace(now, namespaces={**now.namespaces, space: True})
+            self._check_new(now, space, is_shared=is_shared)
+            shared = now.shared | {space} if is_shared else now.shared
+            return replace(now, namespaces={**now.namespaces, space: True}, shared=shared)
 
         try:
             self._log.change("create_namespace", with_it)
         except NamespaceExists:
-            if if_exists == "error":
+            is_there = self._has_namespace(self._log.known, space, is_shared=kind)
+            if if_exists == "error" or not is_there:
                 raise
+
+    def database(self, namespace: str) -> Database:
+        """Return the database of a namespace with a shared log, for transactions over its tables.
+
+        Its tables have their names without the namespace. UnsupportedOperation if the tables of the
+        namespace have logs of their own, NamespaceNotFound if there is no such namespace.
+        """
+        space, state = identifier(namespace), self._log.read()
+        if (database := self._database_of(state, space)) is not None:
+            return database
+        if not self._has_namespace(state, space):
+            raise NamespaceNotFound(
+                f"the catalog {self.uri} has no namespace {space}; see Catalog.namespaces()"
+            )
+        raise UnsupportedOperation(
+            f"database: the tables of {space} have logs of their own; create_namespace(name, "
+            'log="shared") makes a namespace whose tables share one'
+        )
 
     # Properties
 
@@ -236,6 +313,21 @@ class Catalog(Dropping, CatalogStatements):
 
         self._log.change("unset_properties", without)
 
+    def _check_new(self, state: CatalogState, space: str, *, is_shared: bool) -> None:
+        """Raise NamespaceExists if a namespace cannot be created.
+
+        A folder without tables may become one whose tables share a log.
+        """
+        if not self._has_namespace(state, space):
+            return
+        if is_shared and not state.namespaces.get(space) and not self._tables(state, [space]):
+            return
+        kind = "with a shared log" if space in state.shared else "of tables with logs of their own"
+        raise NamespaceExists(
+            f"the namespace {space} exists already in {self.uri}, {kind}; use "
+            "if_exists='ignore' for one of the same kind, or choose another name"
+        )
+
     def _check_open(self, operation: str, location: str) -> None:
         """Raise TableNotFound if the table at a place was closed by a drop with its files."""
         store = open_store(self._uri(location), self._storage_options)
@@ -264,3 +356,11 @@ class Catalog(Dropping, CatalogStatements):
         ):
             return now
         return now.placed({name.plain: location})
+
+
+def _other_log(operation: str, namespace: str) -> UnsupportedOperation:
+    """The refusal to give a table of another log a name in a shared one, or the other way round."""
+    return UnsupportedOperation(
+        f"{operation}: the tables of {namespace} share a log, which the table would have to leave "
+        "or enter; create a table there and append its rows"
+    )

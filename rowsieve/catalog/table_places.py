@@ -2,7 +2,8 @@
 
 Soundness: a name with a location in the log is there, and nowhere else; a name with NULL was
 dropped or renamed. Every other name is the folder `namespace/name`, unless its namespace was
-dropped: then tables in its folders have no names until it is created again.
+dropped: then tables in its folders have no names until it is created again. In a namespace with a
+shared log, the log of its database alone decides.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from urllib.parse import quote
 
 from rowsieve.arguments.annotations import StorageOptions, TableUri
 from rowsieve.catalog.catalog_log import CatalogLog, CatalogState
-from rowsieve.catalog.names import TableName, identifier, is_identifier, table_name
+from rowsieve.database.database import Database
 from rowsieve.errors import RowsieveError, TableExists, TableNotFound, did_you_mean
+from rowsieve.names.qualified_names import TableName, identifier, is_identifier, table_name
 from rowsieve.objects import open_store, together
 from rowsieve.storage.log.commit_log import CommitLog
 
@@ -45,7 +47,10 @@ class Places:
 
         TableNotFound if a table of this name was dropped or renamed.
         """
-        return self._uri(self._location(self._log.read(), table_name(name)))
+        state, wanted = self._log.read(), table_name(name)
+        if (database := self._database_of(state, wanted.namespace)) is not None:
+            return database.uri_of(wanted.table)
+        return self._uri(self._location(state, wanted))
 
     def namespaces(self) -> list[str]:
         """The namespaces, sorted: those with a folder or a table, and those that were created."""
@@ -65,7 +70,12 @@ class Places:
         standing = (each for each in folders if not state.is_dropped(each))
         return sorted(named.union(created, standing))
 
-    def _has_namespace(self, state: CatalogState, namespace: str) -> bool:
+    def _has_namespace(
+        self, state: CatalogState, namespace: str, *, is_shared: bool | None = None
+    ) -> bool:
+        """Return whether there is such a namespace; `is_shared`: with a shared log, or without."""
+        if is_shared is not None and is_shared != (namespace in state.shared):
+            return False
         if (known := state.namespaces.get(namespace)) is not None:
             return known
         return namespace in self._namespaces(state)
@@ -73,12 +83,23 @@ class Places:
     def _tables(self, state: CatalogState, spaces: Sequence[str]) -> list[str]:
         placed = {name for name, location in state.locations.items() if location is not None}
         names = {name for name in placed if table_name(name).namespace in spaces}
+        for space in state.shared.intersection(spaces):
+            names |= {
+                f"{space}.{name}" for name in self._database(space).tables() if "." not in name
+            }
         plain = [
             name
-            for folder in self._table_folders([s for s in spaces if not state.is_dropped(s)])
+            for folder in self._table_folders([s for s in spaces if state.has_folders(s)])
             if is_identifier(folder.table) and (name := folder.plain) not in state.locations
         ]
         return sorted(names.union(plain))
+
+    def _database_of(self, state: CatalogState, namespace: str) -> Database | None:
+        """The database that a namespace is; None if its tables have logs of their own."""
+        return self._database(namespace) if namespace in state.shared else None
+
+    def _database(self, namespace: str) -> Database:
+        return Database(self._uri(namespace), storage_options=self._storage_options)
 
     def _uri(self, location: str) -> str:
         if "://" in location:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -117,12 +117,16 @@ def create_namespace(
     if_not_exists: Annotated[
         bool, typer.Option("--if-not-exists", help="Leave a namespace that exists as it is.")
     ] = False,
+    shared_log: Annotated[
+        bool, typer.Option("--shared-log", help="Let its tables share one log, as a database.")
+    ] = False,
     storage_option: StorageOptions = None,
     as_json: AsJson = False,
 ) -> None:
     """Create an empty namespace; the first table of one creates it, too."""
     catalog = _changed(storage_option)
-    catalog.create_namespace(name, if_exists="ignore" if if_not_exists else "error")
+    log: Literal["shared"] | None = "shared" if shared_log else None
+    catalog.create_namespace(name, if_exists="ignore" if if_not_exists else "error", log=log)
     print_json({"namespace": name}) if as_json else typer.echo(f"created {name}")
 
 

@@ -21,8 +21,6 @@ from rowsieve.arguments.annotations import (
     TableUri,
     Token,
 )
-from rowsieve.catalog.catalog_statements import CatalogStatements
-from rowsieve.catalog.names import identifier
 from rowsieve.changes.table_handle import Handle
 from rowsieve.database.database_names import DEFAULT_NAMESPACE, plain_name
 from rowsieve.database.database_refs import DatabaseRefs
@@ -38,6 +36,8 @@ from rowsieve.errors import (
     VersionNotFound,
     did_you_mean,
 )
+from rowsieve.names.catalog_statements import CatalogStatements, OpensTables
+from rowsieve.names.qualified_names import identifier
 from rowsieve.objects import ObjectNotFound, open_store
 from rowsieve.objects.shared.group_commit import Overtaken
 from rowsieve.objects.shared.shared_entry import Section
@@ -94,6 +94,10 @@ class Database(DatabaseRefs, CatalogStatements):
     def version(self) -> int:
         """The newest version of the database; TableNotFound if there is none."""
         return self._shared.log.latest().version
+
+    def ensure(self) -> None:
+        """Create the database if there is none; the first `create_table` does so, too."""
+        self._created()
 
     # Tables
 
@@ -164,21 +168,25 @@ class Database(DatabaseRefs, CatalogStatements):
                 "open_table: a version of the database has no branches; give version= or ref="
             )
         state = self._shared.log.latest() if version is None else self._at(version)
-        table_id = self._id_of(name, state)
         if as_of is not None or ref is not None:
             return open_table(
-                self._place_of(table_id),
+                self._place_of(self._id_of(name, state)),
                 as_of=as_of,
                 ref=ref,
                 storage_options=self._storage_options,
             )
-        store = open_store(self._place_of(table_id), self._storage_options)
-        log = CommitLog(store)
-        snapshot = newest_of(self._shared.log, log, table_id, state)
-        options = self._storage_options
-        return Table(
-            Handle(store, log, snapshot, read_only=version is not None, storage_options=options)
-        )
+        return self._opened_at(name, state, read_only=version is not None)
+
+    def opener(self) -> OpensTables:
+        """Return what opens tables by name, all of them in the version that is the newest now."""
+        state = self._shared.log.latest()
+
+        def opened(name: str, *, ref: str | None = None) -> Table:
+            if ref is not None or _VERSIONED.fullmatch(name) is not None:
+                return self.open_table(name, ref=ref)
+            return self._opened_at(name, state)
+
+        return opened
 
     def uri_of(self, name: str) -> str:
         """Return where the table of a name is, for `rs.open_table`; TableNotFound if none."""
@@ -258,12 +266,21 @@ class Database(DatabaseRefs, CatalogStatements):
     # Namespaces: those that a table's name has
 
     def create_namespace(
-        self, name: str, *, if_exists: Literal["error", "ignore"] = "error"
+        self,
+        name: str,
+        *,
+        if_exists: Literal["error", "ignore"] = "error",
+        log: Literal["own", "shared"] | None = None,
     ) -> None:
         """UnsupportedOperation: in a database, the first table of a namespace creates it.
 
         `if_exists="ignore"` does nothing.
         """
+        if log == "own":
+            raise UnsupportedOperation(
+                f"create_namespace: all tables of the database {self.uri} share its log; create "
+                "tables with logs of their own in a rowsieve.Catalog"
+            )
         if if_exists == "ignore":
             return
         raise UnsupportedOperation(
@@ -354,6 +371,14 @@ class Database(DatabaseRefs, CatalogStatements):
             raise VersionNotFound(
                 f"version {version} of {self.uri} can no longer be read; read a newer one"
             ) from error
+
+    def _opened_at(self, name: str, state: State, *, read_only: bool = False) -> Table:
+        table_id = self._id_of(name, state)
+        store = open_store(self._place_of(table_id), self._storage_options)
+        log = CommitLog(store)
+        snapshot = newest_of(self._shared.log, log, table_id, state)
+        options = self._storage_options
+        return Table(Handle(store, log, snapshot, read_only=read_only, storage_options=options))
 
     def _id_of(self, name: str, state: State) -> str:
         wanted = plain_name(name)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from rowsieve.catalog.names import identifier
 from rowsieve.errors import InvalidInput
+from rowsieve.names.qualified_names import identifier
 
 DEFAULT_NAMESPACE: Final = "default"
 """The namespace in SQL of tables that have none."""

@@ -266,6 +266,10 @@ class _TransactionTables:
         """The table, as the transaction sees it."""
         return self._transaction.table(name)
 
+    def opener(self) -> Callable[[str], Transaction]:
+        """What opens tables: the transaction has one version of all."""
+        return self.open_table
+
 
 def _id_in(uri: str) -> str:
     return uri.rpartition("/")[2]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from rowsieve.errors import InvalidInput
 from rowsieve.statements.calls import NAME, PART, name_parts
@@ -15,7 +15,11 @@ from rowsieve.statements.read_change import DropTable
 from rowsieve.statements.tokens import Target
 
 _KIND: Final = r"(?:SCHEMA|NAMESPACE|DATABASE)"
-_CREATE = re.compile(rf"CREATE\s+{_KIND}\s+(IF\s+NOT\s+EXISTS\s+)?({PART})", re.IGNORECASE)
+_CREATE = re.compile(
+    rf"CREATE\s+{_KIND}\s+(IF\s+NOT\s+EXISTS\s+)?({PART})"
+    r"(?:\s+WITH\s*\(\s*'?log'?\s*=\s*'(own|shared)'\s*\))?",
+    re.IGNORECASE,
+)
 _DROP = re.compile(
     rf"DROP\s+{_KIND}\s+(IF\s+EXISTS\s+)?({PART})(\s+CASCADE|\s+RESTRICT)?", re.IGNORECASE
 )
@@ -35,10 +39,11 @@ _SHOW_TABLES = re.compile(rf"SHOW\s+TABLES(?:\s+(?:IN|FROM)\s+({PART}))?", re.IG
 
 @dataclass(frozen=True, slots=True)
 class CreateNamespace:
-    """`CREATE SCHEMA [IF NOT EXISTS] name`."""
+    """`CREATE SCHEMA [IF NOT EXISTS] name [WITH (log = 'shared')]`; `log` is None without it."""
 
     name: str
     ignores_existing: bool
+    log: Literal["own", "shared"] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +92,10 @@ def read_name_statement(text: str) -> NameStatement | None:
     InvalidInput for one that cannot be read. Names keep their case.
     """
     if create := _CREATE.fullmatch(text):
-        return CreateNamespace(name_parts(create[2])[0], create[1] is not None)
+        log: Literal["own", "shared"] | None = None
+        if create[3] is not None:
+            log = "shared" if create[3].lower() == "shared" else "own"
+        return CreateNamespace(name_parts(create[2])[0], create[1] is not None, log)
     if drop := _DROP.fullmatch(text):
         cascade = (drop[3] or "").strip().upper() == "CASCADE"
         return DropNamespace(name_parts(drop[2])[0], drop[1] is not None, cascade)
@@ -103,8 +111,9 @@ def read_name_statement(text: str) -> NameStatement | None:
         return ShowTables(None if show[1] is None else name_parts(show[1])[0])
     if _BEGINS.match(text):
         raise InvalidInput(
-            f"sql: {text[:60]!r} cannot be read; write CREATE SCHEMA [IF NOT EXISTS] db, "
-            "DROP SCHEMA [IF EXISTS] db [CASCADE], SHOW SCHEMAS, SHOW TABLES [IN db], "
-            "DROP TABLE [IF EXISTS] db.name [PURGE], or ALTER TABLE db.name RENAME TO [db.]name"
+            f"sql: {text[:60]!r} cannot be read; write CREATE SCHEMA [IF NOT EXISTS] db "
+            "[WITH (log = 'shared')], DROP SCHEMA [IF EXISTS] db [CASCADE], SHOW SCHEMAS, SHOW "
+            "TABLES [IN db], DROP TABLE [IF EXISTS] db.name [PURGE], or ALTER TABLE db.name RENAME "
+            "TO [db.]name"
         )
     return None

@@ -17,7 +17,6 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.catalog import drops
-from rowsieve.catalog.names import table_name
 from rowsieve.errors import (
     InvalidInput,
     NamespaceNotFound,
@@ -28,6 +27,7 @@ from rowsieve.errors import (
     TableNotFound,
     UnsupportedOperation,
 )
+from rowsieve.names.qualified_names import table_name
 from rowsieve.objects import Details, RemoteStore, open_store
 from rowsieve.retention import dropping, leases
 from rowsieve.retention.dropping import delete_files

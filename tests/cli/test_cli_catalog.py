@@ -84,6 +84,8 @@ def test_namespaces_are_created_listed_and_dropped(lake: Path, rows: Path) -> No
     run("--catalog", lake, "create-namespace", "empty")
     run("--catalog", lake, "create-namespace", "empty", "--if-not-exists")
     run("--catalog", lake, "create-namespace", "empty", code=3)
+    run("--catalog", lake, "create-namespace", "shop", "--shared-log")
+    run("--catalog", lake, "drop-namespace", "shop")
     run("--catalog", lake, "create", "db.t", rows)
     assert run("--catalog", lake, "namespaces").split() == ["db", "empty"]
     assert "has tables (1" in run("--catalog", lake, "drop-namespace", "db", code=3)

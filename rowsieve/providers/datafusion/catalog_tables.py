@@ -3,8 +3,9 @@
     ctx.register_catalog_provider("lake", catalog.to_datafusion())
     SELECT … FROM lake.db.flights JOIN lake.db."flights@v12" …
 
-Soundness (rule 23): a provider opens each table once and keeps its version until `refresh`, so that
-two scans of one statement never see two versions. `query` uses a new provider for each statement.
+Soundness (rules 23 and 40): a provider opens each table once and keeps its version until `refresh`,
+so that two scans of one statement never see two versions, and opens tables that share a log in one
+version of it. `query` uses a new provider for each statement.
 """
 
 from __future__ import annotations
@@ -105,6 +106,7 @@ class CatalogTables:
         self._name = name
         self._tables: dict[str, Table] = {}  # those that DataFusion has asked for
         self._opened_tables: dict[str, Table] = {}
+        self._open: Callable[[str], Table] | None = None  # those of one log in one version
         self._registered: dict[str, Any] = {}
         self.steps: dict[str, Any] = {}
         """What a statement that changes rows has registered, by its name."""
@@ -127,7 +129,7 @@ class CatalogTables:
         """Forget all opened tables, so that the next statement opens their newest versions."""
         with self._lock:
             self._tables, self._registered, self._failures = {}, {}, []
-            self._opened_tables = {}
+            self._opened_tables, self._open = {}, None
 
     @contextmanager
     def serving(self, pins: dict[str, Any]) -> Iterator[None]:
@@ -205,11 +207,11 @@ class CatalogTables:
     def _opened(self, name: str) -> Table | None:
         """Open a table, once until the next refresh; None if it does not exist."""
         with self._lock:
-            opened = self._opened_tables
+            opened, open_table = self._opened_tables, self._open
             if name in opened:
                 return opened[name]
-        try:
-            table: Table = self._catalog.open_table(name)  # no lock across I/O (invariant 21)
+        try:  # no lock across I/O (invariant 21)
+            table = (open_table or self._first_opener())(name)
         except RowsieveError as error:
             with self._lock:
                 self._failures.append(without_frames(error))
@@ -218,6 +220,13 @@ class CatalogTables:
             raise
         with self._lock:
             return opened.setdefault(name, table)
+
+    def _first_opener(self) -> Callable[[str], Table]:
+        """What opens tables until the next refresh; of concurrent callers, the first decides."""
+        opener: Callable[[str], Table] = self._catalog.opener()
+        with self._lock:
+            self._open = self._open or opener
+            return self._open
 
     def refused(self, what: str) -> UnsupportedOperation:
         """The refusal of a statement that DataFusion itself would run in the catalog."""

@@ -130,6 +130,10 @@ class HeldBack:
             assert self.go.wait(20)
         return self._catalog.open_table(name)
 
+    def opener(self) -> Any:
+        """Return what opens tables."""
+        return self.open_table
+
 
 def test_a_table_that_opens_slowly_holds_up_no_other(catalog: rs.Catalog) -> None:
     """Invariant 21; and a refresh while a table opens leaves its version to earlier statements."""

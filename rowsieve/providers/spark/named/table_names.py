@@ -73,6 +73,7 @@ class Names:
     catalogs: Any
     _found: dict[tuple[str, ...], NamedTable | None] = field(default_factory=dict)
     _opened: dict[str, Table] = field(default_factory=dict)  # by the identity of the table
+    _openers: dict[int, Any] = field(default_factory=dict)  # by the identity of the catalog
 
     def find(self, parts: Sequence[str]) -> NamedTable | None:
         """The table that a name means; None if it is Spark's. InvalidInput if it could be both."""
@@ -139,8 +140,14 @@ class Names:
                 if self._same(space, namespace):
                     for each in catalog.tables(space):
                         if self._same(each.partition(".")[2], name):
-                            table = catalog.open_table(each, ref=ref if at else None)
+                            table = self._opener_of(catalog)(each, ref=ref if at else None)
                             yield self._once(table), (catalog, f"{each}{at}{ref}")
+
+    def _opener_of(self, catalog: Any) -> Any:
+        """What opens the tables of a catalog: those that share a log in one version of it."""
+        if id(catalog) not in self._openers:
+            self._openers[id(catalog)] = catalog.opener()
+        return self._openers[id(catalog)]
 
     def _once(self, table: Table) -> Table:
         """The table as the statement opened it first, maybe by another name."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, assert_never
+from typing import Any, ClassVar, Literal, Protocol, assert_never
 
 import pyarrow as pa
 
@@ -16,7 +16,6 @@ from rowsieve import engines
 from rowsieve.arguments import checked_methods
 from rowsieve.arguments.annotations import Metadata, Moment, Token
 from rowsieve.bridges.session import Session
-from rowsieve.catalog.names import identifier
 from rowsieve.changes.column_methods import SchemaMode
 from rowsieve.changes.event_order.too_late import OnTooLate
 from rowsieve.defined_tables import create_from_statement, may_create
@@ -30,6 +29,7 @@ from rowsieve.envelopes.applying import (
 from rowsieve.envelopes.event_formats import EventFormat
 from rowsieve.envelopes.routing import AppliedTables, TableOfSource, apply_to_tables
 from rowsieve.errors import InvalidInput, UnsupportedOperation, repr_of
+from rowsieve.names.qualified_names import identifier
 from rowsieve.procedures.built_in import built_in
 from rowsieve.procedures.coordinator import Coordinator
 from rowsieve.procedures.procedure_registry import ProcedureRegistry
@@ -50,6 +50,14 @@ from rowsieve.statements.refused import Refused
 from rowsieve.table import Table
 
 
+class OpensTables(Protocol):
+    """Opens a table by its name, with a version or branch in it, or the branch or tag `ref`."""
+
+    def __call__(self, name: str, *, ref: str | None = None) -> Table:
+        """Open the table."""
+        ...
+
+
 @checked_methods
 class CatalogStatements(ABC):
     """Base class of what has tables by name; `procedures` are those that `call` knows."""
@@ -64,6 +72,10 @@ class CatalogStatements(ABC):
         self, name: str, *, version: int | None = None, as_of: Moment | None = None
     ) -> Table:
         """Open the table of a name."""
+
+    @abstractmethod
+    def opener(self) -> OpensTables:
+        """Return what opens the tables of one statement, those of one log in one version of it."""
 
     @abstractmethod
     def create_table(
@@ -87,7 +99,11 @@ class CatalogStatements(ABC):
 
     @abstractmethod
     def create_namespace(
-        self, name: str, *, if_exists: Literal["error", "ignore"] = "error"
+        self,
+        name: str,
+        *,
+        if_exists: Literal["error", "ignore"] = "error",
+        log: Literal["own", "shared"] | None = None,
     ) -> None:
         """Create an empty namespace."""
 
@@ -239,8 +255,8 @@ class CatalogStatements(ABC):
     def _on_names(self, statement: NameStatement) -> pa.Table:
         """Run a statement; return the name that it changed, or all."""
         match statement:
-            case CreateNamespace(name=name, ignores_existing=ignores):
-                self.create_namespace(name, if_exists="ignore" if ignores else "error")
+            case CreateNamespace(name=name, ignores_existing=ignores, log=log):
+                self.create_namespace(name, if_exists="ignore" if ignores else "error", log=log)
             case DropNamespace(name=name, ignores_absent=ignores, cascade=cascade):
                 self.drop_namespace(name, cascade=cascade, if_absent=_if_absent(ignores=ignores))
             case ShowNamespaces():

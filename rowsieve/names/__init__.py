@@ -1,0 +1,1 @@
+"""Names of tables, and the statements that run on tables by their names."""
