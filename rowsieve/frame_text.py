@@ -16,8 +16,9 @@ import pyarrow as pa
 from rowsieve.shown import printable
 from rowsieve.types.cell_text import cell
 from rowsieve.types.shown_values import python_values
+from rowsieve.value_texts import type_words, with_value_texts
 
-MAX_CELL: Final = 32  # characters of one value
+MAX_CELL: Final = 36  # characters of one value
 _GAP: Final = "  "
 _LEFT_OUT: Final = "…"
 
@@ -50,7 +51,7 @@ class Rows:
 def frame_text(rows: pa.Table, title: str = "", width: int | None = None) -> str:
     """The rows below their names and types, as wide as the terminal; columns may be left out."""
     limit = shutil.get_terminal_size((100, 24)).columns if width is None else width
-    columns = [_column(field, rows.column(i)) for i, field in enumerate(rows.schema)]
+    columns = _columns(rows)
     shown, used = 0, 0
     for column in columns:
         used += max(map(_width, column)) + len(_GAP)
@@ -72,7 +73,7 @@ def frame_text(rows: pa.Table, title: str = "", width: int | None = None) -> str
 
 def frame_html(rows: pa.Table, title: str = "") -> str:
     """The same as an HTML table, with all columns."""
-    columns = [_column(field, rows.column(i)) for i, field in enumerate(rows.schema)]
+    columns = _columns(rows)
     lines = [_html_row(cells, "td") for cells in list(zip(*columns, strict=True))[2:]]
     heads = [
         _html_row([column[place] for column in columns], "th", scope=" scope='col'")
@@ -87,11 +88,18 @@ def _html_row(cells: Sequence[str], tag: str, scope: str = "") -> str:
     return f"<tr>{''.join(f'<{tag}{scope}>{markup.escape(c)}</{tag}>' for c in cells)}</tr>"
 
 
+def _columns(rows: pa.Table) -> list[list[str]]:
+    schema, batches = with_value_texts(rows.schema, iter(rows.to_batches()))
+    texts = pa.Table.from_batches(batches, schema)
+    fields = enumerate(rows.schema)
+    return [_column(field, texts.column(i)) for i, field in fields]
+
+
 def _column(field: pa.Field, values: Any) -> list[str]:
     """The name, the type and the cells of a column."""
     plain = python_values(values)
     cells = [_short(cell(value), MAX_CELL) for value in plain]
-    return [_short(printable(field.name), MAX_CELL), _short(str(field.type), MAX_CELL), *cells]
+    return [_short(printable(field.name), MAX_CELL), _short(type_words(field), MAX_CELL), *cells]
 
 
 def _aligned(column: Sequence[str]) -> Iterator[str]:

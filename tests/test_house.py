@@ -30,6 +30,7 @@ FLOORS = (
     ("config", "properties", "shown"),
     ("pictures",),
     ("types",),
+    ("value_texts",),
     ("frame_text",),
     ("predicate", "objects"),
     ("stats", "bridges", "encodings"),

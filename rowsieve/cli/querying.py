@@ -28,7 +28,7 @@ from rowsieve.cli.options import (
 )
 from rowsieve.cli.output import print_facts, print_json, print_table
 from rowsieve.cli.progress import CatalogChange, begin
-from rowsieve.pictures.page import page, section
+from rowsieve.pictures.page import page, section, write_html
 
 
 def query(
@@ -159,7 +159,7 @@ def inspect(
     table = open_at(uri, storage_option, version, as_of)
     if html is not None:
         sections = [section(picture) for picture in (table.key_ranges(), table.health())]
-        html.write_text(page(table.uri, sections), "utf-8")
+        write_html(page(table.uri, sections), html)
     detail = table.detail()
     columns = columns_of(table)
     listed = parts_of(table) if parts else None

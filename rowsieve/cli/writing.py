@@ -16,13 +16,13 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import typer
 
-from rowsieve.cli.number_texts import with_number_texts
 from rowsieve.cli.options import SHOWN_ROWS, Format
 from rowsieve.cli.output import print_json, print_table
 from rowsieve.errors import InvalidInput
 from rowsieve.executor.output_batches import take_first
 from rowsieve.types.cell_text import cell
 from rowsieve.types.shown_values import python_values
+from rowsieve.value_texts import with_value_texts
 
 Batches: TypeAlias = Iterator[pa.RecordBatch]
 
@@ -32,7 +32,7 @@ def show_rows(
 ) -> None:
     """Write the first `limit` rows; as text, the first 100 of them, and whether there are more."""
     if output != "parquet":
-        schema, batches = with_number_texts(schema, batches)
+        schema, batches = with_value_texts(schema, batches)
     if output != "text":
         write_rows(schema, batches, output, limit)
         return

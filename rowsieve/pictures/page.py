@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from rowsieve.errors import InvalidInput
 from rowsieve.pictures.markup import NOTHING, Markup, element, join, text
 from rowsieve.pictures.style import STYLE
 
@@ -52,7 +53,18 @@ class Picture(ABC):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the page to a file; replaces the file."""
-        Path(path).write_text(self.to_html(), "utf-8")
+        write_html(self.to_html(), path)
+
+
+def write_html(text: str, path: str | os.PathLike[str]) -> None:
+    """Write a page to a file; InvalidInput if the file cannot be written."""
+    try:
+        Path(path).write_text(text, "utf-8")
+    except (OSError, ValueError) as error:
+        raise InvalidInput(
+            f"the page cannot be written to {os.fspath(path)!r}: {error}; give a file in a folder "
+            "that exists and may be written"
+        ) from error
 
 
 def section(picture: Picture) -> Markup:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from rowsieve.errors import InvalidInput
 from rowsieve.pictures.health import Fact, Health, Remedy, Share
 from rowsieve.pictures.translated import TranslatedCondition, TranslatedTable
 from tests.pictures.parsed import HOSTILE, page_of, texts, with_class
@@ -43,3 +46,12 @@ def test_hostile_text_stays_text(name: str) -> None:
     page_of(Health(name, 3, facts, shares, (Remedy(name, name, name, name),), (name,)))
     condition = TranslatedCondition(name, name, "exact", name)
     page_of(TranslatedTable(name, name, "exact", (condition,), name, name, (name,)))
+
+
+def test_a_page_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    picture = Health("t", 3, (Fact("reads", "1.0", "good", ""),))
+    for path in (tmp_path / "absent" / "a.html", tmp_path, "a\0b"):
+        with pytest.raises(InvalidInput, match="the page cannot be written to"):
+            picture.save(path)
+    picture.save(tmp_path / "a.html")
+    assert "Nothing to do." in (tmp_path / "a.html").read_text()

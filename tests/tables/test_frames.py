@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 import random
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -106,7 +108,7 @@ def test_a_frame_is_cut_at_its_width_and_escapes() -> None:
     assert lines[0] == "title"
     assert lines[-1] == "… and 1 more columns: c"
     assert all("\x1b" not in line for line in lines)
-    assert lines[3].startswith("x" * 31 + "…  ")
+    assert lines[3].startswith("x" * 35 + "…  ")
     text = frame_html(rows, "<t>")
     assert "<caption>&lt;t&gt;</caption>" in text
     assert "&lt;b&gt;" in text
@@ -175,3 +177,28 @@ def test_metrics_are_a_table_in_a_notebook(tmp_path: Path) -> None:
     assert "audit" not in scan.metrics._repr_html_()
     table.upsert(pa.table({"id": [3]}))
     assert "parts_written" in table.writer_metrics._repr_html_()
+
+
+def test_values_of_our_own_types_are_shown_as_people_write_them(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    number = uuid.UUID(int=7)
+    table = rs.create_table(
+        fresh_uri(),
+        pa.table(
+            {
+                "u": pa.array([number.bytes, None], pa.uuid()),
+                "i": pa.array([pa.MonthDayNano((1, 2, 3_000_000_000)), None]),
+                "d": [datetime.timedelta(days=1), None],
+            }
+        ),
+    )
+    with table.alter() as alteration:
+        alteration.sql("ADD COLUMN n numeric")
+    table.append(pa.table({"n": ["1.50"]}))
+    table.show()
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split() == ["uuid", "interval", "interval", "numeric"]
+    assert lines[2].split("  ")[:3] == [str(number), "1 months 2 days 3 seconds", "86400 seconds"]
+    assert lines[4].split() == ["NULL", "NULL", "NULL", "1.5"]
+    assert "<td>1 months 2 days 3 seconds</td>" in frame_html(table.head())
