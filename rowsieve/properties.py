@@ -63,7 +63,7 @@ PROPERTIES: Mapping[str, str] = {
     "row_versions": "whether rewrites keep the version that last changed a row: kept, or dropped",
     "column_names": "names in data files: user (default), or tag, which hides them; never changes",
     "value_forms": "stored uuid, json, interval, numeric: structured (default) or opaque bytes",
-    "row_codec": "codec of the second form of rows: msgpack, json, or a registered one",
+    "row_codec": "codec of the second form of rows: msgpack, json, avro, or a registered one",
     "write_encoding": "forms of rows in new files: columns (default), both, or codec",
     "read_encoding": "form that reads believe: columns (default), codec, or shadow: compares both",
     "on_encoding_difference": "what shadow reads do with a difference: report (default) or raise",

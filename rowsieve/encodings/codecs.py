@@ -1,6 +1,6 @@
 """The codecs of rows: pairs of functions between Arrow batches and one value of bytes per row.
 
-`register_codec` adds one to this process; `msgpack` and `json` are built in. Files name the
+`register_codec` adds one to this process; `msgpack`, `json` and `avro` are built in. Files name the
 codec and the version that encoded their rows, and only the same pair decodes them.
 
 Soundness: a codec is code of somebody else. What it returns is checked for its type, its number of
@@ -17,11 +17,12 @@ from typing import Any, Final, TypeAlias
 import pyarrow as pa
 
 from rowsieve.arguments import checked
-from rowsieve.encodings.plain_arrays import NotPlain
+from rowsieve.encodings.number_bytes import NotPlain
 from rowsieve.errors import (
     CorruptData,
     InvalidData,
     InvalidInput,
+    MissingExtra,
     UnsupportedOperation,
     did_you_mean,
     repr_of,
@@ -37,18 +38,23 @@ Decode: TypeAlias = Callable[[pa.Array, pa.Schema], Any]
 _BUILT_IN: Final[Mapping[str, str]] = {
     "msgpack": "rowsieve.encodings.message_pack",
     "json": "rowsieve.encodings.json_lines",
+    "avro": "rowsieve.encodings.avro_rows",
 }
 _MAX_VERSION: Final = 999_999_999
 
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """A pair of functions with a name and a version."""
+    """A pair of functions with a name and a version.
+
+    `is_proven`: decoding gives back exactly what was encoded, for every value of every type.
+    """
 
     name: str
     version: int
     encode: Encode
     decode: Decode
+    is_proven: bool = False
 
     def __str__(self) -> str:
         return f"{self.name} version {self.version}"
@@ -61,6 +67,8 @@ class Codec:
             if not is_bytes(array.type):
                 raise TypeError(f"its values are {array.type}, not binary")
             array = array.cast(pa.binary())
+        except MissingExtra:
+            raise
         except Exception as error:
             raise InvalidData(
                 f"{what}: codec {self} cannot encode {batch.num_rows:,} rows with the columns "
@@ -83,6 +91,8 @@ class Codec:
                 batch = batch.combine_chunks()
             names, count = batch.schema.names, batch.num_rows
             columns = [_one_array(batch.column(name)) for name in schema.names]
+        except MissingExtra:
+            raise
         except NotPlain as error:
             raise CorruptData(
                 f"{where} has bytes that codec {self} cannot decode: {error}; they may be of "
@@ -193,7 +203,7 @@ def _built_in(name: str) -> Codec:
     from importlib import import_module  # noqa: PLC0415 - imported at first use, as the codec is
 
     module = import_module(_BUILT_IN[name])
-    return Codec(name, module.VERSION, module.encode, module.decode)
+    return Codec(name, module.VERSION, module.encode, module.decode, is_proven=True)
 
 
 def _one_array(column: Any) -> pa.Array:

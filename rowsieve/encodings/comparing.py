@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.encodings.plain_arrays import to_plain
+from rowsieve.encodings.plain_arrays import Form, to_plain
 
 Rows = npt.NDArray[np.int64]
 
@@ -21,7 +21,7 @@ def differing_rows(left: pa.Array, right: pa.Array) -> Rows:
         left, right = _in_bits(left), _in_bits(right)
     if not _has_floats(left.type) and left.equals(right):
         return np.zeros(0, np.int64)
-    left, right = (_in_bits(to_plain(each, text=False)) for each in (left, right))
+    left, right = (_in_bits(to_plain(each, Form.BINARY)) for each in (left, right))
     places: list[int] = []
     pending = [(0, len(left))]
     while pending:

@@ -15,8 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.encodings.message_pack import batch_of
+from rowsieve.encodings.number_bytes import NotPlain
 from rowsieve.encodings.plain_arrays import (
-    NotPlain,
+    Form,
     array_of,
     from_plain,
     plain_type,
@@ -37,7 +38,7 @@ def encode(batch: pa.RecordBatch) -> pa.Array:
         return pa.array([b"{}"] * batch.num_rows, pa.binary())
     columns = []
     for column in batch.columns:
-        plain = to_plain(column, text=True)
+        plain = to_plain(column, Form.TEXT)
         values = values_of(plain)
         columns.append(list(map(_as_json, values)) if _has_gaps(plain) else values)
     rows = list(map(_row_of(tuple(batch.schema.names)), *columns))
@@ -65,7 +66,7 @@ def decode(rows: pa.Array, schema: pa.Schema) -> pa.RecordBatch:
     if len(values) != len(rows):
         raise NotPlain(f"{len(rows)} rows have {len(values)} objects")
     arrays = [
-        from_plain(_array(columns[place] if values else (), field.type), field.type, text=True)
+        from_plain(_array(columns[place] if values else (), field.type), field.type, Form.TEXT)
         for place, field in enumerate(schema)
     ]
     return batch_of(arrays, schema, len(rows))
@@ -80,7 +81,7 @@ def _row_of(names: tuple[str, ...]) -> Any:
 
 
 def _array(values: Any, type_: pa.DataType) -> pa.Array:
-    target = plain_type(type_, text=True)
+    target = plain_type(type_, Form.TEXT)
     try:
         return array_of(values, target)
     except NotPlain:

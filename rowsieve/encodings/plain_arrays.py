@@ -1,7 +1,8 @@
 """Arrow arrays whose values text and binary codecs can hold, and the way back.
 
 Dates and times become their stored integers, decimals text, maps lists of pairs; bytes become hex
-digits for codecs of text. Structs and lists keep their form. All steps are Arrow's, for whole
+digits for codecs of text, and decimals and numbers of 64 bits without sign bytes for Avro. Structs
+and lists keep their form. All steps are Arrow's, for whole
 arrays; only the last one makes Python objects.
 
 Soundness: `from_plain(to_plain(array))` is the array, for every type that tables store.
@@ -10,89 +11,103 @@ Soundness: `from_plain(to_plain(array))` is the array, for every type that table
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.encodings.number_bytes import NotPlain, number_bytes, numbers_of_bytes
+
 _PAIR = ("key", "value")
 
 
-class NotPlain(ValueError):
-    """Decoded values do not have the types of the columns."""
+class Form(Enum):
+    """What a codec holds: no bytes; bytes, but no decimals; or numbers as bytes, as Avro does."""
+
+    TEXT = "text"
+    BINARY = "binary"
+    AVRO = "avro"
 
 
-def plain_type(type_: pa.DataType, *, text: bool) -> pa.DataType:
-    """The type of a plain array; `text`: for codecs that hold no bytes."""
+def plain_type(type_: pa.DataType, form: Form) -> pa.DataType:
+    """The type of a plain array."""
     if pa.types.is_struct(type_):
-        return pa.struct([pa.field(each.name, plain_type(each.type, text=text)) for each in type_])
+        return pa.struct([pa.field(each.name, plain_type(each.type, form)) for each in type_])
     if pa.types.is_map(type_):
         members = zip(_PAIR, (type_.key_type, type_.item_type), strict=True)
-        pair = pa.struct([pa.field(name, plain_type(each, text=text)) for name, each in members])
+        pair = pa.struct([pa.field(name, plain_type(each, form)) for name, each in members])
         return pa.list_(pair)
     if pa.types.is_list(type_):
-        return pa.list_(plain_type(type_.value_type, text=text))
+        return pa.list_(plain_type(type_.value_type, form))
     if pa.types.is_date32(type_):
         return pa.int32()
     if pa.types.is_time64(type_) or pa.types.is_timestamp(type_):
         return pa.int64()
+    if form is Form.AVRO and (pa.types.is_decimal(type_) or type_ == pa.uint64()):
+        return pa.binary()
     if pa.types.is_decimal(type_):
         return pa.string()
+    if pa.types.is_fixed_size_binary(type_) and form is Form.AVRO:
+        return type_
     if pa.types.is_binary(type_) or pa.types.is_fixed_size_binary(type_):
-        return pa.string() if text else pa.binary()
+        return pa.string() if form is Form.TEXT else pa.binary()
     return type_
 
 
-def to_plain(array: pa.Array, *, text: bool) -> pa.Array:
+def to_plain(array: pa.Array, form: Form) -> pa.Array:
     """Return the plain array of a column."""
     type_ = array.type
-    target = plain_type(type_, text=text)
+    target = plain_type(type_, form)
     if target.equals(type_) and not type_.num_fields:
         return array
     if pa.types.is_struct(type_):
-        members = [to_plain(array.field(i), text=text) for i in range(type_.num_fields)]
+        members = [to_plain(array.field(i), form) for i in range(type_.num_fields)]
         return pa.StructArray.from_arrays(members, fields=list(target), mask=array.is_null())
     if pa.types.is_map(type_):
         lists = array.cast(pa.list_(pa.struct(_pair_fields(type_))))
-        members = [to_plain(each, text=text) for each in lists.flatten().flatten()]
+        members = [to_plain(each, form) for each in lists.flatten().flatten()]
         pairs = pa.StructArray.from_arrays(members, fields=list(target.value_type))
         return _list_of(lists, pairs)
     if pa.types.is_list(type_):
-        return _list_of(array, to_plain(array.flatten(), text=text))
+        return _list_of(array, to_plain(array.flatten(), form))
     if pa.types.is_binary(type_) or pa.types.is_fixed_size_binary(type_):
         plain = array.cast(pa.binary())
-        return _to_hex(plain) if text else plain
+        return _to_hex(plain) if form is Form.TEXT else plain
+    if pa.types.is_binary(target):
+        return number_bytes(array)
     return array.cast(target)
 
 
-def from_plain(array: pa.Array, type_: pa.DataType, *, text: bool) -> pa.Array:
+def from_plain(array: pa.Array, type_: pa.DataType, form: Form) -> pa.Array:
     """Return the array of a column from its plain one."""
     if pa.types.is_struct(type_):
         members = [
-            from_plain(array.field(i), type_.field(i).type, text=text)
-            for i in range(type_.num_fields)
+            from_plain(array.field(i), type_.field(i).type, form) for i in range(type_.num_fields)
         ]
         return pa.StructArray.from_arrays(members, fields=list(type_), mask=array.is_null())
     if pa.types.is_map(type_):
         pairs = array.flatten()
-        keys = from_plain(pairs.field(0), type_.key_type, text=text)
-        items = from_plain(pairs.field(1), type_.item_type, text=text)
+        keys = from_plain(pairs.field(0), type_.key_type, form)
+        items = from_plain(pairs.field(1), type_.item_type, form)
         if keys.null_count:
             raise NotPlain("a map has a key without a value")
         return pa.MapArray.from_arrays(_offsets(array, mask=True), keys, items, type=type_)
     if pa.types.is_list(type_):
-        values = from_plain(array.flatten(), type_.value_type, text=text)
+        values = from_plain(array.flatten(), type_.value_type, form)
         return _list_of(array, values).cast(type_)
     if array.type.equals(type_):
         return array
     if pa.types.is_binary(type_) or pa.types.is_fixed_size_binary(type_):
-        plain = _from_hex(array) if text else array
+        plain = _from_hex(array) if form is Form.TEXT else array
         if pa.types.is_fixed_size_binary(type_):
             lengths = pc.binary_length(plain)
             if not pc.all(pc.equal(lengths, type_.byte_width), min_count=0).as_py():
                 raise NotPlain(f"a value does not have {type_.byte_width} bytes")
         return plain.cast(type_)
+    if pa.types.is_binary(array.type):
+        return numbers_of_bytes(array, type_)
     return array.cast(type_)
 
 

@@ -5,12 +5,15 @@ or widened since are adapted as columns of files are. The index columns (the key
 of an event order) are always read as columns: they order versions. All others are decoded together.
 
 Soundness: the codec is the one that the footer and the list of parts name. A shadow read returns
-what the codec holds, and compares each row that it decodes with the columns of the file.
+what the codec holds, and compares each row that it decodes with the columns of the file. Where the
+columns, encoded by a proven codec, are the very bytes of the file, they are what the bytes decode
+to; so nothing is decoded there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +21,7 @@ import pyarrow as pa
 from rowsieve.encodings.codecs import codec_to_read
 from rowsieve.encodings.comparing import differing_rows
 from rowsieve.encodings.file_encoding import FileEncoding
-from rowsieve.errors import CorruptData
+from rowsieve.errors import CorruptData, InvalidData
 from rowsieve.executor.open_file import OpenFile
 from rowsieve.metrics import Difference, ScanMetrics
 from rowsieve.objects import ObjectStore
@@ -31,6 +34,7 @@ from rowsieve.storage.parts.encoded_rows import shown
 from rowsieve.storage.parts.reading_views import SHADOW, SHADOW_RAISE
 from rowsieve.types.encodings import arrow_field, arrow_type
 from rowsieve.types.logical import Field, is_nested
+from rowsieve.types.ordering.keys import flat
 from rowsieve.types.schema import Schema
 from rowsieve.types.widening import WIDE_TYPES, widened
 
@@ -97,9 +101,10 @@ class CodecFile(OpenFile):
         decoded = self._hidden.decoded
         if all(field.id not in decoded for field in fields):
             return table
-        rows = self._rows_of(table, of_key=False)
+        stored = self._stored(table, of_key=False) if self._compares else None
+        rows = self._rows_of(table, stored, of_key=False)
         if self._compares:
-            self._compare(table, rows, runs)
+            self._compare(table, (stored, rows), runs)
         columns = {
             self._names[field.id]: rows.column(decoded[field.id].name)
             if field.id in decoded
@@ -111,28 +116,56 @@ class CodecFile(OpenFile):
     def _leaves_of(self, fields: Iterable[Field]) -> list[int]:
         return [leaf for name in self.physical(fields) for leaf in self._leaves[name]]
 
-    def _rows_of(self, table: pa.Table, *, of_key: bool) -> pa.RecordBatch:
+    def _rows_of(
+        self, table: pa.Table, stored: pa.RecordBatch | None, *, of_key: bool
+    ) -> pa.RecordBatch:
+        """What the codec holds; the batch of stored columns itself where that is the same."""
         name = self._hidden.key_column if of_key else self._hidden.row_column
-        column = table.column(name).combine_chunks()
-        encoded = pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column
-        schema = self._hidden.encoded_schema(of_key=of_key)
+        encoded = flat(table.column(name)).cast(pa.binary())
         codec = codec_to_read(self._hidden.codec, self._hidden.codec_version, self._where)
-        return codec.decoded(encoded.cast(pa.binary()), schema, self._where)
+        if stored is not None and codec.is_proven:
+            with suppress(InvalidData):  # such as more than 2 GiB: decoded then
+                if codec.encoded(stored, self._where).equals(encoded):
+                    return stored
+        schema = self._hidden.encoded_schema(of_key=of_key)
+        return codec.decoded(encoded, schema, self._where)
+
+    def _stored(self, table: pa.Table, *, of_key: bool) -> pa.RecordBatch | None:
+        """The columns of the file in the form that was encoded; None if it lacks one of them."""
+        fields = self._hidden.key_fields if of_key else self._hidden.row_fields
+        arrays = []
+        for field in fields:
+            name = self._stored_names.get(field.id)
+            if name is None:
+                return None
+            column = flat(OpenFile.as_now(self, table.column(name), field))
+            arrays.append(as_type(column, arrow_type(field.type)))
+            if column.null_count and not field.nullable:
+                return None
+        schema = self._hidden.encoded_schema(of_key=of_key)
+        return pa.RecordBatch.from_arrays(arrays, schema=schema) if arrays else None
 
     def _compare(
-        self, table: pa.Table, rows: pa.RecordBatch, runs: Sequence[tuple[int, int]]
+        self,
+        table: pa.Table,
+        rows: tuple[pa.RecordBatch | None, pa.RecordBatch],
+        runs: Sequence[tuple[int, int]],
     ) -> None:
         """Compare both forms of rows that this read has not compared yet."""
         numbers = np.concatenate([np.arange(first, first + count) for first, count in runs])
         fresh = self._metrics.note_compared(self._where, self._ref.rows, numbers)
         if not fresh.any():
             return
-        keys = self._rows_of(table, of_key=True) if self._hidden.key_column else None
+        halves = [(*rows, self._hidden.row_fields)]
+        if self._hidden.key_column:
+            stored = self._stored(table, of_key=True)
+            decoded = self._rows_of(table, stored, of_key=True)
+            halves.insert(0, (stored, decoded, self._hidden.key_fields))
         differences = [
             difference
-            for batch, fields in ((keys, self._hidden.key_fields), (rows, self._hidden.row_fields))
-            if batch is not None
-            for difference in self._differences(table, batch, fields, numbers, fresh)
+            for stored, decoded, fields in halves
+            if stored is not decoded
+            for difference in self._differences(table, decoded, fields, numbers, fresh)
         ]
         self._metrics.note_differences(differences, raises=self._raises)
 
@@ -148,11 +181,8 @@ class CodecFile(OpenFile):
             name = self._stored_names.get(field.id)
             if name is None:
                 continue
-            column = OpenFile.as_now(self, table.column(name), field)
-            stored = as_type(
-                pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type),
-                arrow_type(field.type),
-            )
+            column = flat(OpenFile.as_now(self, table.column(name), field))
+            stored = as_type(column, arrow_type(field.type))
             answer = batch.column(field.name)
             for row in differing_rows(stored, answer).tolist():
                 if fresh[row]:

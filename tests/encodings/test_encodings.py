@@ -19,7 +19,7 @@ READS: tuple[ReadEncoding, ...] = ("columns", "codec", "shadow")
 ALL = every_type()
 
 
-@pytest.mark.parametrize("codec", ["msgpack", "json"])
+@pytest.mark.parametrize("codec", ["msgpack", "json", "avro"])
 @pytest.mark.parametrize("key", [True, False])
 def test_every_writer_reader_and_compaction_returns_the_rows(
     tmp_path: Path, codec: str, key: bool
