@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
@@ -28,6 +29,7 @@ from rowsieve.bridges import (
     datafusion_exprs,
     delta_dnf,
     iceberg_exprs,
+    iceberg_json,
     polars_exprs,
     pyarrow_exprs,
     spark_columns,
@@ -65,6 +67,8 @@ class Bridge:
     # rules that depend on the expression
     rules_of: Callable[[Any, Session | None], Semantics] | None = None
     running: Callable[[], Session | None] = _none  # settings of the session that runs the result
+    named_forms: tuple[type, ...] = ()  # types of its expressions that need its name
+    dialect: str = ""  # the SQL dialect of the same engine, whose name these expressions have too
     has_guards: bool = False  # its writer handles all differences, more than `meanings` can
 
     def read(self, expression: Any, schema: Schema, **session: Any) -> Translation[Predicate, Any]:
@@ -116,6 +120,7 @@ BRIDGES: tuple[Bridge, ...] = (
         datafusion_exprs.is_datafusion_expression,
         datafusion_exprs.from_datafusion,
         datafusion_exprs.to_datafusion,
+        dialect="datafusion",
     ),
     Bridge(
         "spark_columns",
@@ -127,6 +132,7 @@ BRIDGES: tuple[Bridge, ...] = (
         takes_session=True,
         rules_of=spark_columns.rules_of,
         running=spark_columns.running_session,
+        dialect="spark",
     ),
     Bridge(
         "spark_filters",
@@ -162,6 +168,15 @@ BRIDGES: tuple[Bridge, ...] = (
         iceberg_exprs.to_iceberg,
     ),
     Bridge(
+        "iceberg_json",
+        "an Iceberg expression as JSON",
+        Semantics.ICEBERG_JSON,
+        iceberg_json.is_iceberg_json,
+        iceberg_json.from_iceberg_json,
+        iceberg_json.to_iceberg_json,
+        named_forms=(str, bytes, bool, dict),
+    ),
+    Bridge(
         "delta_dnf",
         "a list of DNF filters",
         Semantics.PYARROW,
@@ -179,13 +194,24 @@ BRIDGES: tuple[Bridge, ...] = (
     ),
 )
 _BY_NAME: Mapping[str, Bridge] = {bridge.name: bridge for bridge in BRIDGES}
+ALIASES: Mapping[str, str] = {
+    "pyarrow": "pyarrow_exprs",
+    "polars_exprs": "polars",
+    "pyiceberg": "iceberg",
+    "iceberg_exprs": "iceberg",
+    "deltalake": "delta_dnf",
+    "pyspark": "spark_columns",
+}
+"""Names of packages and modules by which their languages are also known."""
 
 
 def bridge_named(name: str) -> Bridge:
-    """Return the bridge with this name; `InvalidInput` lists the known ones."""
-    if (bridge := _BY_NAME.get(name)) is None:
+    """Return the bridge with this name or alias; `InvalidInput` names the nearest and all."""
+    if (bridge := _BY_NAME.get(ALIASES.get(name, name))) is None:
+        near = get_close_matches(name.lower(), [*_BY_NAME, *ALIASES], n=1)
+        hint = f"did you mean {near[0]!r}? Known" if near else "known"
         raise InvalidInput(
-            f"no filter language is called {name!r}; known are {', '.join(_BY_NAME)}"
+            f"no filter language is called {name!r}; {hint} are {', '.join(_BY_NAME)}"
         )
     return bridge
 

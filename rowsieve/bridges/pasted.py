@@ -55,7 +55,8 @@ def pasted(
     strict: bool = False,
 ) -> Pasted:
     """Translate a condition, such as SQL text of the dialect `source`, to text in `target`."""
-    is_python = not bridge_named(target).is_text
+    aim = bridge_named(target)
+    target, is_python = aim.name, not (aim.is_text or str in aim.named_forms)
     with recording():
         made = translate(
             condition,

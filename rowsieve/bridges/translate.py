@@ -111,7 +111,10 @@ def _in(
 def _origin(expression: Any, source: str | None) -> Bridge:
     if source is not None:
         named = bridge_named(source)
-        seen = named.is_text or isinstance(expression, list | bytes)  # recognised by their content
+        if (other := bridge_of(expression)) is not None and other.dialect == named.name:
+            return other
+        forms = (list, bytes, *named.named_forms)  # recognised by their content
+        seen = named.is_text or isinstance(expression, forms)
         if not seen and not named.recognises(expression):
             raise InvalidInput(
                 f"source={source!r} takes {named.shown}, not {type(expression).__name__}"

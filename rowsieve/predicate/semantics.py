@@ -217,6 +217,7 @@ class Semantics:
     POLARS: ClassVar[Semantics]
     PYARROW: ClassVar[Semantics]
     ICEBERG: ClassVar[Semantics]
+    ICEBERG_JSON: ClassVar[Semantics]
     SUBSTRAIT: ClassVar[Semantics]
 
     def compares_bits(self, member_count: int) -> bool:
@@ -389,6 +390,11 @@ Semantics.ICEBERG = Semantics(
     far_years=FarYears.FAIL,
     nanoseconds=Nanoseconds.REFUSED,
 )
+Semantics.ICEBERG_JSON = replace(
+    Semantics.ICEBERG,
+    name="iceberg_json",
+    bitwise_lists_from=None,  # the specification compares; pyiceberg's scans hash
+)
 Semantics.SUBSTRAIT = Semantics(
     "substrait",
     has_session_zone=False,
@@ -412,6 +418,7 @@ _BY_NAME = {
         Semantics.POLARS,
         Semantics.PYARROW,
         Semantics.ICEBERG,
+        Semantics.ICEBERG_JSON,
         Semantics.SUBSTRAIT,
     )
 }

@@ -16,6 +16,7 @@ import pyarrow.substrait as ps
 from rowsieve.types.schema import Schema
 from tests.bridges.datafusion_exprs import engine as datafusion_exprs
 from tests.bridges.iceberg_exprs import engine as iceberg_exprs
+from tests.bridges.iceberg_json import engine as iceberg_json
 from tests.bridges.polars_exprs import engine as polars_exprs
 from tests.bridges.sql import engines
 from tests.strategies import SCHEMA
@@ -74,6 +75,7 @@ JUDGES: Mapping[str, Judge] = {
     "pyarrow_exprs": pyarrow_rows,
     "polars": polars_exprs.theirs,
     "iceberg": iceberg_rows,
+    "iceberg_json": iceberg_json.judged,
     "delta_dnf": dnf_rows,
     "substrait": substrait_rows,
 }

@@ -15,6 +15,7 @@ import pytest
 from rowsieve.bridges import delta_dnf, differences, spark_filters
 from rowsieve.bridges.datafusion_exprs import function_table as datafusion
 from rowsieve.bridges.iceberg_exprs import function_table as iceberg
+from rowsieve.bridges.iceberg_json import function_table as iceberg_json
 from rowsieve.bridges.matrix import matrix
 from rowsieve.bridges.polars_exprs import function_table as polars
 from rowsieve.bridges.pyarrow_exprs import function_table as pyarrow
@@ -46,6 +47,11 @@ TABLES: dict[str, Mapping[str, Sequence[Row]]] = {
         "bound": iceberg.BOUND,
         "term": iceberg.TERMS,
         "literal": iceberg.LITERALS,
+    },
+    "iceberg-json": {
+        "predicate": iceberg_json.PREDICATES,
+        "term": iceberg_json.TERMS,
+        "literal": iceberg_json.LITERALS,
     },
     "delta-dnf": {"operator": delta_dnf.OPERATORS},
     "substrait": {

@@ -27,6 +27,7 @@ UNSAID: Mapping[str, set[str]] = {
     "trino": {"tz < '2024-01-01 10:00:00Z'"},
     "spark_filters": {*_COLUMNS, "i64 = 1 OR s = 'a'", "NOT (i64 = 1 OR s = 'a')"},
     "iceberg": _COLUMNS,
+    "iceberg_json": _COLUMNS,
     "delta_dnf": {*_COLUMNS, "(pair).x = 1"},
     "substrait": {"i64 = i32", "length(s) = 2"},
 }
@@ -43,6 +44,7 @@ OTHER_WORDS: Mapping[str, set[str]] = {
         *("i64 <> 1", "s IN ('a', 'b')", "i64 IN (1, 2, 3, 4, 5)", "NOT i64 IN (1, 2)"),
         *("NOT (i64 = 1 OR s = 'a')", "f64 IN (1.5, 2.5)"),
     },
+    "iceberg_json": set(CONDITIONS) - {"s IS NULL", "s IS NOT NULL"},  # never NULL
     "delta_dnf": {
         *(_LIKE | _FLAGS | _DISTINCT),
         *("NOT i64 IN (1, 2)", "s IS NULL", "s IS NOT NULL", "NOT (i64 = 1 OR s = 'a')"),
