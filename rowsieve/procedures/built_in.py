@@ -9,6 +9,7 @@ from rowsieve.procedures.built_ins.analyze import Analyze
 from rowsieve.procedures.built_ins.build_vectors import BuildDeletionVectors
 from rowsieve.procedures.built_ins.merge_vectors import RewritePositionDeleteFiles
 from rowsieve.procedures.built_ins.migrate import Migrate
+from rowsieve.procedures.built_ins.publish_procedures import Publish, Unpublish
 from rowsieve.procedures.built_ins.ref_procedures import REF_PROCEDURES
 from rowsieve.procedures.built_ins.register_table import RegisterTable
 from rowsieve.procedures.built_ins.retention_procedures import RETENTION_PROCEDURES
@@ -34,6 +35,8 @@ def built_in() -> ProcedureRegistry:
             *TABLE_PROCEDURES,
             *RETENTION_PROCEDURES,
             *REF_PROCEDURES,
+            Publish(),
+            Unpublish(),
         ],
         group=GROUP,
     )

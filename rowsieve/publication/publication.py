@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
-Format: TypeAlias = Literal["delta", "iceberg"]
+from rowsieve.retention.published_files import Format
 
 
 @dataclass(frozen=True, slots=True)

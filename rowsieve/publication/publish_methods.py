@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 from rowsieve.arguments.annotations import StorageOptions, TableUri
 from rowsieve.changes.table_handle import Handle
 from rowsieve.changes.table_methods import TableMethods
 from rowsieve.errors import InvalidInput, UnsupportedOperation
-from rowsieve.objects import open_store, table_store
-from rowsieve.publication.publication import Format, Publication
-from rowsieve.publication.publish_version import FORMATS, publish_as_configured, publish_version
+from rowsieve.objects import ObjectStore, open_store, table_store
+from rowsieve.publication.iceberg.catalog_commits import open_catalog, put_into_catalog
+from rowsieve.publication.publication import Publication
+from rowsieve.publication.publish_version import (
+    FORMATS,
+    publish_as_configured,
+    publish_version,
+    unpublish_all,
+)
+from rowsieve.retention.published_files import Format
 
 
 class PublishMethods(TableMethods):
@@ -23,6 +33,8 @@ class PublishMethods(TableMethods):
         format: Format,  # noqa: A002 - the word of Delta and Spark
         uri: TableUri | None = None,
         *,
+        catalog: Any = None,
+        name: str | None = None,
         storage_options: StorageOptions | None = None,
     ) -> Publication:
         """Write metadata with which readers of Iceberg or Delta read the newest version.
@@ -32,18 +44,72 @@ class PublishMethods(TableMethods):
         nothing if this version is published already. Retention keeps the files of the version until
         a later one is published there. UnsupportedOperation, before anything is written, if these
         readers would read other rows, and what to do.
+
+        For Iceberg, `catalog` is one of pyiceberg, or its name or properties in pyiceberg's
+        configuration; the table `name` in it, as `'db.places'`, then has the version as well.
+        UnsupportedOperation if another writer committed to it, CommitConflict if others commit all
+        the time.
         """
-        if format not in FORMATS:
-            raise InvalidInput(f"publish: format must be 'delta' or 'iceberg', not {format!r}")
+        into = _catalog_of(format, catalog, name)
         handle = self.handle
         handle.require_committed("publish")
-        snapshot, target = handle.committed(), handle.store
-        if uri is None and target is not table_store(target):
-            raise UnsupportedOperation(
-                "publish: this is a branch or tag, and the metadata in the folder is that of the "
-                "table; give uri="
-            )
+        snapshot, target = handle.committed(), self._target("publish", uri, storage_options)
+        published = publish_version(handle, snapshot, format, target, holds_all=True)
+        if into is None:
+            return published
+        place = put_into_catalog(into, str(name), str(published.metadata_location))
+        return replace(published, metadata_location=place)
+
+    def unpublish(
+        self,
+        format: Format,  # noqa: A002 - the word of Delta and Spark
+        uri: TableUri | None = None,
+        *,
+        storage_options: StorageOptions | None = None,
+    ) -> int:
+        """Delete what `publish` wrote at `uri`, after which retention keeps nothing for it.
+
+        Returns the number of files. The table stays as it is, and a catalog keeps its name for what
+        is no longer there: drop it there first. UnsupportedOperation if the metadata is that of
+        another table, or if the property `publish` names the format, as it would come back.
+        """
+        _check_format("unpublish", format)
+        self.handle.require_committed("unpublish")
+        target = self._target("unpublish", uri, storage_options)
+        return unpublish_all(self.handle, format, target)
+
+    def _target(
+        self, what: str, uri: TableUri | None, storage_options: StorageOptions | None
+    ) -> ObjectStore:
+        handle = self.handle
         if uri is not None:
             options = handle.storage_options if storage_options is None else storage_options
-            target = open_store(uri, options or None)
-        return publish_version(handle, snapshot, format, target, holds_all=True)
+            return open_store(uri, options or None)
+        if handle.store is not table_store(handle.store):
+            raise UnsupportedOperation(
+                f"{what}: this is a branch or tag, and the metadata in the folder is that of the "
+                "table; give uri="
+            )
+        return handle.store
+
+
+def _check_format(what: str, format_: str) -> None:
+    if format_ not in FORMATS:
+        raise InvalidInput(f"{what}: format must be 'delta' or 'iceberg', not {format_!r}")
+
+
+def _catalog_of(format_: str, catalog: Any, name: str | None) -> Any:
+    """The catalog to publish into; InvalidInput if one of it and the name is missing."""
+    _check_format("publish", format_)
+    if catalog is None and name is None:
+        return None
+    if catalog is None or name is None:
+        missing = "catalog" if catalog is None else "name"
+        raise InvalidInput(
+            f"publish: a catalog and the table's name in it go together; give {missing}="
+        )
+    if format_ != "iceberg":
+        raise InvalidInput(
+            f"publish: pyiceberg's catalogs have no {format_} tables; leave out catalog="
+        )
+    return open_catalog(catalog)

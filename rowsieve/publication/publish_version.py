@@ -17,12 +17,23 @@ from typing import Final
 
 from rowsieve.changes.change import send_failure
 from rowsieve.changes.table_handle import Handle
+from rowsieve.errors import UnsupportedOperation
 from rowsieve.objects import ObjectStore, table_store
+from rowsieve.publication.delta.checkpoints import LAST as LAST_CHECKPOINT
+from rowsieve.publication.delta.log_state import read_log
 from rowsieve.publication.delta.publish_log import publish_log
 from rowsieve.publication.earlier_versions import Versions
 from rowsieve.publication.iceberg.publish_snapshot import publish_snapshot
-from rowsieve.publication.publication import Format, Publication
+from rowsieve.publication.iceberg.table_metadata import HINT, read_newest
+from rowsieve.publication.places import Folder
+from rowsieve.publication.publication import Publication
 from rowsieve.retention.leases import held_versions, hold
+from rowsieve.retention.published_files import (
+    PUBLISHED_FILES,
+    PUBLISHED_FOLDERS,
+    ROWS_BESIDE,
+    Format,
+)
 from rowsieve.storage.differential import refuse_differential
 from rowsieve.storage.log.floors import check_kept
 from rowsieve.storage.snapshot import Snapshot
@@ -34,6 +45,10 @@ _Publish = Callable[[ObjectStore, Snapshot, ObjectStore, Versions], Publication]
 _PUBLISHERS: Final[Mapping[Format, _Publish]] = {
     "iceberg": publish_snapshot,
     "delta": publish_log,
+}
+_CHECKS: Final[Mapping[Format, Callable[[ObjectStore, str], object]]] = {
+    "iceberg": lambda target, uuid: read_newest(Folder.of(target), uuid),
+    "delta": read_log,
 }
 FORMATS: Final = tuple(_PUBLISHERS)
 
@@ -53,7 +68,7 @@ def publish_version(
     """
     refuse_differential("publish", snapshot.table)
     store, source = handle.store, table_store(handle.store)
-    own = hashlib.sha256(f"{format_} {target.uri}".encode()).hexdigest()[:16]
+    own = _id_of(format_, target)
     held = held_versions(store, own)
     moves = not held or holds_all or snapshot.version - min(held) >= _HOLD_VERSIONS
     if moves and snapshot.version not in held:
@@ -64,6 +79,34 @@ def publish_version(
     if moves:
         store.delete([path for version, path in held.items() if version < snapshot.version])
     return published
+
+
+def _id_of(format_: Format, target: ObjectStore) -> str:
+    """The id of a publication, by which its holds are named."""
+    return hashlib.sha256(f"{format_} {target.uri}".encode()).hexdigest()[:16]
+
+
+def unpublish_all(handle: Handle, format_: Format, target: ObjectStore) -> int:
+    """Delete all that was published as a format in `target`; returns the number of files.
+
+    What readers begin with goes first, and the holds go last, so a reader finds nothing or all.
+    """
+    if format_ in published_formats(handle.committed()) and target.uri == handle.store.uri:
+        raise UnsupportedOperation(
+            f"unpublish: the property {PUBLISH!r} publishes each commit as {format_}; change it "
+            "first"
+        )
+    _CHECKS[format_](target, handle.committed().table.uuid)
+    paths = [path for folder in PUBLISHED_FOLDERS for path in target.list(folder)]
+    own = [path for path in paths if PUBLISHED_FILES[format_].fullmatch(path)]
+    others = [name for name in FORMATS if name != format_]
+    if not any(PUBLISHED_FILES[name].fullmatch(path) for name in others for path in paths):
+        own += filter(ROWS_BESIDE.fullmatch, paths)
+    first = [path for path in own if path.endswith("json") or path in (HINT, LAST_CHECKPOINT)]
+    target.delete(first)
+    target.delete(sorted(set(own) - set(first)))
+    handle.store.delete(list(held_versions(handle.store, _id_of(format_, target)).values()))
+    return len(own)
 
 
 def publish_as_configured(handle: Handle, *, holds_all: bool = False) -> None:

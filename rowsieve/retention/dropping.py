@@ -22,6 +22,7 @@ from rowsieve.retention.kept_versions import KeptVersions
 from rowsieve.retention.leases import Lease, LeaseWatch
 from rowsieve.retention.listing import Listing
 from rowsieve.retention.other_logs import with_proof
+from rowsieve.retention.published_files import PUBLISHED_FOLDERS, is_published
 from rowsieve.storage.log.commit_log import CommitLog, check_writable
 from rowsieve.storage.log.commit_request import CommitRequest
 from rowsieve.storage.log.floors import CLOSED, DroppedTable, is_closed, raised
@@ -32,15 +33,7 @@ from rowsieve.storage.snapshot import Snapshot
 
 _OWN_LEASE_S: Final = 300.0
 _DATA: Final = re.compile(r"data/(?:[0-9a-f]{32}\.[^/]*|\.tmp-[^/]*)", re.ASCII)
-_EXPORTED: Final = re.compile(
-    r"_delta_log/\d{20}\.(?:json|checkpoint\.parquet)|_delta_log/_last_checkpoint|metadata/v[1-9]\d*\.metadata\.json|"
-    r"metadata/(?:snap-\d+-[0-9a-f]{32}|[0-9a-f]{32}-m0)\.avro|"
-    r"metadata/version-hint\.text|metadata/[0-9a-f]{32}\.puffin|"
-    r"metadata/[0-9a-f]{32}\.\d+\.\d+\.parquet|metadata/deletion_vector_[0-9a-f-]{36}\.bin|"
-    r"metadata/[0-9a-f]{32}-[0-9a-f]{32}-deletes\.parquet",
-    re.ASCII,
-)
-_FOLDERS: Final = ("data", "_rowsieve", "_delta_log", "metadata")
+_FOLDERS: Final = ("data", "_rowsieve", *PUBLISHED_FOLDERS)
 
 
 def close(store: ObjectStore, release: Callable[[], object] | None = None) -> Snapshot | None:
@@ -140,9 +133,8 @@ def _newest(log: CommitLog, store: ObjectStore) -> Snapshot | None:
 
 def _is_own(path: str) -> bool:
     """Return whether a file is the table's by its place and name."""
-    return path.startswith("_rowsieve/") or any(
-        names.fullmatch(path) is not None for names in (_DATA, _EXPORTED)
-    )
+    own = path.startswith("_rowsieve/") or _DATA.fullmatch(path) is not None
+    return own or is_published(path)
 
 
 def _check_no_refs(store: ObjectStore, head: Snapshot) -> None:

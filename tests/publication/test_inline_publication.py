@@ -10,7 +10,7 @@ from deltalake import DeltaTable, QueryBuilder
 from pyiceberg.table import StaticTable
 
 import rowsieve as rs
-from rowsieve.publication.publication import Format
+from rowsieve.retention.published_files import Format
 from tests.parts_in_memory import count_in_memory
 from tests.small_tables import KV, kv, pairs
 

@@ -15,7 +15,8 @@ import rowsieve as rs
 from rowsieve.errors import InvalidInput, StoreError
 from rowsieve.metrics import CommitReport
 from rowsieve.objects import open_store
-from rowsieve.publication.publication import Format, Publication
+from rowsieve.publication.publication import Publication
+from rowsieve.retention.published_files import Format
 from tests.small_tables import KV, kv, pairs
 
 BOTH = {"publish": "iceberg, delta"}

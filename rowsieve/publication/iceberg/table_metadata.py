@@ -26,6 +26,8 @@ VERSION: Final = "rowsieve.version"
 COMMIT: Final = "rowsieve.commit"
 _NAME: Final = re.compile(rf"{METADATA}/v([1-9][0-9]{{0,17}})\.metadata\.json", re.ASCII)
 HINT: Final = f"{METADATA}/version-hint.text"
+CATALOG_FOLDER: Final = f"{METADATA}/catalog"
+"""Where a catalog puts metadata files of its own."""
 _MAX_OLD_METADATA: Final = 100
 _MAX_SNAPSHOTS: Final = 100
 
@@ -65,7 +67,11 @@ def name_of(number: int) -> str:
 
 def read_newest(folder: Folder, table_uuid: str) -> Before:
     """The newest metadata of the folder, which must be that of a publication of this table."""
-    names = [name for name in folder.store.list(METADATA) if name.endswith(".metadata.json")]
+    names = [
+        name
+        for name in folder.store.list(METADATA)
+        if name.endswith(".metadata.json") and not name.startswith(f"{CATALOG_FOLDER}/")
+    ]
     if not names:
         return Before(0, {})
     numbers = [0 if (m := _NAME.fullmatch(name)) is None else int(m[1]) for name in names]
