@@ -77,6 +77,7 @@ house: $(READY)
 
 # Build sdist and wheel, check them in fresh environments, and print what to upload; nothing is uploaded.
 release: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	$(BIN)/python -m tools.release $(ARGS)
 
 # Hashes of every file of every release named; made again by hand when a bound in pyproject.toml moves.

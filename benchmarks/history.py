@@ -27,7 +27,8 @@ ROOT: Final = Path(__file__).parents[1]
 FIGURES: Final = Path(__file__).with_name("history.csv")
 PLOT: Final = ROOT / "docs" / "reference" / "history.svg"
 OURS: Final = "rowsieve"
-LEFT, WIDTH, NAMES, TOP, HEIGHT, BOTTOM = 60, 420, 220, 10, 360, 30
+LEFT, WIDTH, NAMES, TOP, HEIGHT, BOTTOM = 76, 420, 220, 10, 360, 48
+AXES: Final = ("commit, older to newer", "CPU of a case, median, logarithmic")
 COLOURS: Final = (OURS_COLOUR, PEER_COLOUR, "#5aa469", "#b565a7", "#c0504d", "#7f7f7f")
 
 
@@ -106,6 +107,11 @@ def draw(figures: Sequence[Figure]) -> str:
             f'<circle cx="{px:.0f}" cy="{py:.1f}" r="3" fill="{colour}"/>' for px, py in points
         ]
         lines.append(f'<g fill="{colour}">{_text(LEFT + WIDTH + 8, end + 4, case, "start")}</g>')
+    across, up = AXES
+    lines.append(_text(LEFT + WIDTH / 2, TOP + HEIGHT + 38, across, "middle"))
+    middle = TOP + HEIGHT / 2
+    label = _text(0, 0, up, "middle")
+    lines.append(f'<g transform="translate(14 {middle:.0f}) rotate(-90)">{label}</g>')
     width, height = LEFT + WIDTH + NAMES, TOP + HEIGHT + BOTTOM
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '

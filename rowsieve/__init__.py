@@ -92,7 +92,7 @@ __all__ = [
     "translate",
     "updates_to_changes",
 ]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES: Final = {
     "AppliedEvents": "rowsieve.envelopes.applying",

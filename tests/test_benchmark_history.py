@@ -57,3 +57,9 @@ def test_the_plot_in_the_docs_is_of_the_figures_in_the_project() -> None:
     with history.FIGURES.open(encoding="utf-8") as file:
         assert next(csv.reader(file)) == list(history.HEADER)
     assert history.PLOT.read_text("utf-8") == history.draw(history.read())
+
+
+def test_the_axes_are_named() -> None:
+    plot = history.draw(history.read())
+    assert all(f">{name}<" in plot for name in history.AXES)
+    assert history.PLOT.read_text("utf-8") == plot

@@ -32,6 +32,8 @@ from rowsieve.metrics import ScanMetrics
 from rowsieve.predicate.functions.registry import FUNCTIONS
 from rowsieve.properties import PROPERTIES
 from rowsieve.storage.log.conflicts import OPERATIONS
+from rowsieve.storage.snapshot import FEATURES, WRITER_VERSION
+from tools import compatibility
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -281,3 +283,10 @@ def public(kind: type) -> list[str]:
 def missing(names: Any, path: Path) -> list[str]:
     text = path.read_text()
     return [name for name in names if not re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)]
+
+
+def test_the_tables_of_compatibility_are_those_of_the_code() -> None:
+    page = compatibility.PAGE.read_text("utf-8")
+    assert compatibility.with_tables(page) == page, "run `python -m tools.compatibility`"
+    assert f"writer {WRITER_VERSION} |" in page
+    assert missing(FEATURES, compatibility.PAGE) == []

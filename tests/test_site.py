@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.test_docs import anchors
+from tests import profiles
+from tests.test_docs import LONGEST_PARAGRAPH, anchors
 from tools import api
 from tools.release import ROOT
-from tools.site import api_pages, staging
+from tools.site import api_pages, checks, notebooks, staging
 from tools.site.links import slug, with_links
 from tools.site.navigation import Entry, Group, groups, toctree
+
+NOTEBOOKS = sorted((ROOT / notebooks.FOLDER).glob("*.py"))
 
 
 @pytest.fixture(scope="module")
@@ -83,3 +89,68 @@ def test_a_group_becomes_a_directive() -> None:
         "```{toctree}\n:hidden:\n:maxdepth: 1\n:caption: Start\n\n"
         "All pages </docs/README>\n/docs/errata\n```\n"
     )
+
+
+@pytest.mark.parametrize("script", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_is_text_with_cells(script: Path) -> None:
+    found = notebooks.cells(script.read_text("utf-8"))
+    assert found[0].text.startswith("# ")
+    assert not found[0].is_code
+    assert any(cell.is_code for cell in found)
+    words = [len(cell.text.split()) for cell in found if not cell.is_code]
+    assert max(words) <= LONGEST_PARAGRAPH
+
+
+@pytest.mark.skipif(not profiles.IS_DEEP, reason="kernels are started in the deep profile")
+@pytest.mark.parametrize("script", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_runs(script: Path) -> None:
+    pytest.importorskip("nbclient", reason="`make test-deep` installs what runs notebooks")
+    run = subprocess.run(
+        [sys.executable, "-m", "tools.site.notebooks", str(script)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "output_type" in run.stdout
+
+
+@pytest.mark.skipif(not profiles.IS_DEEP, reason="the site is built in the deep profile")
+def test_the_site_is_built_without_a_warning_and_searches(tmp_path: Path) -> None:
+    pytest.importorskip("sphinx", reason="`make test-deep` installs what builds the site")
+    command = [sys.executable, "-m", "tools.site", "--target", str(tmp_path)]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+    html = tmp_path / "html"
+    assert checks.faults(html) == []
+    assert '"Table.upsert"' in (html / "api" / "rowsieve.table.html").read_text("utf-8")
+    if (chromium := shutil.which("chromium")) is None:
+        return
+    options = ("--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000")
+    profile, page = f"--user-data-dir={tmp_path / 'profile'}", (html / "search.html").as_uri()
+    shown = subprocess.run(
+        [chromium, *options, profile, "--dump-dom", f"{page}?q=tombstone"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    ).stdout
+    assert "glossary.html" in shown
+
+
+def test_faults_of_a_site_are_named(tmp_path: Path) -> None:
+    (tmp_path / "a.css").write_text("@import url(https://example.org/x.css);")
+    (tmp_path / "a.html").write_text(
+        '<a href="b.html#there">b</a><a href="b.html#gone">b</a><a href="c.html">c</a>'
+        '<a href="https://example.org">elsewhere</a><script src="//example.org/x.js"></script>'
+        '<img src="missing.svg"><p id="here"></p><a href="#here">here</a>'
+    )
+    (tmp_path / "b.html").write_text('<p id="there"></p>')
+    assert checks.faults(tmp_path) == [
+        "a.html: loads //example.org/x.js from elsewhere",
+        "a.html: loads missing.svg, which is missing",
+        "a.html: links to b.html#gone, which has no such anchor",
+        "a.html: links to c.html, which is missing",
+        "a.css: loads from elsewhere",
+    ]

@@ -1,50 +1,29 @@
 """Build a release and check it in fresh environments: `make release`. Nothing is uploaded.
 
-The wheel is installed without extras and with all of them, and a program creates and reads a table
-in each. The sdist has to give the same wheel. At the end it prints the files to upload.
+The wheel is installed without extras, with each of them and with all, and a program creates and
+reads a table in each environment. The sdist has to give the same wheel. The checksums lie beside
+the files, signed if there is a key. At the end it prints what to upload.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
+import os
 import re
 import subprocess
 import sys
 import tempfile
-import tomllib
-import venv
 import zipfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
+from tools import checksums
+from tools.release_programs import PROGRAMS, program
+
 ROOT: Final = Path(__file__).parents[1]
 CHANGELOG: Final = ROOT / "CHANGELOG.md"
 FRAGMENTS: Final = ROOT / "changelog.d"
-# What an installed release must do; the file is run in the new environment, outside of the project.
-SMOKE: Final = {
-    "": """
-import sys, rowsieve as rs, pyarrow as pa
-t = rs.create_table("t", pa.table({"id": [1, 2], "v": ["a", "b"]}), key=["id"])
-t.upsert(pa.table({"id": [2], "v": ["c"]}))
-assert t.scan("v = 'c'").to_arrow().to_pylist() == [{"id": 2, "v": "c"}]
-assert not {"datafusion", "pyspark", "polars", "typer"} & set(sys.modules)
-print(rs.__version__)
-""",
-    "all": """
-import rowsieve as rs, pyarrow as pa, polars as pl
-from rowsieve.providers.datafusion import SessionContext
-t = rs.create_table("t", pa.table({"id": [1, 2], "v": ["a", "b"]}), key=["id"])
-s = SessionContext()
-s.register_table("t", t)
-s.sql("UPDATE t SET v = 'c' WHERE id = 2").collect()
-assert s.sql("SELECT v FROM t WHERE id = 2").to_pylist() == [{"v": "c"}]
-assert pl.scan_pyarrow_dataset(rs.open_table("t").to_dataset()).collect().height == 2
-import deltalake, pyiceberg, pyspark, rowsieve.providers.spark
-print(rs.__version__)
-""",
-}
 
 
 class Unready(Exception):
@@ -55,6 +34,8 @@ def main() -> None:
     """Build, check and report; exit with 1 and the reasons where something is missing."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draft", action="store_true", help="go on where the tree is not ready")
+    parser.add_argument("--extras", nargs="*", help="try these extras only; 'core' is none")
+    parser.add_argument("--sign", type=Path, metavar="KEY", help="sign the checksums with this key")
     options = parser.parse_args()
     reasons = list(missing())
     for reason in reasons:
@@ -63,15 +44,20 @@ def main() -> None:
         sys.exit(1)
     with tempfile.TemporaryDirectory() as folder:
         files = build(Path(folder), ROOT / "dist")
-        for extra in SMOKE:
-            check_installed(Path(folder), files.wheel, extra)
-    print(*to_upload(files.all), sep="\n")
+        for extra in PROGRAMS:
+            if options.extras is None or (extra or "core") in options.extras:
+                check_installed(Path(folder), files.wheel, extra)
+    sums = checksums.write(ROOT / "dist", files.all)
+    signature = [checksums.sign(sums, options.sign)] if options.sign else []
+    print(*to_upload([*files.all, sums, *signature]), sep="\n")
 
 
 def version() -> str:
-    """The version in `pyproject.toml`."""
-    text = (ROOT / "pyproject.toml").read_text("utf-8")
-    return str(tomllib.loads(text)["project"]["version"])
+    """The version in `rowsieve/__init__.py`, which is the only place that has it."""
+    text = (ROOT / "rowsieve" / "__init__.py").read_text("utf-8")
+    found = re.search(r'^__version__ = "(.+)"$', text, re.MULTILINE)
+    assert found is not None
+    return found[1]
 
 
 def missing() -> Iterator[str]:
@@ -106,7 +92,7 @@ def build(scratch: Path, target: Path) -> Built:
     The wheel is built from the sdist, and once more from the tree: both must have the same files.
     """
     python = _environment(scratch / "build")
-    _run(python, "-m", "pip", "install", "--quiet", "build", "twine")
+    _run("uv", "pip", "install", "--quiet", "--python", python, "build", "twine")
     tree = scratch / "tree"
     _run("git", "worktree", "add", "--detach", str(tree), "HEAD")
     try:
@@ -143,11 +129,11 @@ def check_installed(scratch: Path, wheel: Path, extra: str) -> None:
     name = extra or "core"
     python = _environment(scratch / name)
     wanted = f"{wheel}[{extra}]" if extra else str(wheel)
-    _run(python, "-m", "pip", "install", "--quiet", wanted)
-    _run(python, "-m", "pip", "check")
+    _run("uv", "pip", "install", "--quiet", "--python", python, wanted)
+    _run("uv", "pip", "check", "--quiet", "--python", python)
     work = scratch / f"{name}-work"
     work.mkdir()
-    printed = _run(python, "-c", SMOKE[extra], where=work).strip()
+    printed = _run(python, "-c", program(extra), where=work).strip()
     if printed != version():
         raise Unready(f"the wheel with {name} says that it is {printed}, not {version()}")
     print(f"{wheel.name} works with {extra or 'no'} extras")
@@ -158,21 +144,26 @@ def to_upload(files: Iterable[Path]) -> Iterator[str]:
     files = list(files)
     yield ""
     for file in files:
-        digest = hashlib.sha256(file.read_bytes()).hexdigest()
-        yield f"{digest}  {file.name}  {file.stat().st_size:,} bytes"
+        yield f"{checksums.digest(file)}  {file.name}  {file.stat().st_size:,} bytes"
     yield ""
     yield f"git tag --annotate v{version()} --message 'Rowsieve {version()}'"
     yield f"git push origin v{version()}"
-    yield "twine upload " + " ".join(str(file.relative_to(ROOT)) for file in files)
+    packages = [file for file in files if file.suffix in (".whl", ".gz")]
+    yield "twine upload " + " ".join(str(file.relative_to(ROOT)) for file in packages)
+    yield f"publish {checksums.NAME} and {checksums.NAME}.sig where the release is announced"
 
 
 def _environment(folder: Path) -> str:
-    venv.create(folder, with_pip=True)
+    _run("uv", "venv", "--quiet", "--python", sys.executable, str(folder))
     return str(folder / "bin" / "python")
 
 
 def _run(*command: str, where: Path = ROOT) -> str:
-    done = subprocess.run(command, cwd=where, capture_output=True, text=True, check=False)
+    beside = Path(sys.executable).parent  # the environment of the project has uv
+    path = {"PATH": f"{beside}{os.pathsep}{os.environ.get('PATH', '')}"}
+    done = subprocess.run(
+        command, cwd=where, env=os.environ | path, capture_output=True, text=True, check=False
+    )
     if done.returncode:
         raise Unready(f"{' '.join(command)[:200]} failed:\n{done.stdout}{done.stderr}")
     return done.stdout
