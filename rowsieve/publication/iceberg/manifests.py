@@ -108,16 +108,20 @@ class Written(NamedTuple):
     manifests: Sequence[Manifest]
 
 
-def read_manifests(folder: Folder, manifest_list: str) -> list[Manifest]:
-    """Read a manifest list and its manifests; without those that have no live entry."""
+def read_list(folder: Folder, manifest_list: str) -> list[Manifest]:
+    """Read a manifest list, and none of its manifests."""
     name = folder.relative(manifest_list)
     file = read_container(stored_file(folder.store, name), name)
     _check_ours(file.metadata, manifest_list)
     try:
         cursor = Cursor(file.objects)
-        listed = [_decoded(cursor) for _ in range(file.object_count)]
+        return [_decoded(cursor) for _ in range(file.object_count)]
     except (IndexError, OverflowError, ValueError) as error:
         raise _unreadable(manifest_list) from error
+
+
+def read_manifests(folder: Folder, listed: Sequence[Manifest]) -> list[Manifest]:
+    """Read manifests of a list; without those that have no live entry."""
     live = [each for each in listed if each.files[0] + each.files[1]]
     return together(folder.store, [partial(_with_entries, folder, each) for each in live])
 

@@ -22,6 +22,7 @@ import msgspec
 from rowsieve.errors import CommitConflict, UnsupportedOperation
 from rowsieve.objects import ObjectExists, ObjectStore, put_fresh
 from rowsieve.publication.earlier_versions import Versions
+from rowsieve.publication.iceberg.dropped_snapshots import delete_dropped
 from rowsieve.publication.iceberg.file_metrics import file_metrics
 from rowsieve.publication.iceberg.iceberg_schema import iceberg_schema
 from rowsieve.publication.iceberg.manifest_entries import Content, Entry, data_entry, vector_entry
@@ -32,6 +33,7 @@ from rowsieve.publication.iceberg.manifests import (
     ManifestWriter,
     Numbers,
     Written,
+    read_list,
     read_manifests,
 )
 from rowsieve.publication.iceberg.table_metadata import (
@@ -127,7 +129,8 @@ class _Writing:
         numbers = self._numbers(schema)
         manifests: Sequence[Manifest] = ()
         if before.is_continued and before.snapshot is not None:
-            manifests = read_manifests(self.folder, before.snapshot["manifest-list"])
+            listed = read_list(self.folder, before.snapshot["manifest-list"])
+            manifests = read_manifests(self.folder, listed)
         changes = self._changes(manifests, touched, numbers)
         written = ManifestWriter(self.folder, numbers).write(manifests, changes)
         new = self._new_snapshot(numbers, written, changes)
@@ -147,6 +150,8 @@ class _Writing:
         except ObjectExists:
             return self._written_meanwhile()
         write_hint(self.folder, number)
+        if before.is_continued:
+            delete_dropped(self.folder, before.metadata, metadata)
         return _publication(self.folder, snapshot, number, numbers.snapshot_id)
 
     def _written_meanwhile(self) -> Publication:

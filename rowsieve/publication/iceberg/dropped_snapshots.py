@@ -1,0 +1,65 @@
+"""Delete what only snapshots have that have left the metadata: because they expired, or for age.
+
+A list of manifests follows from the one before, and names of manifests and of files of vectors are
+never used again. So what the oldest snapshot that is left does not have, no later one has.
+
+Soundness: only what a snapshot that left refers to is deleted, never what a listing shows, so files
+of a publication that is being written stay. Files with rows stay too, as Delta's log may have them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rowsieve.errors import RowsieveError
+from rowsieve.publication.iceberg.manifest_entries import Content
+from rowsieve.publication.iceberg.manifests import Manifest, read_list, read_manifests
+from rowsieve.publication.places import Folder
+
+_log = logging.getLogger(__name__)
+
+
+def delete_dropped(folder: Folder, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+    """Delete what `new` metadata has no longer of that before it; what cannot be read stays."""
+    try:
+        paths = [*_old_metadata(old, new), *_old_files(folder, old, new)]
+        if paths:
+            folder.store.delete([folder.relative(path) for path in paths])
+    except RowsieveError as error:
+        _log.warning("%s: files of snapshots that left stay: %s", folder.store.uri, error)
+
+
+def _old_metadata(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterable[str]:
+    logs = ({each["metadata-file"] for each in one.get("metadata-log", ())} for one in (old, new))
+    before, after = logs
+    return before - after
+
+
+def _old_files(folder: Folder, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterable[str]:
+    left = {each["snapshot-id"] for each in new["snapshots"]}
+    dropped = [
+        each["manifest-list"]
+        for each in old.get("snapshots", ())
+        if each["snapshot-id"] not in left
+    ]
+    if not dropped:
+        return ()
+    oldest = {each.path: each for each in read_list(folder, new["snapshots"][0]["manifest-list"])}
+    gone = {
+        each.path: each
+        for manifest_list in dropped
+        for each in read_list(folder, manifest_list)
+        if each.path not in oldest
+    }
+    vectors = _vectors(folder, gone.values())
+    if vectors:
+        vectors -= _vectors(folder, oldest.values())
+    return [*dropped, *gone, *vectors]
+
+
+def _vectors(folder: Folder, manifests: Iterable[Manifest]) -> set[str]:
+    """The files of vectors to which manifests refer."""
+    of_vectors = [each for each in manifests if each.content is Content.DELETES]
+    return {entry.path for each in read_manifests(folder, of_vectors) for entry in each.entries}
