@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 from xml.etree import ElementTree
-from xml.sax.saxutils import escape
 
 from rowsieve.pictures.key_ranges import KeyRanges, Panel
 from rowsieve.pictures.page import Picture as TablePicture
@@ -18,17 +17,14 @@ from rowsieve.pictures.part_bar import PartBar
 from rowsieve.pictures.style import STYLE
 from rowsieve.pictures.timeline import Timeline, VersionMark
 from tests.test_house import FLOORS
-
-Picture: TypeAlias = str
+from tools import readme_pictures
+from tools.drawing import BOX, GAP, LINE, MARGIN, QUIET, WIDTH, Picture, arrow, box, svg, text
 
 PAGES: Final = Path(__file__).parents[1] / "docs" / "explanation"
 HOW_TO: Final = PAGES.parent / "how-to"
-WIDTH: Final = 860
 _AS_IMAGE: Final = (
     f".rowsieve-picture{{padding:0;border:0;margin:0}}.rowsieve-picture svg{{width:{WIDTH - 20}px}}"
 )
-BOX, GAP, MARGIN = 30, 10, 10
-LINE, TEXT, QUIET = "#6c8ebf", "#808a94", "#d9822b"
 _SUPPORT: Final = ("bridges", "objects", "stats", "types", "predicate")
 
 # What happens to a condition, room by room; the second line says what is handed on.
@@ -77,8 +73,8 @@ def rooms() -> Picture:
         for place, room in enumerate(floor):
             x = MARGIN + place * (width + GAP)
             colour = QUIET if room in _SUPPORT else LINE
-            lines += _box(x, y, width, room.replace("_", " "), colour)
-    return _svg(height, lines)
+            lines += box(x, y, width, room.replace("_", " "), colour)
+    return svg(height, lines)
 
 
 def way() -> Picture:
@@ -96,11 +92,11 @@ def _steps(steps: Sequence[tuple[str, str]]) -> Picture:
     width = 300
     for number, (step, result) in enumerate(steps):
         y = MARGIN + number * (BOX + GAP)
-        lines += _box(MARGIN, y, width, step, LINE)
-        lines.append(_text(MARGIN + width + 20, y + BOX / 2 + 4, result, anchor="start"))
+        lines += box(MARGIN, y, width, step, LINE)
+        lines.append(text(MARGIN + width + 20, y + BOX / 2 + 4, result, anchor="start"))
         if number:
-            lines.append(_arrow(MARGIN + width / 2, y - GAP, y))
-    return _svg(len(steps) * (BOX + GAP) + 2 * MARGIN, lines)
+            lines.append(arrow(MARGIN + width / 2, y - GAP, y))
+    return svg(len(steps) * (BOX + GAP) + 2 * MARGIN, lines)
 
 
 def pictures() -> Iterator[tuple[Path, Picture]]:
@@ -110,6 +106,8 @@ def pictures() -> Iterator[tuple[Path, Picture]]:
     yield PAGES / "way-of-a-statement.svg", statement()
     yield HOW_TO / "key-ranges.svg", drawing(key_ranges())
     yield HOW_TO / "versions.svg", drawing(versions())
+    yield HOW_TO.parent / "what-it-is.svg", readme_pictures.what_it_is()
+    yield HOW_TO.parent / "why-little.svg", readme_pictures.why_little()
 
 
 def key_ranges() -> KeyRanges:
@@ -152,31 +150,6 @@ def drawing(picture: TablePicture) -> Picture:
         f'class="rowsieve-picture"><style>{STYLE}{_AS_IMAGE}</style>'
         f'<rect width="100%" height="100%" class="paper"/>{inner}</svg>\n'
     )
-
-
-def _box(x: float, y: float, width: float, label: str, colour: str) -> list[str]:
-    box = (
-        f'<rect x="{x:.0f}" y="{y:.0f}" width="{width:.0f}" height="{BOX}" rx="4" '
-        f'fill="none" stroke="{colour}"/>'
-    )
-    return [box, _text(x + width / 2, y + BOX / 2 + 4, label)]
-
-
-def _text(x: float, y: float, text: str, *, anchor: str = "middle") -> str:
-    return f'<text x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}">{escape(text)}</text>'
-
-
-def _arrow(x: float, start: float, end: float) -> str:
-    head = f"M{x - 4:.0f} {end - 5:.0f} L{x:.0f} {end:.0f} L{x + 4:.0f} {end - 5:.0f}"
-    return f'<path d="M{x:.0f} {start:.0f} V{end:.0f} {head}" fill="none" stroke="{LINE}"/>'
-
-
-def _svg(height: float, lines: Sequence[str]) -> Picture:
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.0f}" '
-        f'font-family="sans-serif" font-size="12" fill="{TEXT}">'
-    )
-    return "\n".join([head, *lines, "</svg>", ""])
 
 
 if __name__ == "__main__":
