@@ -13,6 +13,7 @@ Soundness: only bytes that match their checksum are returned. Every error of the
 from __future__ import annotations
 
 import os
+import stat
 import threading
 import uuid
 from contextlib import suppress
@@ -30,6 +31,7 @@ _SWEPT_AFTER_SHARE: Final = 1 / 16  # of the limit: bytes written until the fold
 _LEFT_SHARE: Final = 0.9  # of the limit: what a sweep leaves
 _LARGEST_SHARE: Final = 1 / 4  # of the limit: larger entries are not stored
 _WHOLE: Final = "whole"
+RANGES: Final = "ranges"
 _MODE: Final = 0o700
 
 
@@ -41,8 +43,9 @@ class ByteFiles:
     """
 
     def __init__(self, folder: Path, limit_bytes: int) -> None:
-        self._folder = folder / "ranges"
+        self._folder = folder / RANGES
         self._limit_bytes = limit_bytes
+        self._largest_bytes = limit_bytes * _LARGEST_SHARE
         self._unswept_bytes = limit_bytes  # so that the first write looks what is there
         self._lock = threading.Lock()
 
@@ -106,9 +109,7 @@ class ByteFiles:
 
     def _read(self, file: Path) -> bytes | None:
         try:
-            content = file.read_bytes()
-            if clock.now_us() / 1e6 - file.stat().st_mtime > _TOUCHED_AFTER_S:
-                os.utime(file)
+            content = self._content(file)
         except OSError:
             return None
         data = content[_DIGEST_BYTES:]
@@ -119,12 +120,29 @@ class ByteFiles:
             return None
         return data
 
+    def _content(self, file: Path) -> bytes:
+        """The bytes of a regular file, and note its use.
+
+        A link is not followed, and a FIFO not waited for: neither is an entry of ours.
+        """
+        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with os.fdopen(descriptor, "rb") as opened:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode) or status.st_size > self._largest_bytes:
+                return b""
+            content = opened.read()
+        if clock.now_us() / 1e6 - status.st_mtime > _TOUCHED_AFTER_S:
+            with suppress(OSError):  # a folder may be read-only
+                os.utime(file, follow_symlinks=False)
+        return content
+
     def _write(self, file: Path, data: bytes) -> None:
-        if len(data) > self._limit_bytes * _LARGEST_SHARE:
+        if len(data) + _DIGEST_BYTES > self._largest_bytes:
             return
         draft = file.with_name(f".{uuid.uuid4().hex}")
         try:
-            file.parent.mkdir(mode=_MODE, parents=True, exist_ok=True)
+            for folder in (self._folder.parent, self._folder, file.parent.parent, file.parent):
+                folder.mkdir(mode=_MODE, exist_ok=True)  # `parents` would not have the mode
             draft.write_bytes(_digest(data) + data)
             draft.replace(file)
         except OSError:

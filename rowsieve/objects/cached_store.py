@@ -19,22 +19,30 @@ from pathlib import Path
 from typing import Any, Final
 
 from rowsieve.config import current
-from rowsieve.objects.byte_files import ByteFiles
+from rowsieve.objects.byte_files import RANGES, ByteFiles
+from rowsieve.objects.private_folder import is_private
 from rowsieve.objects.range_file import open_ranges
 from rowsieve.objects.store import NativeFile, ObjectStore, Place
 
 _LIST: Final = re.compile(r"(?:.*/)?_rowsieve/(?:log|checkpoints)/[0-9a-f]{32}\.(?:arrow|shards)")
 _DATA: Final = re.compile(r"data/[0-9a-f]{32}\.[0-9a-f.]+(?:deletes\.)?(?:parquet|vectors|dv)")
+TABLES: Final = "tables"
 _NOTED: Final = 100_000  # announced ranges that were not read yet
 
 
 def with_cache(store: ObjectStore) -> ObjectStore:
-    """The store with the cache of `Config.cache_dir`; the store itself if there is none."""
+    """The store with the cache of `Config.cache_dir`; the store itself if there is none.
+
+    Also if other users could change that folder.
+    """
     config = current()
     if config.cache_dir is None or not store.overlaps:
         return store
-    files = ByteFiles(Path(config.cache_dir), config.cache_bytes)
-    return CachedStore(store, files, Path(config.cache_dir), keeps_data=config.cache_data)
+    folder = Path(config.cache_dir).expanduser().absolute()
+    if not is_private(folder, RANGES, TABLES):
+        return store
+    files = ByteFiles(folder, config.cache_bytes)
+    return CachedStore(store, files, folder / TABLES, keeps_data=config.cache_data)
 
 
 def forget_kept(store: Any, path: str) -> bool:
@@ -44,7 +52,11 @@ def forget_kept(store: Any, path: str) -> bool:
 
 
 class CachedStore:
-    """A store that first looks into a folder, and keeps there what it fetches. Thread-safe."""
+    """A store that first looks into a folder, and keeps there what it fetches. Thread-safe.
+
+    `cache_place` names the store in the folder, by its URI, server and account: other servers may
+    have a bucket of the same name.
+    """
 
     def __init__(
         self, store: ObjectStore, files: ByteFiles, folder: Path, *, keeps_data: bool
@@ -55,6 +67,7 @@ class CachedStore:
         self._noted: set[Place] = set()
         self._lock = threading.Lock()
         self.cache_folder = folder
+        self.cache_place = f"{store.uri}\n{getattr(store, 'server', '')}"
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
@@ -74,9 +87,9 @@ class CachedStore:
         """Return all bytes of an object, kept if it is a list of parts."""
         if _LIST.fullmatch(path) is None:
             return self._store.get(path)
-        if (data := self._files.get_whole(self._store.uri, path)) is None:
+        if (data := self._files.get_whole(self.cache_place, path)) is None:
             data = self._store.get(path)
-            self._files.put_whole(self._store.uri, path, data)
+            self._files.put_whole(self.cache_place, path, data)
         return data
 
     def get_range(self, path: str, start: int, stop: int) -> bytes:
@@ -87,10 +100,10 @@ class CachedStore:
             self._noted.discard(place)
         if start >= stop or (_DATA.fullmatch(path) is None and _LIST.fullmatch(path) is None):
             return self._store.get_range(path, start, stop)
-        if (data := self._files.get(self._store.uri, path, start, stop)) is None:
+        if (data := self._files.get(self.cache_place, path, start, stop)) is None:
             data = self._store.get_range(path, start, stop)
             if is_noted or self._keeps_data or not path.endswith(".parquet"):
-                self._files.put(self._store.uri, path, start, stop, data)
+                self._files.put(self.cache_place, path, start, stop, data)
         return data
 
     def open_input(self, path: str, size_bytes: int | None = None) -> NativeFile:
@@ -105,4 +118,4 @@ class CachedStore:
 
     def forget(self, path: str) -> bool:
         """Drop what is kept of an object; return whether any was."""
-        return self._files.forget(self._store.uri, path)
+        return self._files.forget(self.cache_place, path)

@@ -50,10 +50,11 @@ _requesting: list[int] = []  # id of the process that sent the first network req
 class RemoteStore:
     """Objects under `prefix` of an obstore store; `secrets` never appear in a message.
 
-    `host`: the configured endpoint, if any. `overlaps`: whether the store is across a network, so
-    that concurrent requests pay. `bulk_deletes` makes a client that deletes many objects in a
-    request, with few retries, and `single_deletes` one that deletes each in a request of its own:
-    some servers refuse the former. `credentials` are renewed when the server refuses them.
+    `host`, `account`: the configured endpoint and account, if any. `overlaps`: whether the store is
+    across a network, so that concurrent requests pay. `bulk_deletes` makes a client that deletes
+    many objects in a request, with few retries, and `single_deletes` one that deletes each in a
+    request of its own: some servers refuse the former. `credentials` are renewed when the server
+    refuses them.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class RemoteStore:
         prefix: str = "",
         secrets: tuple[str, ...] = (),
         host: str = "",
+        account: str = "",
         credentials: Credentials | None = None,
         overlaps: bool = False,
         bulk_deletes: Callable[[], Any] | None = None,
@@ -75,6 +77,7 @@ class RemoteStore:
         self._refused_deletes = 0  # requests to delete many, in a row
         self._host = without_user(host)
         self._credentials = credentials
+        self.server = f"{self._host} {account}".strip()
         self._overlaps = overlaps
         self._uri = uri
         self._prefix = f"{prefix.strip('/')}/" if prefix.strip("/") else ""

@@ -69,6 +69,7 @@ _PREFIXES: Final = ("aws_", "azure_", "google_")  # optional in the setting name
 _HARMLESS: Final = _CLIENT - {_HEADERS} | {
     "account_name",
     "azure_storage_account_name",
+    "base_url",
     "bucket",
     "bucket_name",
     "container_name",

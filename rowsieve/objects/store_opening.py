@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from functools import cache, partial
 from typing import Any, Final
@@ -45,6 +45,18 @@ _RETRIES: Final = {
 _FEW_RETRIES: Final = {"max_retries": 1}  # of requests that a server may refuse for good
 _S3: Final = ("s3", "s3a")
 _SINGLE_DELETES: Final = "disable_bulk_delete"  # the others delete many without such a setting
+_HOSTS: Final = (
+    "endpoint",
+    "base_url",
+    "AWS_ENDPOINT_URL_S3",
+    "AWS_ENDPOINT_URL",
+    "AWS_ENDPOINT",
+    "AZURE_STORAGE_ENDPOINT",
+    "AZURE_ENDPOINT",
+    "GOOGLE_BASE_URL",
+)
+_ACCOUNTS: Final = ("account_name", "AZURE_STORAGE_ACCOUNT_NAME")
+"""Settings of a client, then variables of the environment, which its settings do not include."""
 _NO_ENDPOINT: Final = re.compile(r"[^!-~]")  # spaces, control characters, text beyond ASCII
 
 _memory_lock = ForkSafeLock()
@@ -115,20 +127,30 @@ def _open_remote(location: Location, options: Mapping[str, Any]) -> ObjectStore:
             f"cannot use {public} with storage_options ({_names(config, client)}): "
             f"{type(error).__name__}; check their names and values"
         ) from None
-    _check_endpoints(public, {**config, **store.config})  # store.config includes the environment
+    _check_endpoints(public, {**config, **store.config})
     may_be_refused = location.scheme in _S3 and _SINGLE_DELETES not in store.config
     remote = RemoteStore(
         store,
         public,
         prefix=location.path,
         secrets=secrets_of(options),
-        host=str(store.config.get("endpoint", "")),
+        host=_configured(store.config, _HOSTS),
+        account=_configured(store.config, _ACCOUNTS),
         credentials=credentials,
         overlaps=True,
         bulk_deletes=cache(partial(connect, _FEW_RETRIES, {})) if may_be_refused else None,
         single_deletes=cache(partial(connect, {}, {_SINGLE_DELETES: "true"})),
     )
     return with_cache(remote)
+
+
+def _configured(config: Mapping[str, Any], names: Sequence[str]) -> str:
+    """The first of these that a client's settings or the environment have, or nothing."""
+    return next((str(value) for name in names if (value := _value(config, name))), "")
+
+
+def _value(config: Mapping[str, Any], name: str) -> Any:
+    return os.environ.get(name) if name.isupper() else config.get(name)
 
 
 def _check_endpoints(public: str, config: Mapping[str, Any]) -> None:

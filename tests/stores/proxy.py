@@ -70,6 +70,9 @@ _STALL_S = 60  # without a further request, after which some wait for each other
 
 Rule = Callable[[Request], Fault | None]
 Answer = tuple[int, list[tuple[str, str]], bytes]
+Sent = tuple[str, str, dict[str, str], bytes]
+Translation = Callable[[str, str, dict[str, str], bytes], Sent]
+"""From a request of the client (method, path, headers, body) to that of the server."""
 
 
 class Lockstep:
@@ -117,6 +120,8 @@ class Proxy:
         self.below = ""  # a path of the endpoint, which the server does not see
         self.rule: Rule = lambda _: None
         self.etag: Callable[[str], str | None] = lambda told: told
+        self.translate: Translation = lambda *request: request
+        self.translate_back: Callable[[str, Answer], Answer] = lambda _, answer: answer
         self.first_answers: dict[str, Answer] = {}
         self.requests: list[Request] = []
         self.faults: list[tuple[Request, Fault]] = []
@@ -146,6 +151,8 @@ class Proxy:
 
     def forward(self, method: str, path: str, headers: dict[str, str], body: bytes) -> Answer:
         """The server's answer."""
+        asked = method
+        method, path, headers, body = self.translate(method, path, headers, body)
         assert self._upstream.hostname is not None
         connection = http.client.HTTPConnection(
             self._upstream.hostname, self._upstream.port, timeout=60
@@ -153,7 +160,8 @@ class Proxy:
         try:
             connection.request(method, path.removeprefix(self.below), body, headers)
             answer = connection.getresponse()
-            return answer.status, answer.getheaders(), answer.read()
+            received = answer.status, answer.getheaders(), answer.read()
+            return self.translate_back(asked, received)
         finally:
             connection.close()
 
@@ -273,20 +281,20 @@ def _is_length(header: tuple[str, str]) -> bool:
     return header[0].lower() == "content-length"
 
 
-def _error(status: int, code: str) -> Answer:
+def _error(status: int, code: str, *more: tuple[str, str]) -> Answer:
     """An error as S3 tells it; it repeats what was signed, as S3 does, in one line."""
     text = (
         f"<Error><Code>{code}</Code><Message>{code} of the proxy</Message>"
         "<AWSAccessKeyId>AKIAECHOEDKEY</AWSAccessKeyId>"
         "<SignatureProvided>0123456789abcdefECHOED</SignatureProvided></Error>"
     )
-    return status, [("Content-Type", "application/xml")], text.encode()
+    return status, [("Content-Type", "application/xml"), *more], text.encode()
 
 
 _ERRORS = {
     Fault.UNAVAILABLE: _error(500, "InternalError"),
     Fault.LOST_ANSWER: _error(500, "InternalError"),
-    Fault.THROTTLED: _error(503, "SlowDown"),
+    Fault.THROTTLED: _error(503, "SlowDown", ("Retry-After", "1")),
     Fault.REFUSED: _error(501, "NotImplemented"),
     Fault.DENIED: _error(403, "AccessDenied"),
     Fault.EXPIRED_TOKEN: _error(400, "ExpiredToken"),

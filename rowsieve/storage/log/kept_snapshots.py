@@ -1,6 +1,6 @@
 """The newest version of a table that a process of this machine read, in `Config.cache_dir`.
 
-    <folder>/tables/<hash of the table's URI>/    a store with one checkpoint of that version
+    <folder>/tables/<hash of URI and server>/    a store with one checkpoint of that version
 
 A process that opens the table begins there and asks the store only what has been committed since.
 
@@ -73,7 +73,7 @@ def _folder_of(store: Any) -> LocalStore | None:
     folder: Path | None = getattr(store, "cache_folder", None)
     if folder is None:
         return None
-    return LocalStore(folder / "tables" / xxhash.xxh3_128(store.uri.encode()).hexdigest())
+    return LocalStore(folder / xxhash.xxh3_128(store.cache_place.encode()).hexdigest())
 
 
 def _versions(kept: LocalStore) -> list[int]:
