@@ -14,6 +14,7 @@ from rowsieve import engines
 from rowsieve.arguments import ANY_TEXT, Example, checked_methods
 from rowsieve.arguments.annotations import ColumnNames, Metadata, RetryTimeout, Token
 from rowsieve.bridges.python_constants import constant_of, refuse_number
+from rowsieve.changes.column_order.order_column import without_order_column
 from rowsieve.changes.data.ingest import read_data
 from rowsieve.changes.table_handle import Handle
 from rowsieve.changes.table_methods import TableMethods
@@ -205,7 +206,7 @@ class Merging:
         """The values of `*`; without some columns, those of the others."""
         if not left_out:
             return None
-        names = self._handle.newest.schema.names
+        names = without_order_column(self._handle.newest.schema).names
         for name in left_out:
             if name not in names:
                 raise UnknownColumn(

@@ -20,6 +20,7 @@ _FORMS: Mapping[str, tuple[str, re.Pattern[str]]] = {
         re.compile(r"\d{1,9} (second|minute|hour|day)s?( of event time)?|forever", re.ASCII),
     ),
     "on_too_late": ("error or drop", re.compile("error|drop")),
+    "column_order": ("row or each", re.compile("row|each")),
     "row_versions": ("kept or dropped", re.compile("kept|dropped")),
     "column_names": ("user or tag", re.compile("user|tag")),
     "inline_total_bytes": _COUNT,
@@ -58,6 +59,7 @@ PROPERTIES: Mapping[str, str] = {
     "audit_on_violation": "what a scan does that finds pruning wrong: raise (default) or report",
     "late_horizon": "how long deletes of an event order are kept (default 7 days), or forever",
     "on_too_late": "what changes beyond late_horizon are: error (default), or drop: left out",
+    "column_order": "what events of an event order compare: row (default), or each of its columns",
     "combine": "rules by which upserts combine values with the row's, as 'visits: sum, day: max'",
     "history": "columns in which a version of a row begins and ends, as 'valid_from, valid_to'",
     "row_versions": "whether rewrites keep the version that last changed a row: kept, or dropped",
@@ -74,6 +76,7 @@ PROPERTIES: Mapping[str, str] = {
 
 
 COMBINE = "combine"
+COLUMN_ORDER_BY = "column_order"
 HISTORY = "history"
 OLDEST_VERSION = "rowsieve.oldest_version"
 OLDEST_BASE = "rowsieve.oldest_base"
@@ -109,8 +112,22 @@ AT_CREATION: Mapping[str, tuple[str, str]] = {
         "user",
         "files have their names; create a table with the other value from these rows",
     ),
+    COLUMN_ORDER_BY: (
+        "row",
+        "its rows have, or lack, sequences of values; create a table with the other value",
+    ),
 }
 """Properties that only the creation of a table sets: default, and why they cannot change."""
+
+
+def is_by_column(properties: Mapping[str, str]) -> bool:
+    """Return whether the event order of a table is one of each column."""
+    return properties.get(COLUMN_ORDER_BY) == "each"
+
+
+def resolves_upserts(properties: Mapping[str, str]) -> bool:
+    """Return whether upserts have to read the rows that they meet."""
+    return COMBINE in properties or is_by_column(properties)
 
 
 def settings_among(properties: Mapping[str, str]) -> dict[str, str]:

@@ -51,7 +51,7 @@ from rowsieve.changes.operations import (
     update_where,
 )
 from rowsieve.changes.partial.combine_rules import Combine
-from rowsieve.changes.partial.partial_calls import apply_given, upsert_given
+from rowsieve.changes.partial.partial_calls import apply_given, delete_given, upsert_given
 from rowsieve.changes.table_methods import TableMethods, changes
 from rowsieve.envelopes.applying import (
     AppliedEvents,
@@ -67,7 +67,7 @@ from rowsieve.objects import in_thread
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.bind import bind, bind_operand
 from rowsieve.predicate.ir import Cast
-from rowsieve.properties import COMBINE, HISTORY
+from rowsieve.properties import HISTORY, is_by_column, resolves_upserts
 from rowsieve.retention.retaining import leased
 from rowsieve.scan import GivenPlan
 from rowsieve.storage.log.commit_request import CommitRequest
@@ -127,7 +127,7 @@ class RowMethods(TableMethods):
         """
         table = self.handle.newest.table
         brings = schema_mode == "merge" and bool(table.sequence)
-        combines = combine or COMBINE in table.properties
+        combines = combine or resolves_upserts(table.properties)
         if columns == "given" or unchanged is not None or combines or brings:
             return upsert_given(
                 self.handle,
@@ -236,7 +236,7 @@ class RowMethods(TableMethods):
                 metadata=metadata,
                 token=token,
             )
-        combines = combine or COMBINE in self.handle.newest.table.properties
+        combines = combine or resolves_upserts(self.handle.newest.table.properties)
         if missing == "keep" or unchanged is not None or combines or schema_mode == "merge":
             return apply_given(
                 self.handle,
@@ -349,6 +349,8 @@ class RowMethods(TableMethods):
         given = read_data(keys, "delete", schema.select((*order.names, *sequence)))
         if sequence and not has_sequences(given, sequence, "delete"):
             sequence = ()
+        if sequence and is_by_column(self.handle.newest.table.properties):
+            return delete_given(self.handle, given, on_too_late, metadata, token)
         table = prepare_keys(given, schema, order, "delete", sequence)
         return self.handle.commit_blind(change, Changes(None, table))
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 from rowsieve.bridges.sql.alterations import TableChange, of_columns
 from rowsieve.bridges.sql.constraint_actions import AddConstraint, DropConstraint
 from rowsieve.changes.change import Change, Question
+from rowsieve.changes.column_order.order_column import check_order_column
 from rowsieve.changes.constraint_changes import (
     Proof,
     change_constraints,
@@ -101,6 +102,7 @@ def _altered(change: Change, head: Snapshot, changes: Sequence[SchemaChange]) ->
             "1970, one of nanoseconds in 2262; add a column of the new type, and update it from "
             "the old one"
         )
+    check_order_column(head.schema, schema, head.table)
     _check_not_null(change.store, head, schema)
     _check_properties(head, schema)
     check_evolution(head.schema, schema, head.table)

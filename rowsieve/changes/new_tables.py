@@ -8,6 +8,10 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from rowsieve.changes.column_order.order_column import (
+    with_column_order_protocol,
+    with_order_column,
+)
 from rowsieve.changes.event_order.horizons import check_horizon
 from rowsieve.changes.event_order.sequence_columns import with_event_order
 from rowsieve.changes.expiry_condition import check_can_hold
@@ -24,7 +28,7 @@ from rowsieve.storage.log.inline_parts import INLINE_BYTES, with_inline_protocol
 from rowsieve.storage.parts.encoding_properties import check_encodings, with_encodings
 from rowsieve.storage.parts.row_versions import ROW_VERSIONS
 from rowsieve.storage.snapshot import COLUMN_TAGS, ORDER_WRITER, TableInfo
-from rowsieve.types.encodings import schema_of
+from rowsieve.types.encodings import arrow_type, schema_of
 from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
 from rowsieve.types.stored_names import has_tags
@@ -56,6 +60,8 @@ def new_table(
     schema, _ = schema_of(columns)
     names = KeyOrder.of(schema, key).names if key else ()  # key= may spell names in another case
     ordering = tuple(schema.field(name).name for name in sequence)
+    types = [arrow_type(schema.field(name).type) for name in ordering]
+    columns = with_order_column(columns, types, properties)
     schema, next_id = schema_of(columns, not_null=(*names, *ordering))
     check_columns(properties, schema, names)
     check_can_hold(properties, schema)
@@ -76,6 +82,7 @@ def new_table(
     check_horizon(properties, tuple(map(schema.field, ordering)))
     if ordering:
         info = with_event_order(info, schema, ordering, "create_table")
+        info = with_column_order_protocol(info, schema)
     if time is not None:
         info = as_differential(info, schema)
         check_properties_of_mode(properties, info)

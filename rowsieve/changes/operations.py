@@ -47,6 +47,7 @@ from rowsieve.storage.manifests.vector_columns import VectorRef
 from rowsieve.storage.parts.row_versions import noted_restore
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.conform import conform
+from rowsieve.types.ordering.column_order import COLUMN_ORDER
 from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
 from rowsieve.types.shown_values import shown_row
@@ -119,7 +120,7 @@ def update_planned(
     for column in snapshot.schema:
         if column.name not in assignments:
             output.append(OutputColumn(column.name))
-        elif column.name in snapshot.table.sequence:
+        elif column.name in (*snapshot.table.sequence, COLUMN_ORDER):
             raise UnsupportedOperation(
                 f"update cannot assign sequence column {column.name!r}: an update keeps the "
                 "sequence of the row that it saw; upsert rows with a new sequence"

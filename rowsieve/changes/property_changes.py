@@ -11,6 +11,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 from rowsieve.changes.change import Change
+from rowsieve.changes.column_order.order_column import check_properties_by_column
 from rowsieve.changes.event_order.horizons import check_horizon
 from rowsieve.changes.expiry_condition import check_can_hold, condition_of
 from rowsieve.changes.history.history_columns import named_history
@@ -50,6 +51,7 @@ def check_columns(properties: Mapping[str, str], schema: Schema, key: Sequence[s
     table_rules(properties, schema, key)
     cluster_order(properties, schema, key)
     condition_of(properties, schema)
+    check_properties_by_column(properties)
 
 
 def is_set(snapshot: Snapshot, wanted: Mapping[str, str | None]) -> bool:

@@ -20,7 +20,7 @@ from rowsieve.types.logical import Field
 from rowsieve.types.schema import Schema
 
 READER_VERSION: Final = 10  # the newest protocol that this code reads
-WRITER_VERSION: Final = 10  # the newest protocol that this code writes
+WRITER_VERSION: Final = 13  # the newest protocol that this code writes
 ISOLATION_WRITER: Final = 2  # the first writer that keeps tables serializable
 RETENTION_WRITER: Final = 3  # the first writer that obeys the floors of retention
 VECTORS_WRITER: Final = 4  # the first writer that keeps stored deletion vectors right
@@ -30,6 +30,7 @@ INLINE_PROTOCOL: Final = 7  # the first reader and writer that know parts in mem
 REFS_WRITER: Final = 8  # the first writer that keeps what branches and tags read
 DIFFERENTIAL_PROTOCOL: Final = 9  # the first reader and writer that sum differences
 ENCODINGS_PROTOCOL: Final = 10  # the first reader and writer that know rows of codecs
+COLUMN_ORDER_WRITER: Final = 13  # the first writer that keeps an event order by column
 FIRST_READER: Final = 1  # the protocol of tables without such parts
 SCHEMA_CHANGES: Final = "schema_changes"  # columns were added, dropped or changed: read by id
 FIELD_CHANGES: Final = "field_changes"  # fields inside columns, keys or dates were changed
@@ -37,6 +38,7 @@ KIND_CHANGES: Final = "kind_changes"  # integers became floats or decimals, or d
 PLACED_FILES: Final = "placed_files"  # parts may be foreign files, by their URI
 COLUMN_TAGS: Final = "column_tags"  # files have tags of field ids instead of names
 EVENT_ORDER: Final = "event_order"  # keys keep the version with the greatest sequence
+COLUMN_ORDER: Final = "column_order"  # and each value that of the event which set it
 DIFFERENTIAL: Final = "differential"  # rows are updates of a collection; also the mode's name
 ENCODINGS: Final = "row_codecs"  # files may have their rows as bytes of a codec
 FEATURES: Final[frozenset[str]] = frozenset(  # what is supported
@@ -47,6 +49,7 @@ FEATURES: Final[frozenset[str]] = frozenset(  # what is supported
         PLACED_FILES,
         COLUMN_TAGS,
         EVENT_ORDER,
+        COLUMN_ORDER,
         DIFFERENTIAL,
         ENCODINGS,
     }

@@ -29,6 +29,7 @@ from rowsieve.types.encodings import (
     is_text,
     member_field,
 )
+from rowsieve.types.ordering.column_order import COLUMN_ORDER, with_column_order
 from rowsieve.types.schema import Schema
 from rowsieve.types.variants.variant_json import is_variant, json_of_variants
 
@@ -52,8 +53,10 @@ def conform(rows: Any, schema: Schema) -> Any:
 
     Columns are matched by name, exactly or else uniquely ignoring case, in any order. NULL in a NOT
     NULL column, and a missing or unknown column, are SchemaMismatch. Buffers are shared if
-    possible.
+    possible. Rows of a table with an order of each column are whole where they do not say more.
     """
+    if COLUMN_ORDER in schema.names:
+        rows = with_column_order(rows, arrow_type(schema.field(COLUMN_ORDER).type))
     positions = _match(rows.schema.names, [field.name for field in schema], "the data", "column")
     columns = [
         _conform_column(rows.column(position), field)

@@ -25,7 +25,7 @@ from rowsieve.changes.data.ingest import (
 from rowsieve.changes.event_order.sequence_columns import check_sequences, has_sequences
 from rowsieve.changes.event_order.too_late import floor_of
 from rowsieve.errors import InvalidData, UnsupportedOperation
-from rowsieve.properties import COMBINE
+from rowsieve.properties import COMBINE, is_by_column
 from rowsieve.storage.constraints import RowChecks
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.ordering.sequences import is_above
@@ -72,7 +72,14 @@ class Preparation:
             raise UnsupportedOperation(
                 f"{action}: the table has no key; use append, or create a table with key="
             )
-        if action == "upsert" and COMBINE in self.snapshot.table.properties:
+        properties = self.snapshot.table.properties
+        if is_by_column(properties):
+            raise UnsupportedOperation(
+                f"{action}: events of the table change the columns that nothing newer has set "
+                "(column_order='each'), so they read the rows that they meet, which a writer does "
+                f"not; use Table.{action}"
+            )
+        if action == "upsert" and COMBINE in properties:
             raise UnsupportedOperation(
                 "upsert: the table combines values by its property combine, so an upsert reads the "
                 "rows that it meets, which a writer does not; use Table.upsert"

@@ -189,6 +189,30 @@ def refuses_late_rows(table: Table) -> None:
         assert table.refresh() == before
 
 
+def column_order(folder: str) -> None:
+    """The values of the second commit are late in one column, and alone in the other."""
+    schema = pa.schema([("id", pa.int64()), ("s", pa.string()), ("v", pa.int64())])
+    fields = [*schema, pa.field("lsn", pa.int64())]
+    properties = {"column_order": "each"}
+    table = rowsieve.create_table(
+        folder, pa.schema(fields), key=["id"], sequence="lsn", properties=properties
+    )
+    numbers = [{"id": row["id"], "v": row["v"], "lsn": 20} for row in FIRST]
+    table.upsert(numbers, columns="given")
+    table.upsert([{**row, "v": -1, "lsn": 10} for row in FIRST])
+    table.delete(keys=[{"id": 0, "lsn": 20}, {"id": 99, "lsn": 5}])
+
+
+def refuses_late_values(table: Table) -> None:
+    """Each value knows its sequence."""
+    if not table.handle.read_only:
+        before = table.refresh()
+        late = [{"id": 7, "v": 0, "lsn": 19}, {"id": 7, "s": "late", "lsn": 9}]
+        for row in late:
+            assert table.upsert([row], columns="given").rows_late == 1
+        assert table.refresh() == before
+
+
 def constrained(folder: str) -> None:
     """No visible row violates the constraint, and a hidden one does."""
     table = keyed(folder)
@@ -418,6 +442,7 @@ FEATURES: Mapping[str, Feature] = {
     "constraints": Feature(constrained, [*LAST.values()], questions=QUESTIONS, more=obeys),
     "tokens": Feature(token, [*LAST.values(), ONCE], more=writes_once),
     "event order": Feature(event_order, FIRST[1:], questions=QUESTIONS, more=refuses_late_rows),
+    "column order": Feature(column_order, FIRST[1:], questions=QUESTIONS, more=refuses_late_values),
     "rules": Feature(rules, SUMMED, questions=QUESTIONS, more=adds_values),
     "history": Feature(
         history,

@@ -27,6 +27,7 @@ from rowsieve.errors import KeyViolation, SchemaMismatch, did_you_mean
 from rowsieve.types.conform import conform
 from rowsieve.types.encodings import arrow_field
 from rowsieve.types.logical import Field
+from rowsieve.types.ordering.column_order import COLUMN_ORDER
 from rowsieve.types.ordering.keys import KeyColumns, KeyOrder
 from rowsieve.types.schema import Schema
 from rowsieve.types.shown_values import shown_row
@@ -192,6 +193,11 @@ def _nullable(schema: Schema) -> Schema:
 
 def _refuse_unknown(others: pa.Table, schema: Schema) -> None:
     known = {name.lower() for name in schema.names}
+    if COLUMN_ORDER in others.column_names and COLUMN_ORDER not in schema.names:
+        raise SchemaMismatch(
+            f"the data has column {COLUMN_ORDER!r}, which says by which sequence the values of a "
+            "stored row were set; an event sets all that it gives by its own. Leave it out"
+        )
     for name in others.column_names:
         if name.lower() not in known:
             raise SchemaMismatch(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -16,6 +17,8 @@ from rowsieve.arguments.annotations import Metadata, Token
 from rowsieve.changes.change import Change, nothing_done
 from rowsieve.changes.column_changes import alter_columns
 from rowsieve.changes.column_methods import SchemaMode
+from rowsieve.changes.column_order.order_column import without_order_column
+from rowsieve.changes.column_order.resolving_columns import resolve_columns
 from rowsieve.changes.computed import keyed_change
 from rowsieve.changes.data.ingest import (
     Changes,
@@ -35,7 +38,8 @@ from rowsieve.changes.partial.given_values import GivenValues, read_given
 from rowsieve.changes.partial.overtaken_events import without_late_events
 from rowsieve.changes.partial.resolving import resolve_events
 from rowsieve.changes.table_handle import Handle
-from rowsieve.properties import COMBINE
+from rowsieve.errors import InvalidInput
+from rowsieve.properties import COMBINE, is_by_column
 from rowsieve.storage.log.log_entry import Commit
 from rowsieve.storage.log.retries import RETRY_TIMEOUT_S
 from rowsieve.storage.snapshot import Snapshot
@@ -81,7 +85,8 @@ def upsert_given(
     write = PartialWrite("upsert", keeps, schema_mode == "merge", dict(combine or {}), unchanged)
     change = handle.change("upsert", metadata, token, RETRY_TIMEOUT_S, on_too_late)
     key = handle.order("upsert").names
-    given = read_given(data, "upsert", handle.newest.schema, keeps=keeps, unchanged=unchanged)
+    schema = without_order_column(handle.newest.schema)
+    given = read_given(data, "upsert", schema, keeps=keeps, unchanged=unchanged)
 
     sequence = handle.newest.table.sequence
 
@@ -117,7 +122,7 @@ def apply_given(
     merges = schema_mode == "merge"
     write = PartialWrite("apply_changes", keeps, merges, dict(combine or {}), unchanged)
     change = handle.change("apply", metadata, token, RETRY_TIMEOUT_S, on_too_late)
-    key, schema = handle.order("apply_changes").names, handle.newest.schema
+    key, schema = handle.order("apply_changes").names, without_order_column(handle.newest.schema)
     given = read_given(
         data, "apply_changes", schema, keeps=keeps, fills=merges, unchanged=unchanged, op=op
     )
@@ -155,6 +160,34 @@ def apply_given(
     return _commit(handle, change, write, rows, events)
 
 
+def delete_given(
+    handle: Handle,
+    keys: object,
+    on_too_late: OnTooLate | None,
+    metadata: Metadata | None,
+    token: Token | None,
+) -> Commit:
+    """Delete keys, which have their sequences, from a table with an order of each column."""
+    write = PartialWrite("delete", keeps=True, merges=False, combine={}, unchanged=None)
+    change = handle.change("delete_keys", metadata, token, RETRY_TIMEOUT_S, on_too_late)
+    key, sequence = handle.order("delete by key").names, handle.newest.table.sequence
+    given = read_given(keys, "delete", handle.newest.schema.select((*key, *sequence)), keeps=True)
+
+    def events(schema: Schema) -> Events:
+        return prepare_events(
+            given,
+            schema.select((*key, *sequence)),
+            KeyOrder.of(schema, key),
+            "delete",
+            deletes=np.ones(given.table.num_rows, dtype=bool),
+            sequence=sequence,
+            table_order=sequence,
+            on_duplicate="last",
+        )
+
+    return _commit(handle, change, write, given.table, events)
+
+
 def _with_defaults(given: GivenValues, schema: Schema) -> GivenValues:
     """Give what the data lacks its default; what a row says is unchanged stays absent."""
     table = with_defaults(given.table, schema)
@@ -186,20 +219,10 @@ def _commit(
         if write.merges and (wanted := changes_with_data(snapshot.schema, rows)):
             altered = alter_columns(change, snapshot, snapshot, wanted)
             assert altered.schema is not None
-            evolved = replace(snapshot, schema=altered.schema)
+            assert altered.next_field_id is not None
+            evolved = replace(snapshot, schema=altered.schema, next_field_id=altered.next_field_id)
         order = KeyOrder.of(evolved.schema, snapshot.table.key)
-        fixed = (*order.names, *snapshot.table.sequence)
-        rules = table_rules(snapshot.table.properties, evolved.schema, fixed)
-        rules |= check_rules(write.combine, evolved.schema, fixed, write.operation)
-        timely, late = without_late_events(
-            change.store,
-            evolved,
-            events(evolved.schema),
-            rules.values(),
-            write.operation,
-            change.on_too_late,
-        )
-        changes = resolve_events(change.store, evolved, timely, rules, write.operation)
+        changes, late = _resolved(change, evolved, events, write)
         mutation = keyed_change(change, evolved, order, changes, never, overtakes=True)
         if mutation is None:
             return None
@@ -215,3 +238,25 @@ def _commit(
 
     commit = handle.commit_mutation(change, build)
     return commit if commit.committed else replace(commit, rows_late=late)
+
+
+def _resolved(
+    change: Change, snapshot: Snapshot, events: Callable[[Schema], Events], write: PartialWrite
+) -> tuple[Changes, int]:
+    """Whole rows and keys to delete, and how many events are late."""
+    schema, info, store = snapshot.schema, snapshot.table, change.store
+    fixed = (*info.key, *info.sequence)
+    rules = table_rules(info.properties, schema, fixed)
+    rules |= check_rules(write.combine, schema, fixed, write.operation)
+    if is_by_column(info.properties):
+        if rules:
+            raise InvalidInput(
+                f"{write.operation}: combine= has rules, and each column of the table has its "
+                "newest value (column_order='each'); nothing was written. Leave it out"
+            )
+        own = events(without_order_column(schema))
+        return resolve_columns(store, snapshot, own, write.operation, change.on_too_late)
+    timely, late = without_late_events(
+        store, snapshot, events(schema), rules.values(), write.operation, change.on_too_late
+    )
+    return resolve_events(store, snapshot, timely, rules, write.operation), late

@@ -16,7 +16,13 @@ import pyarrow.compute as pc
 
 from rowsieve.errors import CommitConflict, InvalidInput, UnsupportedOperation
 from rowsieve.objects import Uploads
-from rowsieve.properties import COMBINE, CONSTRAINTS, HISTORY
+from rowsieve.properties import (
+    COMBINE,
+    CONSTRAINTS,
+    HISTORY,
+    is_by_column,
+    resolves_upserts,
+)
 from rowsieve.storage.constraints import check_new_parts
 from rowsieve.storage.log.conflicts import OPERATIONS, Kind
 from rowsieve.storage.log.floors import (
@@ -37,6 +43,7 @@ from rowsieve.types.schema import Schema
 _MAX_METADATA_BYTES: Final = 1024 * 1024
 _LONGEST_APPLICATION_ID: Final = 256
 _COMBINING: Final = frozenset({"upsert", "apply"})
+_EVENTS: Final = frozenset({*_COMBINING, "cherry_pick"})
 _BY_KEY: Final = frozenset({*_COMBINING, "delete_keys", "insert", "merge"})
 _OPERATION = re.compile(r"[a-z][a-z_]{0,63}")
 
@@ -166,11 +173,21 @@ def check_order(request: CommitRequest, head: Snapshot) -> None:
 def check_rules(request: CommitRequest, head: Snapshot) -> None:
     """Raise UnsupportedOperation for an upsert that replaces values which the table combines.
 
-    The property COMBINE has rules for its columns; other operations assign values on purpose.
+    The property COMBINE has rules for its columns; other operations assign values on purpose. An
+    order of each column is a rule for all of them.
     """
-    if request.keeps_rules or COMBINE not in head.table.properties or not request.added:
+    properties = head.table.properties
+    if request.keeps_rules or not resolves_upserts(properties) or not request.added:
         return
-    if request.operation in _COMBINING and len(request.added.without(request.removed)):
+    if not len(request.added.without(request.removed)):
+        return
+    if is_by_column(properties) and request.operation in _EVENTS:
+        raise UnsupportedOperation(
+            f"{request.operation}: events of the table change the columns that nothing newer has "
+            "set (column_order='each'), and this way of writing would replace whole rows; nothing "
+            "was committed. Use upsert, apply_changes or delete of the table"
+        )
+    if request.operation in _COMBINING and COMBINE in properties:
         raise UnsupportedOperation(
             f"{request.operation}: the table combines values by its property {COMBINE} "
             f"({head.table.properties[COMBINE]}), and this way of writing would replace them; "

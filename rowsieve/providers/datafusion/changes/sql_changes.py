@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from rowsieve import clock
 from rowsieve.changes.change import Change, Question
+from rowsieve.changes.column_order.order_column import without_order_column
 from rowsieve.changes.computed import appended, changes_rows, emptied, keyed_change
 from rowsieve.changes.data.ingest import Changes, prepare_appended, prepare_keys, prepare_rows
 from rowsieve.changes.defaults import with_defaults
@@ -49,6 +50,7 @@ from rowsieve.statements.read_change import (
 from rowsieve.statements.tokens import Target, quoted
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.logical import Decimal, Int
+from rowsieve.types.ordering.column_order import COLUMN_ORDER
 from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
 from rowsieve.types.shown_values import shown_row
@@ -104,7 +106,7 @@ def insert(queries: Queries, statement: Insert) -> int:
                 "sql: this statement replaces rows whose values the table combines by its property "
                 "combine; nothing was written. Use upsert or MERGE, or unset the property"
             )
-        return table.upsert(with_defaults(rows, schema)).rows_written
+        return table.upsert(with_defaults(rows, without_order_column(schema))).rows_written
     count = 0
 
     def build(change: Change, snapshot: Snapshot) -> Mutation | None:
@@ -324,8 +326,13 @@ def selected(columns: str, relation: str, where: str) -> str:
 def columns_of(schema: Schema, names: Iterable[str] | None) -> list[str]:
     """Check that the names are different columns of the table; None: return all columns."""
     if names is None:
-        return list(schema.names)
+        return list(without_order_column(schema).names)
     columns = list(names)
+    if COLUMN_ORDER in columns:
+        raise UnsupportedOperation(
+            f"sql: column {COLUMN_ORDER!r} says by which sequence the values of a row were set, "
+            "and only upsert and apply_changes write it; leave it out"
+        )
     for name in columns:
         if name not in schema.names:
             raise UnknownColumn(

@@ -22,6 +22,8 @@ from rowsieve.providers.datafusion.changes.assigned_values import assigned, with
 from rowsieve.providers.datafusion.changes.numbered_rows import rows_at
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.conform import canonical_key, conform
+from rowsieve.types.encodings import arrow_type
+from rowsieve.types.ordering.column_order import COLUMN_ORDER
 from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
 
@@ -56,6 +58,9 @@ def updated_rows(
     new = assigned(values, [schema.field(name) for name in assigned_names])
     columns = dict(zip(others, old.columns, strict=True))
     columns |= dict(zip(assigned_names, new.columns, strict=True))
+    if COLUMN_ORDER in columns and any(name in snapshot.table.sequence for name in assigned_names):
+        none = pa.nulls(matched.num_rows, arrow_type(schema.field(COLUMN_ORDER).type))
+        columns[COLUMN_ORDER] = none  # all values of the row have its new sequence
     return pa.table({name: columns[name] for name in schema.names})
 
 

@@ -1,0 +1,1 @@
+"""An event order by column: a late event changes what nothing newer has set."""
