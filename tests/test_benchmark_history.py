@@ -9,7 +9,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from benchmarks import history
+from benchmarks import history, peers_plot
+from benchmarks.plot import OURS_COLOUR, draw
 
 RUN = {
     "machine": {"cpu": "a processor", "cores": 2, "date": "2026-11-29T00:00:00+00:00"},
@@ -63,3 +64,12 @@ def test_the_axes_are_named() -> None:
     plot = history.draw(history.read())
     assert all(f">{name}<" in plot for name in history.AXES)
     assert history.PLOT.read_text("utf-8") == plot
+
+
+def test_our_bar_is_in_every_plot_of_the_peers() -> None:
+    measured = peers_plot.cases()
+    assert len(measured) > 15
+    assert {case.series[0].system for case in measured} == {history.OURS}
+    plot = draw(measured)
+    assert plot.count(OURS_COLOUR) == len(measured)
+    assert peers_plot.PLOT.read_text("utf-8") == plot
