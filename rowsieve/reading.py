@@ -30,6 +30,7 @@ from rowsieve.predicate.ir import conjoin
 from rowsieve.scan import Columns, GivenPlan, Scan
 from rowsieve.storage.differential import read_at, refuse_differential
 from rowsieve.storage.manifests.part_sketches import distinct_count
+from rowsieve.storage.parts.reading_views import with_options
 from rowsieve.storage.snapshot import Reading, Snapshot
 
 if TYPE_CHECKING:
@@ -205,17 +206,23 @@ class ReadMethods(TableMethods):
         as_of: Moment | None = None,
         at: Any = None,
         expanded: bool = False,
+        read_encoding: ReadEncoding | None = None,
+        on_encoding_difference: OnDifference | None = None,
     ) -> ds.Dataset:
         """Return a `pyarrow.dataset.Dataset` of the newest version, or of `version` or `as_of`.
 
-        `at` and `expanded` are as in `scan`.
+        `at`, `expanded`, `read_encoding` and `on_encoding_difference` are as in `scan`.
 
         DuckDB, Polars, pandas and pyarrow push their filters and columns down to it, so a query
         opens only the parts that can match. All reads of the dataset see the same version.
         """
         return engines.arrow().dataset_of(
             self.handle.store,
-            read_at(self.handle.readable(version, as_of), at, expanded=expanded),
+            with_options(
+                read_at(self.handle.readable(version, as_of), at, expanded=expanded),
+                read_encoding,
+                on_encoding_difference,
+            ),
             self.handle.own_reporter,
         )
 
@@ -226,17 +233,23 @@ class ReadMethods(TableMethods):
         as_of: Moment | None = None,
         at: Any = None,
         expanded: bool = False,
+        read_encoding: ReadEncoding | None = None,
+        on_encoding_difference: OnDifference | None = None,
     ) -> polars.LazyFrame:
         """Return a Polars LazyFrame of the newest version, or of `version` or `as_of`.
 
-        `at` and `expanded` are as in `scan`.
+        `at`, `expanded`, `read_encoding` and `on_encoding_difference` are as in `scan`.
 
         Polars pushes filters and columns down to each read, which opens only the parts that can
         match. All reads see the same version. MissingExtra without polars.
         """
         return engines.polars().lazy_frame(
             self.handle.store,
-            read_at(self.handle.readable(version, as_of), at, expanded=expanded),
+            with_options(
+                read_at(self.handle.readable(version, as_of), at, expanded=expanded),
+                read_encoding,
+                on_encoding_difference,
+            ),
             self.handle.own_reporter,
         )
 
@@ -355,14 +368,21 @@ class ReadMethods(TableMethods):
         reporter: Reporter | None = None,
         at: Any = None,
         expanded: bool = False,
+        read_encoding: ReadEncoding | None = None,
+        on_encoding_difference: OnDifference | None = None,
     ) -> Any:
         """Return an object for DataFusion's `register_table`, with read options of its own.
 
-        `pruning`, `audit` and `on_violation` are as in `scan`, and so are `at` and `expanded`: a
-        differential table stays at that time. `reporter` receives the reports of these reads
-        instead of the table's own.
+        All are as in `scan`. A differential table stays at its time, and with `read_encoding` or
+        `on_encoding_difference` any table at its version. `reporter` receives the reports of these
+        reads instead of the table's own.
         """
-        table = self.read_at(at, expanded=expanded)
+        table = self.read_at(
+            at,
+            expanded=expanded,
+            read_encoding=read_encoding,
+            on_encoding_difference=on_encoding_difference,
+        )
         return engines.datafusion().catalog_table(
             table, pruning=pruning, audit=audit, on_violation=on_violation, reporter=reporter
         )
@@ -375,29 +395,47 @@ class ReadMethods(TableMethods):
         *,
         at: Any = None,
         expanded: bool = False,
+        read_encoding: ReadEncoding | None = None,
+        on_encoding_difference: OnDifference | None = None,
     ) -> Any:
         """Return a Spark DataFrame of the pinned version; text in `where` is Spark SQL.
 
-        `at` and `expanded` are as in `scan`. With an open writer, all its earlier calls are
-        committed first, and that version is read.
+        `at`, `expanded`, `read_encoding` and `on_encoding_difference` are as in `scan`. With an
+        open writer, all its earlier calls are committed first, and that version is read.
         """
+        view: dict[str, Any] = {
+            "at": at,
+            "expanded": expanded,
+            "read_encoding": read_encoding,
+            "on_encoding_difference": on_encoding_difference,
+        }
         handle = self.handle
         handle.require_committed("to_spark")
         if handle.writer is not None:  # tasks read commits only (rule 20)
             pinned = type(self)(handle.fixed_at(handle.committed()))
-            return pinned.to_spark(spark, where, columns, at=at, expanded=expanded)
-        table = self.read_at(at, expanded=expanded)
+            return pinned.to_spark(spark, where, columns, **view)
+        table = self.read_at(**view)
         if isinstance(handle.read_only, str) or table is not self:  # not known by its URI
             return engines.spark().read_planned(table, spark, where, columns)
         return engines.spark().read_frame(self, spark, where, columns)
 
-    def read_at(self, at: Any = None, *, expanded: bool = False) -> Self:
-        """Return a differential table at a time, read-only, for engines; another table is itself.
+    def read_at(
+        self,
+        at: Any = None,
+        *,
+        expanded: bool = False,
+        read_encoding: ReadEncoding | None = None,
+        on_encoding_difference: OnDifference | None = None,
+    ) -> Self:
+        """Return the pinned version as it is read, as a read-only table, for engines.
 
-        `at` and `expanded` are as in `scan`. Its columns are those of such a scan.
+        A differential table is read `at` a time. The arguments are as in `scan`, and so are the
+        columns. A table that is no other without them is returned itself.
         """
         pinned = self.handle.pinned
-        reading = read_at(pinned, at, expanded=expanded)
+        reading = with_options(
+            read_at(pinned, at, expanded=expanded), read_encoding, on_encoding_difference
+        )
         return self if reading is pinned else type(self)(self.handle.fixed_at(reading))
 
     def _scan(

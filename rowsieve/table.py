@@ -30,6 +30,7 @@ from rowsieve.refs.ref_methods import RefMethods
 from rowsieve.row_methods import RowMethods
 from rowsieve.shown import Shown, html, size_text
 from rowsieve.stats.collect import MakeCollector
+from rowsieve.storage.differential import plain_frontiers
 from rowsieve.storage.manifests.part_sketches import distinct_count, sketched_fields
 from rowsieve.transactions.transaction_handle import TransactionHandle
 from rowsieve.transactions.transaction_methods import IsolationName, TransactionMethods, begun
@@ -114,8 +115,8 @@ class Table(
     def detail(self) -> dict[str, Any]:
         """Return facts about the pinned version as plain values.
 
-        `sequence` is there only with an event order. `rows_stored` includes rows that newer
-        versions, deletes or deletion vectors hide.
+        `sequence` is there only with an event order, `since` and `upper` in differential tables.
+        `rows_stored` includes rows that newer versions, deletes or deletion vectors hide.
         `distinct_counts` has the columns that were analyzed: see the method of that name.
         """
         snapshot = self.handle.pinned
@@ -130,6 +131,7 @@ class Table(
             "mode": snapshot.table.mode,
             "key": list(snapshot.table.key),
             **({"sequence": list(snapshot.table.sequence)} if snapshot.table.sequence else {}),
+            **plain_frontiers(snapshot),
             "properties": dict(snapshot.table.properties),
             "flags": flags_as_dict(flags_of(snapshot.table)),
             "parts": len(parts),

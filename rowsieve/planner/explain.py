@@ -34,6 +34,7 @@ from rowsieve.predicate.interpret import Verdict, interpret
 from rowsieve.stats.columnar import PartStatistics
 from rowsieve.stats.tabulate import statistics_name
 from rowsieve.storage.constraints import constraints_of
+from rowsieve.storage.differential import plain_frontiers
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.snapshot import Snapshot
 
@@ -83,6 +84,7 @@ def explain(
             _conditions(plan, snapshot, describe, merged=any(piece.needs_merge for piece in pieces))
         ),
         flags=tuple(flags),
+        frontiers=plain_frontiers(snapshot),
         tree=None if plan.predicate == ir.TRUE else _tree(plan, snapshot, describe),
     )
 

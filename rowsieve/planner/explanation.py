@@ -139,6 +139,8 @@ class Explanation:
     conditions: tuple[ConditionReason, ...] = field(default=())
     constraints: tuple[str, ...] = field(default=())
     flags: tuple[ResolvedFlag, ...] = field(default=())
+    frontiers: Mapping[str, int | str | None] = field(default_factory=dict)
+    """Of a differential table: `at`, the time that is read, `since` and `upper`."""
     tree: ConditionNode | None = None
     """The condition, with the verdicts of all parts at each node; None without a condition."""
     measured: Mapping[str, Any] | None = None
@@ -178,6 +180,9 @@ class Explanation:
             f"  bytes {self.bytes_considered:,} considered, "
             f"{self.bytes_considered - self.bytes_read:,} skipped, {self.bytes_read:,} to read"
         )
+        if self.frontiers:
+            times = (f"{name}={each}" for name, each in self.frontiers.items())
+            yield f"  frontiers {', '.join(times)}"
         for flag in self.flags:
             if not flag.is_usual:
                 yield f"  flag {flag}"

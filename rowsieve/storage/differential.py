@@ -240,6 +240,36 @@ def physical_time(value: Any, type_: LogicalType, what: str) -> int:
     return number
 
 
+def time_of_text(snapshot: Snapshot, text: str | None) -> Any:
+    """Return a time that an option gives as text, for `read_at`; None stays None."""
+    if text is None or not is_differential(snapshot.table):
+        return text
+    is_integer = snapshot.schema.field(TIME).type == UINT64 and _INTEGER.fullmatch(text)
+    return int(text) if is_integer else text
+
+
+def plain_frontiers(snapshot: Snapshot) -> dict[str, int | str | None]:
+    """Return `since` and `upper` as plain values, and of a read its time `at`; {} without them."""
+    if not is_differential(snapshot.table):
+        return {}
+    reading = snapshot.reading
+    time_type = (snapshot.schema if reading is None else reading.stored).field(TIME).type
+    since, upper = frontiers_of(snapshot.table)
+    times = {"since": since, "upper": upper}
+    values: dict[str, int | str | None] = {
+        name: _plain_time(time, time_type) for name, time in times.items()
+    }
+    if reading is None:
+        return values
+    at = None if reading.at is None else _plain_time(reading.at, time_type)
+    return {"at": at, **values}
+
+
+def _plain_time(value: int, type_: LogicalType) -> int | str:
+    moment = shown_time(value, type_)
+    return moment.isoformat() if isinstance(moment, datetime) else int(moment)
+
+
 def shown_time(value: int, type_: LogicalType) -> Any:
     """Return a physical time as users give it: an integer, or an aware datetime in UTC."""
     return from_microseconds(value) if isinstance(type_, Timestamp) else value

@@ -342,3 +342,17 @@ def test_databases_and_catalogs_have_tables_of_updates() -> None:
     own = catalog.create_table("db.t", KV, mode="differential", time="timestamptz")
     own.append_updates(updates(), upper="2026-01-01T00:00:00+00:00")
     assert catalog.sql("SELECT count(*) FROM db.t").column(0).to_pylist() == [0]
+
+
+def test_frontiers_are_shown() -> None:
+    table = differential()
+    table.append_updates(updates((1, "a", 3, 1)), upper=5)
+    table.advance_since(2)
+    assert (table.detail()["since"], table.detail()["upper"]) == (2, 5)
+    explained = table.scan(at=3).explain()
+    assert explained.as_dict()["frontiers"] == {"at": 3, "since": 2, "upper": 5}
+    assert "  frontiers at=3, since=2, upper=5" in str(explained).splitlines()
+    assert "since" not in rs.create_table(fresh_uri(), KV).detail()
+    moments = differential(time="timestamptz")
+    moments.append_updates([], upper="2026-01-01T00:00:00Z")
+    assert moments.detail()["upper"] == "2026-01-01T00:00:00+00:00"

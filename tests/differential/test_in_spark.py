@@ -21,8 +21,17 @@ def test_a_frame_has_the_rows_of_a_time(spark: Any, tmp_path: Path) -> None:
     assert sorted(map(tuple, frame.select("k", "_rowsieve_diff").collect())) == [(2, 1), (3, 4)]
     assert table.to_spark(spark, at=0, expanded=True).count() == 3
     assert table.to_spark(spark, "k = 1", ["v"], at=0).collect()[0]["v"] == "a"
-    with pytest.raises(Exception, match="differential"):
-        spark.read.format("rowsieve").load(table.uri).collect()
+    load = spark.read.format("rowsieve")
+    assert sorted(map(tuple, load.load(table.uri).select("k", "_rowsieve_diff").collect())) == [
+        (2, 1),
+        (3, 4),
+    ]
+    assert spark.read.format("rowsieve").options(at=0, expanded=True).load(table.uri).count() == 3
+    first = spark.read.format("rowsieve").options(at=0, where="k = 1").load(table.uri)
+    assert [row["_rowsieve_diff"] for row in first.collect()] == [2]
+    for at, message in (("2", "not complete"), ("x", "must be an integer")):
+        with pytest.raises(Exception, match=message):
+            spark.read.format("rowsieve").option("at", at).load(table.uri)
     with pytest.raises(Exception, match="differential"):
         frame.select("k", "v").write.format("rowsieve").mode("append").save(table.uri)
     assert table.refresh() == 2

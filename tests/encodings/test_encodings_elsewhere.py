@@ -16,7 +16,7 @@ import rowsieve as rs
 from rowsieve import Table
 from rowsieve.encodings import message_pack
 from rowsieve.encodings.file_encoding import ReadEncoding
-from rowsieve.errors import CorruptData, UnsupportedOperation
+from rowsieve.errors import CorruptData, InvalidInput, UnsupportedOperation
 from rowsieve.parquet.foreign_rows import ForeignRows
 from rowsieve.providers.datafusion import SessionContext
 from tests.encodings.tables_with_codecs import create, lying_in
@@ -78,6 +78,19 @@ def test_a_wrong_form_is_never_read_by_an_engine(tmp_path: Path) -> None:
         table.set_properties({"read_encoding": read})
         assert own.sql(query).to_arrow_table()["s"].to_pylist() == [answer]
         assert _duckdb(table, "SELECT s FROM {} WHERE id = 3") == [(answer,)]
+    context = datafusion.SessionContext()
+    context.register_table("t", table.to_datafusion(read_encoding="codec"))
+    assert context.sql(query).to_arrow_table()["s"].to_pylist() == ["right"]
+    dataset = table.to_dataset(read_encoding="codec")
+    assert dataset.to_table(filter=pc.field("s") == "right").num_rows == 1
+    lazy = table.scan_polars(read_encoding="codec").filter(polars.col("s") == "right")
+    assert lazy.collect().height == 1
+    shadow: dict[str, Any] = {"read_encoding": "shadow", "on_encoding_difference": "raise"}
+    with pytest.raises(Exception, match="column 's' is 's3' in the columns"):
+        table.to_dataset(**shadow).to_table()
+    with pytest.raises(InvalidInput, match="read_encoding is 'rows'"):
+        table.to_dataset(read_encoding="rows")  # type: ignore[arg-type] # refused when called
+    assert table.read_at() is table
     table.set_properties({"read_encoding": "codec"})
     plan = table.scan("s = 'right'").plan(resolve=True)
     with pytest.raises(UnsupportedOperation, match="read from the bytes of a codec"):

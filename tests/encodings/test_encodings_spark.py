@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.encodings.tables_with_codecs import create
-from tests.encodings.test_encodings_elsewhere import three_forms
+import rowsieve as rs
+from rowsieve.encodings import message_pack
+from tests.encodings.tables_with_codecs import create, lying_in
+from tests.encodings.test_encodings_elsewhere import numbered, three_forms
 
 pytestmark = pytest.mark.spark
 
@@ -21,6 +24,22 @@ def test_spark_reads_parts_of_all_forms(spark: SparkSession, tmp_path: Path) -> 
         frame = table.to_spark(spark, "s LIKE 's%'")
         pairs = [(row["id"], row["s"]) for row in frame.select("id", "s").collect()]
         assert sorted(pairs) == sorted(rows.items()), read
+
+
+def test_spark_compares_both_forms(spark: SparkSession, tmp_path: Path) -> None:
+    rs.register_codec("right", 1, lying_in({3: "right"}, "s"), message_pack.decode)
+    rows = numbered(range(9))
+    table = create(tmp_path / "t", rows, key=True, row_codec="right", write_encoding="both")
+    assert table.to_spark(spark, "id = 3").collect()[0]["s"] == "s3"
+    with pytest.raises(Exception, match=r"codec right version 1.*does not know|does not know"):
+        table.to_spark(spark, "id = 3", read_encoding="codec").collect()  # a task has no codecs
+    other = create(tmp_path / "o", rows, key=True, write_encoding="both")
+    shadow: dict[str, Any] = {"read_encoding": "shadow", "on_encoding_difference": "raise"}
+    assert other.to_spark(spark, **shadow).count() == 9
+    frame = spark.read.format("rowsieve").options(**shadow).load(other.uri)
+    assert frame.where("s = 's3'").count() == 1
+    with pytest.raises(Exception, match="columns, codec or shadow"):
+        spark.read.format("rowsieve").option("read_encoding", "rows").load(other.uri)
 
 
 def test_spark_writes_rows_of_codecs(spark: SparkSession, tmp_path: Path) -> None:

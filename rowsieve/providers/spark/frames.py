@@ -272,7 +272,6 @@ def _process_switches(table: Table) -> dict[str, str]:
         FLAGS[each.name].argument: text_of(each.value)
         for each in ReadSwitches().settings(table.handle.pinned.table).flags
         if each.value != FLAGS[each.name].default and each.source is not Source.PROPERTY
-        if FLAGS[each.name].argument in ("pruning", "audit", "on_violation")
     }
 
 

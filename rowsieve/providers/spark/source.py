@@ -113,7 +113,7 @@ class RowsieveSource(DataSource):
             return output_of(of_feed, self._pinned)
         options = ReadOptions.parse(given)
         store = open_store(options.uri, options.storage)
-        snapshot = resolve_snapshot(CommitLog(store), options.version, options.as_of)
+        snapshot = options.view(resolve_snapshot(CommitLog(store), options.version, options.as_of))
         check_read(options, snapshot.schema)  # rejects an invalid filter now; partitions() plans
         self._pinned = _pin(options, snapshot)
         reporter_of(options.reporter)
@@ -179,7 +179,7 @@ def _reader_of_catalog(kept: Kept, columns: StructType) -> RowsieveReader:
     """A scan of a table of Spark's catalog that has these columns."""
     options = ReadOptions.parse(kept.options)
     log = CommitLog(open_store(options.uri, options.storage))
-    snapshot = resolve_snapshot(log, options.version, None)
+    snapshot = options.view(resolve_snapshot(log, options.version, None))
     check_kept(kept, snapshot, columns, spark_schema(output_schema(options, snapshot.schema)))
     return RowsieveReader(options, _pin(options, snapshot))
 
@@ -201,6 +201,7 @@ class RowsieveReader(DataSourceReader):
                 "it again"
             )
         options, now_us = self._options, self._pinned.now_us
+        snapshot = options.view(snapshot)
         plan = audited_plan(
             partial(plan_read, options, snapshot, store.uri, now_us),
             partial(plan_read, options, snapshot, store.uri, now_us, pruning=False),

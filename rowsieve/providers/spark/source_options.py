@@ -17,6 +17,7 @@ from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.providers.spark.known_options import (
     adds_columns,
+    flag_of,
     known_names,
     refuse_unknown,
 )
@@ -30,6 +31,9 @@ from rowsieve.providers.spark.option_values import (
     with_prefix,
 )
 from rowsieve.statements.name_lists import names_of
+from rowsieve.storage.differential import read_at, time_of_text
+from rowsieve.storage.parts.reading_views import with_options
+from rowsieve.storage.snapshot import Snapshot
 
 METADATA: Final = "metadata."
 PROPERTY: Final = "property."
@@ -50,6 +54,10 @@ _READ: Final = (
     "pruning",
     "audit",
     "on_violation",
+    "read_encoding",
+    "on_encoding_difference",
+    "at",
+    "expanded",
     "reporter",
     "readChangeFeed",
 )
@@ -94,7 +102,8 @@ class ReadOptions:
     `time_zone` and `ansi` are the settings under which `where` is evaluated: both or neither.
     `predicate` is a serialised condition that `to_spark` passes if the condition is not text, and
     `parts` are the ids of the only parts that it leaves to the source.
-    `reporter` is the name of a reporter that is registered in every process that reads.
+    `reporter` is the name of a reporter that is registered in every process that reads. `at` and
+    `expanded` are of differential tables.
     """
 
     uri: str
@@ -109,6 +118,8 @@ class ReadOptions:
     split_bytes: int | None = None
     switches: ReadSwitches = field(default_factory=ReadSwitches)
     reporter: str | None = None
+    at: str | None = None
+    expanded: bool = False
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> ReadOptions:
@@ -131,6 +142,17 @@ class ReadOptions:
             split_bytes=count_of(options, "split_bytes", least=1),
             reporter=options.get("reporter"),
             switches=_switches(options),
+            at=options.get("at"),
+            expanded=flag_of(options, "expanded"),
+        )
+
+    def view(self, snapshot: Snapshot) -> Snapshot:
+        """Return the version as these options ask to read it; InvalidInput if it cannot be."""
+        switches = self.switches
+        return with_options(
+            read_at(snapshot, time_of_text(snapshot, self.at), expanded=self.expanded),
+            switches.read_encoding,
+            switches.on_encoding_difference,
         )
 
 
@@ -311,4 +333,6 @@ def _switches(options: Mapping[str, str]) -> ReadSwitches:
         raise InvalidInput(f"option audit is a percentage from 0 to 100, not {text!r}") from error
     pruning: Any = options.get("pruning")
     on_violation: Any = options.get("on_violation")
-    return ReadSwitches(pruning, audit, on_violation)
+    encoding: Any = options.get("read_encoding")
+    on_difference: Any = options.get("on_encoding_difference")
+    return ReadSwitches(pruning, audit, on_violation, encoding, on_difference)
