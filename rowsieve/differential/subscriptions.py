@@ -25,6 +25,7 @@ from rowsieve.storage.differential import (
     TIME,
     as_updates,
     frontiers_of,
+    may_have_merged,
     physical_time,
     shown_time,
 )
@@ -80,11 +81,12 @@ def _items(
     while True:
         since, upper = frontiers_of(version.table)
         if upper > lower:
-            if since > lower:
+            if may_have_merged(version.table, lower, time_type):
                 raise SnapshotExpired(
                     f"subscribe: the times from {shown_time(lower, time_type)} to "
-                    f"{shown_time(since, time_type)} were given up before they were read; hold a "
-                    "lease on the table while you subscribe, and begin again at since"
+                    f"{shown_time(since, time_type)} were given up before they were read, and may "
+                    "have updates of earlier times by now; hold a lease on the table while you "
+                    "subscribe, and begin again at since"
                 )
             yield _item(_updates(handle, version, lower, upper), (lower, upper), version, time_type)
             lower = upper

@@ -240,6 +240,16 @@ def physical_time(value: Any, type_: LogicalType, what: str) -> int:
     return number
 
 
+def may_have_merged(info: TableInfo, time: int, type_: LogicalType) -> bool:
+    """Return whether updates of earlier times may have this time or a later one by now.
+
+    Times before `since` become `since`, so whoever has read all times below `time` would read them
+    again if `since` is that time.
+    """
+    since = frontiers_of(info).since
+    return since >= time and since > _range_of(type_)[0]
+
+
 def time_of_text(snapshot: Snapshot, text: str | None) -> Any:
     """Return a time that an option gives as text, for `read_at`; None stays None."""
     if text is None or not is_differential(snapshot.table):

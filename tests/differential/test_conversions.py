@@ -121,3 +121,15 @@ def test_a_subscription_follows_new_versions() -> None:
         next(stream)
     with pytest.raises(errors.InvalidInput, match="from since to upper"):
         table.subscribe(3)
+
+
+def test_a_subscription_never_has_updates_again_that_since_moved_to_its_next_time() -> None:
+    table = differential()
+    table.append_updates(updates((1, "a", 0, 1)), upper=3)
+    items = table.subscribe(0, snapshot=False, interval_s=0.01)
+    assert next(items).upper == 3
+    table.append_updates(updates((1, "a", 3, 1)), upper=5)
+    table.advance_since(3)  # the next time of the subscription
+    table.compact()
+    with pytest.raises(errors.SnapshotExpired, match="may have updates of earlier times"):
+        next(items)

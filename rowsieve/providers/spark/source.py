@@ -60,6 +60,14 @@ from rowsieve.providers.spark.reads.catalog_reads import (
 from rowsieve.providers.spark.reads.feed_options import FeedOptions, reads_feed
 from rowsieve.providers.spark.reads.feed_reads import FeedReader, PinnedFeed, output_of, pin_feed
 from rowsieve.providers.spark.reads.stream_source import RowsieveStreamReader
+from rowsieve.providers.spark.reads.update_stream import (
+    READ_UPDATES,
+    PinnedUpdates,
+    UpdateOptions,
+    UpdateStreamReader,
+    pin_updates,
+    reads_updates,
+)
 from rowsieve.providers.spark.row_types import arrow_schema_of, to_spark
 from rowsieve.providers.spark.session_settings import (
     ansi_default,
@@ -96,7 +104,7 @@ class RowsieveSource(DataSource):
 
     def __init__(self, options: Mapping[str, str]) -> None:
         super().__init__(dict(options))
-        self._pinned: Pinned | PinnedFeed | None = None
+        self._pinned: Pinned | PinnedFeed | PinnedUpdates | None = None
 
     @classmethod
     def name(cls) -> str:
@@ -111,6 +119,10 @@ class RowsieveSource(DataSource):
             of_feed = FeedOptions.parse(given)
             self._pinned = pin_feed(of_feed)
             return output_of(of_feed, self._pinned)
+        if reads_updates(given):
+            self._pinned = pin_updates(UpdateOptions.parse(given))
+            updates: StructType = spark_schema(self._pinned.target.schema)
+            return updates
         options = ReadOptions.parse(given)
         store = open_store(options.uri, options.storage)
         snapshot = options.view(resolve_snapshot(CommitLog(store), options.version, options.as_of))
@@ -132,19 +144,27 @@ class RowsieveSource(DataSource):
         pinned = self._pinned_by_schema()
         if isinstance(pinned, PinnedFeed):
             return FeedReader(FeedOptions.parse(self.options), pinned)
+        if isinstance(pinned, PinnedUpdates):
+            raise UnsupportedOperation(
+                f"option {READ_UPDATES} is of spark.readStream; read a time of the table with the "
+                "option at, and its updates in this process with Table.subscribe"
+            )
         return RowsieveReader(ReadOptions.parse(self.options), pinned)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802 - Spark's names
-        """A stream of the change feed."""
+        """A stream of the change feed, or of the updates of a differential table."""
         pinned = self._pinned_by_schema()
+        if isinstance(pinned, PinnedUpdates):
+            return UpdateStreamReader(UpdateOptions.parse(self.options), pinned)
         if not isinstance(pinned, PinnedFeed):
             raise UnsupportedOperation(
                 "a stream reads the change feed of a table: add .option('readChangeFeed', 'true'); "
-                "its rows have the columns _change_type, _commit_version and _commit_timestamp"
+                "its rows have the columns _change_type, _commit_version and _commit_timestamp. A "
+                f"differential table has {READ_UPDATES} instead"
             )
         return RowsieveStreamReader(FeedOptions.parse(self.options), pinned)
 
-    def _pinned_by_schema(self) -> Pinned | PinnedFeed:
+    def _pinned_by_schema(self) -> Pinned | PinnedFeed | PinnedUpdates:
         if self._pinned is None:
             uri_of(self.options)
             raise InvalidInput(
