@@ -23,10 +23,13 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no
 demo: $(DEMO_READY)
 	$(BIN)/rowsieve demo
 
+# TURNS= runs every case of each test, TURNS=--turns those of the day (tests/turns.py).
+TURNS := --turns
+
 # Where there is no bytecode of the tests yet, one process makes it while mypy runs, and not each worker.
 test: $(READY)
 	$(MAKE) --no-print-directory --jobs=2 lint $(if $(wildcard tests/__pycache__),,bytecode)
-	$(PYTEST)
+	$(PYTEST) $(TURNS) $(ARGS)
 
 bytecode: $(READY)
 	-@$(BIN)/python -m pytest --numprocesses 0 --collect-only --quiet > /dev/null

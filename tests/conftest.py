@@ -28,7 +28,14 @@ from tests.stores.s3_server import S3, s3_server
 
 SPARK_WORKERS = Path(__file__).with_name("spark_workers")
 
-pytest_plugins = ["tests.cpu_times", "tests.daily", "tests.reports", "tests.shards", "tests.spread"]
+pytest_plugins = [
+    "tests.cpu_times",
+    "tests.daily",
+    "tests.reports",
+    "tests.shards",
+    "tests.spread",
+    "tests.turns",
+]
 
 settings.register_profile("small", deadline=None, print_blob=True, derandomize=True)
 settings.register_profile("deep", deadline=None, print_blob=True)
