@@ -29,6 +29,7 @@ from rowsieve.errors import (
     TransactionEnded,
     UnsupportedOperation,
 )
+from rowsieve.metrics.running_operations import operation
 from rowsieve.storage.log.commit_log import CommitRequest, check_writable
 from rowsieve.storage.log.commit_request import check_request
 from rowsieve.storage.log.conflicts import Isolation, isolation_of
@@ -288,6 +289,11 @@ class _TableCommit:
 
     def run(self) -> Commit:
         """Reduce the layers, prove what was read, and commit."""
+        outside = self.handle.outside
+        with operation("change", "transaction", outside.store.uri, outside.reporter):
+            return self._run()
+
+    def _run(self) -> Commit:
         handle, layers = self.handle, self.handle.layers
         outside, pinned = handle.outside, layers.pinned
         change = Change(

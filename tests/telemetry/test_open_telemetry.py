@@ -256,3 +256,21 @@ def test_a_log_record_of_a_trace_names_it(telemetry: Telemetry) -> None:
     assert record["trace_id"] == f"{span.context.trace_id:032x}"
     assert record["operation_id"] == dict(span.attributes or {})["rowsieve.operation.id"]
     assert "ValueError" in record["exception"]
+
+
+def test_a_commit_has_one_span_wherever_it_is_reported(telemetry: Telemetry) -> None:
+    table = stock(URI)
+    telemetry.exporter.clear()
+    with table.transaction() as change:
+        change.upsert(pa.table({"id": [6], "v": ["x"]}))
+    table.branch("b")
+    table.restore(0)
+    table.compact()
+    commits = [
+        str((span.attributes or {})["rowsieve.commit.id"])
+        for span in telemetry.exporter.get_finished_spans()
+        if "rowsieve.commit.id" in (span.attributes or {})
+    ]
+    assert len(set(commits)) == len(commits)
+    (transaction,) = telemetry.spans("transaction stock")
+    assert str((transaction.attributes or {})["rowsieve.operation.id"])
