@@ -33,6 +33,7 @@ from rowsieve.executor.read_settings import ReadSwitches
 from rowsieve.flags.resolution import flags_as_dict
 from rowsieve.metrics import Reporter, ScanMetrics, ScanReport, send
 from rowsieve.metrics.running_operations import Operation, opened
+from rowsieve.metrics.running_operations import operation as begun_operation
 from rowsieve.objects import ObjectStore, open_store
 from rowsieve.planner.cache import PLANS
 from rowsieve.planner.explain import explain
@@ -110,7 +111,10 @@ class Scan:
         output = _output_columns(columns, snapshot, dialect, session)
         started = time.perf_counter()
         if plan is None:
-            with locating_errors(where, dialect, snapshot.schema, semantics):
+            with (
+                begun_operation("plan", "plan", store.uri, self._reporter),
+                locating_errors(where, dialect, snapshot.schema, semantics),
+            ):
                 predicate = to_predicate(where, dialect, snapshot.schema, semantics, session)
                 self._plan, self._reused = self._planned(
                     predicate, output, semantics, limit, ordered=order_by_key
@@ -246,8 +250,8 @@ class Scan:
         return self._execution.count()
 
     def _opened(self) -> Operation:
-        """Begin the operation of a read, after its planning."""
-        return opened("scan", "scan", self._store.uri, self._reporter, self._planning_s)
+        """Begin the operation of a read; its planning was another one."""
+        return opened("scan", "scan", self._store.uri, self._reporter)
 
     def _columns_may_fail(self) -> bool:
         """Return whether an expression of `columns` may fail on a row, by the statistics."""

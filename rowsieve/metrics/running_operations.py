@@ -18,16 +18,17 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, Protocol, TypeAlias, TypeVar, cast
 
 _LOG: Final = logging.getLogger("rowsieve")
-Kind: TypeAlias = Literal["scan", "change", "procedure"]
+Kind: TypeAlias = Literal["plan", "scan", "change", "procedure"]
 T = TypeVar("T")
 
 
 @dataclass(slots=True, eq=False)
 class Operation:
-    """One read, change or call of a procedure.
+    """The planning of a read, a read, a change, or a call of a procedure.
 
-    `name` is "scan", that of the change, or that of the procedure; `table` the table's URI, empty
-    for procedures without one. `planned_s` is the time that planning took before it began.
+    `name` is "plan", "scan", that of the change, or that of the procedure; `table` the table's URI,
+    empty for procedures without one. `planned_s` is the time that planning took before it began, if
+    it was no operation of its own.
     `log_fields` and `state` are an observer's own.
     """
 
@@ -135,7 +136,9 @@ def operation(kind: Kind, name: str, table: str, reporter: object) -> Iterator[O
         _CURRENT.reset(token)
 
 
-def opened(kind: Kind, name: str, table: str, reporter: object, planned_s: float) -> Operation:
+def opened(
+    kind: Kind, name: str, table: str, reporter: object, planned_s: float = 0.0
+) -> Operation:
     """Begin an operation that ends elsewhere, such as a stream; its context is a copy."""
     made = _made(kind, name, table, reporter, planned_s)
     made.context = copy_context()

@@ -102,8 +102,18 @@ def test_a_read_is_a_span_with_its_plan_and_its_counts(telemetry: Telemetry) -> 
     assert attributes["rowsieve.scan.parts_read"] == 1
     assert attributes["rowsieve.table.uri"] == table.uri
     assert span.status.status_code is StatusCode.UNSET
-    for phase in ("plan", "read"):
-        assert parent_of(telemetry.span(phase)) == identity(span)
+    assert parent_of(telemetry.span("plan stock")) == identity(request)
+    assert parent_of(telemetry.span("read")) == identity(span)
+
+
+def test_a_condition_that_cannot_be_planned_is_an_error_of_its_plan(telemetry: Telemetry) -> None:
+    table = stock(URI)
+    with pytest.raises(rs.errors.UnknownColumn):
+        table.scan("missing = 1")
+    plan = telemetry.span("plan stock")
+    assert plan.status.status_code is StatusCode.ERROR
+    assert dict(plan.attributes or {})["error.type"] == "UnknownColumn"
+    assert telemetry.spans("scan stock") == []
 
 
 def test_a_change_has_its_commit_and_a_failure_its_error(telemetry: Telemetry) -> None:
