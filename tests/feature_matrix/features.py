@@ -305,6 +305,26 @@ def many_commits(folder: str) -> None:
         table.upsert(pa.Table.from_pylist(FIRST[start : start + 4], schema=table.schema))
 
 
+FLAGS: Sequence[Mapping[str, str]] = (
+    {"row_codec": "msgpack", "write_encoding": "codec", "statistics": "off"},
+    {"write_encoding": "both", "inline_bytes": "4096", "value_forms": "opaque"},
+    {"visibility": "eager", "inline_bytes": "0", "compaction": "tiered", "statistics": "on"},
+    {"write_encoding": "columns", "read_encoding": "shadow", "on_encoding_difference": "raise"},
+    {"pruning": "soft", "audit_percent": "50", "value_forms": "structured"},
+)
+"""Values of all flags, turned one after another."""
+
+
+def flagged(folder: str) -> None:
+    """Rows whose commits were written as all flags say, turned on and back."""
+    table = keyed(folder)
+    for number, flags in enumerate(FLAGS):
+        table.set_properties(flags)
+        table.upsert(pa.Table.from_pylist(FIRST[number::5], schema=table.schema))
+        table.delete(keys=pa.table({"id": [100 + number]}))
+    table.upsert(pa.Table.from_pylist(SECOND, schema=table.schema))
+
+
 def encoded(folder: str, halves: str, read: str) -> None:
     """Rows as bytes of a codec, in one file alone and in another beside its columns."""
     table = rowsieve.create_table(
@@ -412,6 +432,7 @@ FEATURES: Mapping[str, Feature] = {
     "columns and codec": Feature(
         partial(encoded, halves="both", read="shadow"), [*LAST.values()], questions=QUESTIONS
     ),
+    "turned flags": Feature(flagged, [*LAST.values()], questions=QUESTIONS),
     "a published branch": Feature(published, [*LAST.values()], questions=QUESTIONS),
     "hidden rows": Feature(keyed, [*LAST.values()], questions=QUESTIONS),
     "tombstones": Feature(

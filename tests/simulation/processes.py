@@ -98,7 +98,7 @@ def replaced_world(
         patch.setattr(visibility, "Future", lambda: SimulatedFuture[Any](scheduler))
         patch.setattr(fetching, "MAX_ASIDE", 1 << 20)
         patch.setattr(fetching, "_pools", _AnyProcess(pool))
-        patch.setattr(fetching, "ThreadPoolExecutor", lambda *_, **__: pool)
+        patch.setattr(fetching, "Threads", lambda *_, **__: pool)
         patch.setattr(engine, "_thread_pool", lambda _: _InTurn())
         patch.setattr(leases, "threading", SimpleNamespace(Thread=thread, Event=threading.Event))
         patch.setattr(store_opening, "_open_memory", open_memory)

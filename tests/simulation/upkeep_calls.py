@@ -28,6 +28,16 @@ PROPERTIES: Final = (
     {"statistics_inline_bytes": "8192"},
     {"statistics": "off"},
     {"statistics": "on"},
+    {"pruning": "soft"},
+    {"pruning": "on"},
+    {"value_forms": "opaque"},
+    {"value_forms": "structured"},
+    {"row_codec": "msgpack", "write_encoding": "codec"},
+    {"row_codec": "msgpack", "write_encoding": "both"},
+    {"write_encoding": "columns"},
+    {"read_encoding": "shadow", "on_encoding_difference": "raise"},
+    {"read_encoding": "codec"},
+    {"read_encoding": "columns"},
 )
 REWRITES: Final = (
     "MAP(ARRAY['rewrite-all'], ARRAY['true'])",
