@@ -256,6 +256,18 @@ class OutOfMemory(RowsieveError, MemoryError):
 # Try again.
 
 
+class TableMoved(UnsupportedOperation):
+    """The table has moved into a database, whose log has its newer versions.
+
+    `uri` is where it is now, and `database` the URI of the database.
+    """
+
+    def __init__(self, message: str, *, uri: str, database: str) -> None:
+        super().__init__(message)
+        self.uri = uri
+        self.database = database
+
+
 class CommitConflict(RowsieveError):
     """A concurrent commit changed the data that this one was computed from; retrying may succeed.
 

@@ -31,7 +31,7 @@ from rowsieve.changes.new_parts import new_parts
 from rowsieve.changes.new_tables import new_table
 from rowsieve.changes.table_handle import Handle
 from rowsieve.config import current, write_flags_of
-from rowsieve.errors import InvalidData, InvalidInput, TableExists, TableNotFound
+from rowsieve.errors import InvalidData, InvalidInput, TableExists, TableMoved, TableNotFound
 from rowsieve.flags.resolution import flags_as_dict
 from rowsieve.metrics import CommitReport, WriterMetrics, send
 from rowsieve.objects import ObjectStore, Uploads, open_store
@@ -274,8 +274,23 @@ def open_table(
     `as_of` is an aware datetime or ISO-8601 text with an offset. Give `version` or `as_of`, not
     both. `ref` is the name of a branch, which is opened for reading and writing in place of the
     table, or of a tag. `version` may be the name of a tag.
+    A table that has moved into a database is opened there.
     """
-    store = open_store(uri, storage_options)
+    try:
+        return _opened(open_store(uri, storage_options), version, as_of, ref, storage_options)
+    except TableMoved as moved:
+        store = open_store(moved.uri, storage_options)
+    return _opened(store, version, as_of, ref, storage_options)
+
+
+def _opened(
+    store: ObjectStore,
+    version: int | str | None,
+    as_of: Moment | None,
+    ref: str | None,
+    storage_options: StorageOptions | None,
+) -> Table:
+    """Open the table in a store."""
     log = CommitLog(store)
     read_only = version is not None or as_of is not None
     if ref is not None:

@@ -84,6 +84,7 @@ CONSTRAINTS = "rowsieve.constraints"
 REF = "rowsieve.ref."  # and the name of a branch or tag
 DROPPED_REFS = "rowsieve.dropped_refs"
 OWN_REF = "rowsieve.own_ref"
+MOVED = "rowsieve.moved"
 SINCE = "rowsieve.since"
 UPPER = "rowsieve.upper"
 MANAGED: Mapping[str, str] = {
@@ -94,6 +95,7 @@ MANAGED: Mapping[str, str] = {
     "rowsieve.restored": "restore",
     DROPPED_REFS: "drop_ref",
     OWN_REF: "branch",
+    MOVED: "move_in of a database",
     SINCE: "advance_since",
     UPPER: "append_updates",
 }

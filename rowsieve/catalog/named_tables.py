@@ -187,6 +187,8 @@ class Catalog(Dropping, CatalogStatements):
     def rename_table(self, name: str, new_name: str) -> None:
         """Give a table another name, in one step; its files stay where they are.
 
+        Into a namespace with a shared log, or out of one, it moves by `Database.move_in` and
+        `move_out`, which take two steps: the table may have both names in between, or none.
         TableNotFound if there is no such table, TableExists if the new name is taken.
         """
         old, new = table_name(name), table_name(new_name)
@@ -195,12 +197,16 @@ class Catalog(Dropping, CatalogStatements):
 
         state = self._log.read()
         if (database := self._database_of(state, old.namespace)) is not None:
-            if old.namespace != new.namespace:
-                raise _other_log("rename_table", old.namespace)
-            database.rename_table(old.table, new.table)
+            if old.namespace == new.namespace:
+                database.rename_table(old.table, new.table)
+            else:
+                self._check_free(state, new)
+                self.register_table(new_name, database.move_out(old.table).uri)
             return
-        if new.namespace in state.shared:
-            raise _other_log("rename_table", new.namespace)
+        if (database := self._database_of(state, new.namespace)) is not None:
+            database.move_in(new.table, self._uri(self._table_location(state, old)))
+            self._log.change("rename_table", lambda now: now.placed({name: None}))
+            return
 
         def moved(now: CatalogState) -> CatalogState:
             location = self._table_location(now, old)
@@ -213,11 +219,12 @@ class Catalog(Dropping, CatalogStatements):
     def register_table(self, name: str, uri: TableUri) -> Table:
         """Give a table that exists elsewhere the name `namespace.name`, and open it.
 
+        In a namespace with a shared log it moves into the database.
         TableNotFound if there is no table at `uri`, TableExists if the name is taken.
         """
         wanted = table_name(name)
-        if wanted.namespace in self._log.read().shared:
-            raise _other_log("register_table", wanted.namespace)
+        if (database := self._database_of(self._log.read(), wanted.namespace)) is not None:
+            return database.move_in(wanted.table, uri)
         table = open_table(uri, storage_options=self._storage_options)
 
         def placed(now: CatalogState) -> CatalogState:
@@ -356,11 +363,3 @@ class Catalog(Dropping, CatalogStatements):
         ):
             return now
         return now.placed({name.plain: location})
-
-
-def _other_log(operation: str, namespace: str) -> UnsupportedOperation:
-    """The refusal to give a table of another log a name in a shared one, or the other way round."""
-    return UnsupportedOperation(
-        f"{operation}: the tables of {namespace} share a log, which the table would have to leave "
-        "or enter; create a table there and append its rows"
-    )

@@ -70,6 +70,7 @@ GROUPS: Final[Mapping[str, Mapping[str, Listed]]] = {
         "drop": Listed("naming.drop", "Drop a table."),
         "rename": Listed("naming.rename", "Give a table another name."),
         "register": Listed("naming.register", "Give a table that exists elsewhere a name."),
+        "move-out": Listed("naming.move_out", "Let a table leave the database."),
         "namespaces": Listed("naming.namespaces", "List the namespaces."),
         "create-namespace": Listed("naming.create_namespace", "Create an empty namespace."),
         "drop-namespace": Listed("naming.drop_namespace", "Drop a namespace."),

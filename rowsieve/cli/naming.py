@@ -105,6 +105,17 @@ def register(
     typer.echo(f"registered {name}: {table.uri}, version {table.version}")
 
 
+def move_out(
+    name: TableName, *, storage_option: StorageOptions = None, as_json: AsJson = False
+) -> None:
+    """Let a table of the database have a log of its own, and no name there."""
+    table = _changed(storage_option).move_out(name)
+    if as_json:
+        print_json({"table": name, "uri": table.uri, "version": table.version})
+        return
+    typer.echo(f"moved out {name}: {table.uri}, version {table.version}")
+
+
 def namespaces(*, storage_option: StorageOptions = None, as_json: AsJson = False) -> None:
     """List the namespaces of the catalog."""
     catalog = _catalog(storage_option)

@@ -24,6 +24,7 @@ from rowsieve.arguments.annotations import (
 from rowsieve.changes.table_handle import Handle
 from rowsieve.database.database_names import DEFAULT_NAMESPACE, plain_name
 from rowsieve.database.database_refs import DatabaseRefs
+from rowsieve.database.moving import move_in, move_out
 from rowsieve.database.table_versions import newest_of
 from rowsieve.database.transactions import DatabaseOrder, DatabaseTransaction
 from rowsieve.database.vacuuming import Vacuumed, vacuum
@@ -321,12 +322,32 @@ class Database(DatabaseRefs, CatalogStatements):
         for table_id in (each.table for each in gone if purge):
             vacuum(self._shared, self._storage_options, 0.0, only=table_id)
 
-    def register_table(self, name: str, uri: str) -> Table:
-        """UnsupportedOperation: the tables of a database are in its log."""
-        raise UnsupportedOperation(
-            f"register_table: {uri} has a log of its own, and {name} would have to be in that of "
-            "the database; create a table here and append its rows"
-        )
+    def move_in(self, name: str, uri: TableUri) -> Table:
+        """Let a table that exists elsewhere be a table of this database; its files stay there.
+
+        Its versions, branches, tags and tokens stay what they are. `rs.open_table` of its former
+        URI opens it here; older versions of this library refuse it. TableExists if the name is
+        taken, TableMoved if it is in another database. A call that was interrupted is repeated.
+        """
+        wanted = plain_name(name)
+        if self._shared.log.id_of(wanted, self._created()) is not None:
+            raise TableExists(f"move_in: {self.uri} has a table {wanted!r} already")
+        move_in(self._shared, wanted, str(uri), self._storage_options)
+        return self.open_table(name)
+
+    def move_out(self, name: str) -> Table:
+        """Let a table have a log of its own again, and no name here; its files stay where they are.
+
+        Its `uri` is the one that it moved in from, or its place in the folder of the database,
+        which has to be kept then. Older versions of the database still have it.
+        """
+        table = self.open_table(name)
+        uri = move_out(self._shared, plain_name(name), table.handle)
+        return open_table(uri, storage_options=self._storage_options)
+
+    def register_table(self, name: str, uri: TableUri) -> Table:
+        """Do what `move_in` does: the tables of a database are in its log."""
+        return self.move_in(name, uri)
 
     def vacuum(self, *, retain_s: Seconds = _WEEK_S) -> Vacuumed:
         """Delete what no version of the last `retain_s` seconds needs, and files of dropped tables.

@@ -20,7 +20,7 @@ from rowsieve.objects import open_store
 from rowsieve.objects.shared.joint import JointCommit
 from rowsieve.objects.shared.section_store import SectionStore
 from rowsieve.objects.shared.shared_state import State
-from rowsieve.objects.shared.shared_tables import TABLES, SharedTables
+from rowsieve.objects.shared.shared_tables import SharedTables
 from rowsieve.refs.publishing import fast_forward
 from rowsieve.refs.registering import REFS, create_ref, list_refs, unregister_ref
 from rowsieve.retention.dropped_refs import remove_dropped
@@ -168,13 +168,13 @@ class DatabaseRefs(ABC):
         plain = open_store(self._place_of(table_id), self._storage_options)
         assert isinstance(plain, SectionStore)
         hold = None if joint is None else joint.hold
-        store = self._shared.member(plain.inner, table_id, hold)
+        store = self._shared.member(plain.inner, table_id, hold, plain.uri)
         log = CommitLog(store)
         snapshot = newest_of(self._shared.log, log, table_id, state)
         return Handle(store, log, snapshot, storage_options=self._storage_options)
 
     def _place_of(self, table_id: str) -> str:
-        return f"{self._uri}/{TABLES}/{table_id}"
+        return self._shared.place_of(table_id)
 
 
 def _called(call: TableCall, handle: Handle) -> Callable[[], Commit]:

@@ -23,7 +23,8 @@ def newest_of(shared: SharedLog, log: CommitLog, table_id: str, state: State) ->
     """
     table = shared.table(table_id, state)
     assert table is not None
-    if table.first == 0 and len(table.places) <= _REPLAYED:
+    is_all_here = table.first == 0 and table.place_uri is None
+    if is_all_here and len(table.places) <= _REPLAYED:
         with suppress(ObjectNotFound):  # what an old entry names may be gone
             entries: list[LogEntry] = []
             for number in range(len(table.places)):

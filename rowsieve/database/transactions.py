@@ -156,7 +156,7 @@ class DatabaseTransaction(TransactionBlock):
             raise TableNotFound(f"table: no table {name!r} in {shared.log.store.uri}: {why}")
         plain = open_store(self._uri_of(table_id), self._storage_options)
         assert isinstance(plain, SectionStore)
-        store = shared.member(plain.inner, table_id, self._order.hold)
+        store = shared.member(plain.inner, table_id, self._order.hold, plain.uri)
         log = CommitLog(store)
         snapshot = newest_of(shared.log, log, table_id, self._order.state)
         outside = Handle(store, log, snapshot, storage_options=self._storage_options)
@@ -272,4 +272,4 @@ class _TransactionTables:
 
 
 def _id_in(uri: str) -> str:
-    return uri.rpartition("/")[2]
+    return uri[-32:]

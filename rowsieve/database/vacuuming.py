@@ -10,9 +10,10 @@ from rowsieve.arguments.annotations import StorageOptions
 from rowsieve.objects import open_store
 from rowsieve.objects.shared.shared_entry import Section
 from rowsieve.objects.shared.shared_log import SharedLog
-from rowsieve.objects.shared.shared_tables import TABLES, SharedTables
+from rowsieve.objects.shared.shared_tables import SharedTables
 from rowsieve.objects.shared.table_log import TableLog
 from rowsieve.objects.shared.unneeded_entries import clean
+from rowsieve.retention.dropping import own_files
 from rowsieve.retention.leases import lease_files
 
 _US_PER_S = 1_000_000
@@ -41,13 +42,13 @@ def vacuum(
     before_us = clock.now_us() - int(retain_s * _US_PER_S)
     tables = files = 0
     for table in _dropped(shared.log, before_us, only):
-        uri = f"{shared.log.store.uri}/{TABLES}/{table.table}"
-        store = open_store(uri, storage_options)
+        store = open_store(shared.place_of(table.table), storage_options)
         if lease_files(store, published=False):
             continue
-        paths = store.list("")
+        paths = store.list("") if table.place_uri is None else own_files(store)
         store.delete(paths)
-        gone = Section(table.table, gone_below=table.next_number, is_dropped=True)
+        moved = table.place_uri is not None
+        gone = Section(table.table, gone_below=table.next_number, is_dropped=True, leaves=moved)
         shared.group.commit([gone])
         tables, files = tables + 1, files + len(paths)
     cleaned = clean(shared.log, before_us) if only is None else (0, 0, 0)
@@ -62,7 +63,7 @@ def _dropped(log: SharedLog, before_us: int, only: str | None) -> Iterator[Table
         known |= {table for page in log.pages(state.root) for table in page.tables}
     for table_id in sorted(known):
         table = log.table(table_id, state)
-        if table is None or table.dropped_us is None or not table.places:
+        if table is None or table.dropped_us is None or table.is_purged:
             continue
         if only is not None or table.dropped_us < before_us:
             yield table

@@ -132,6 +132,13 @@ class CatalogStatements(ABC):
     def register_table(self, name: str, uri: str) -> Table:
         """Give a table that exists elsewhere a name."""
 
+    def move_out(self, name: str) -> Table:
+        """Let a table of a database have a log of its own; UnsupportedOperation in a catalog."""
+        raise UnsupportedOperation(
+            f"move_out: {name} keeps a name in a catalog; rename it into a namespace of the other "
+            "kind, or call move_out of the database"
+        )
+
     @abstractmethod
     def rename_table(self, name: str, new_name: str) -> None:
         """Give a table another name."""

@@ -189,4 +189,6 @@ def _discard(owner: int, descriptor: int, temporary: Path) -> None:
 
 def _store_of_files(store: ObjectStore) -> ObjectStore:
     """The store in which the data files of a table lie, also of a table in a database."""
-    return store.inner if isinstance(store, SectionStore) else store
+    while isinstance(store, SectionStore):
+        store = store.inner
+    return store

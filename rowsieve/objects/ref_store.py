@@ -9,6 +9,7 @@ opens it again in any process. Data files that are written through it have its t
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
@@ -18,6 +19,38 @@ from rowsieve.objects.store import Details, NativeFile, ObjectStore, Paths, Plac
 OWN: Final = "_rowsieve/"
 REFS: Final = f"{OWN}refs"
 _URI: Final = re.compile(rf"(?P<table>.+)/{REFS}/(?P<folder>[A-Za-z0-9_.-]+\.[0-9a-f]{{32}})/?")
+
+
+MEMBERS: Final = f"{OWN}shared"
+_MEMBER_URI: Final = re.compile(
+    rf"(?P<table>.+)/{MEMBERS}/(?P<database>[A-Za-z0-9_-]+)\.(?P<id>[0-9a-f]{{32}})/?"
+)
+
+
+class MemberPlace(NamedTuple):
+    """The URI of a table that moved into a database, that of the database, and its id there."""
+
+    table_uri: str
+    database_uri: str
+    table: str
+
+
+def member_uri(table_uri: str, database_uri: str, table: str) -> str:
+    """The URI of a table whose files are at one place, and whose log is that of a database."""
+    encoded = base64.urlsafe_b64encode(database_uri.encode()).decode().rstrip("=")
+    return f"{table_uri}/{MEMBERS}/{encoded}.{table}"
+
+
+def member_place(uri: str) -> MemberPlace | None:
+    """Split such a URI; None for any other URI."""
+    if MEMBERS not in uri or (match := _MEMBER_URI.fullmatch(uri)) is None:
+        return None
+    encoded = match["database"]
+    try:
+        database = base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode()
+    except ValueError:
+        return None
+    return MemberPlace(match["table"], database, match["id"])
 
 
 class RefPlace(NamedTuple):
@@ -35,9 +68,14 @@ def ref_place(uri: str) -> RefPlace | None:
 
 
 def table_uri_of(uri: str) -> str:
-    """Return the URI of the folder in which the data files of a table, branch or tag lie."""
+    """Return the URI of the folder in which the data files of a table, branch or tag lie.
+
+    A table that moved into a database has its files at the place where it was.
+    """
     place = ref_place(uri)
-    return uri if place is None else place.table_uri
+    table = uri if place is None else place.table_uri
+    member = member_place(table)
+    return table if member is None else table_uri_of(member.table_uri)
 
 
 def ref_tag(uri: str) -> str | None:

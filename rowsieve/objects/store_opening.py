@@ -25,7 +25,7 @@ from rowsieve.objects.cached_store import with_cache
 from rowsieve.objects.credentials import Credentials
 from rowsieve.objects.local import LocalStore
 from rowsieve.objects.location import REMOTE, Location
-from rowsieve.objects.ref_store import RefStore, ref_place
+from rowsieve.objects.ref_store import RefStore, member_place, member_uri, ref_place
 from rowsieve.objects.remote import RemoteStore
 from rowsieve.objects.shared.shared_tables import member_of, shared_tables
 from rowsieve.objects.storage_options import provider_of, secrets_of, split_options
@@ -73,6 +73,11 @@ def open_store(
     location = Location.parse(uri)
     if (place := ref_place(location.uri)) is not None:
         return RefStore(open_store(place.table_uri, storage_options), place.folder)
+    if (moved := member_place(location.uri)) is not None:
+        inner = open_store(moved.table_uri, storage_options)
+        database = _open(Location.parse(moved.database_uri), storage_options)
+        uri = member_uri(inner.uri, database.uri, moved.table)
+        return shared_tables(database, storage_options).member(inner, moved.table, uri=uri)
     store = _open(location, storage_options)
     if (member := member_of(store.uri)) is None:
         return store

@@ -11,7 +11,7 @@ from rowsieve.procedures.built_ins.merge_vectors import RewritePositionDeleteFil
 from rowsieve.procedures.built_ins.migrate import Migrate
 from rowsieve.procedures.built_ins.publish_procedures import Publish, Unpublish
 from rowsieve.procedures.built_ins.ref_procedures import REF_PROCEDURES
-from rowsieve.procedures.built_ins.register_table import RegisterTable
+from rowsieve.procedures.built_ins.register_table import MoveOut, RegisterTable
 from rowsieve.procedures.built_ins.retention_procedures import RETENTION_PROCEDURES
 from rowsieve.procedures.built_ins.rewrite_data_files import RewriteDataFiles
 from rowsieve.procedures.built_ins.table_procedures import TABLE_PROCEDURES
@@ -32,6 +32,7 @@ def built_in() -> ProcedureRegistry:
             BuildDeletionVectors(),
             RewritePositionDeleteFiles(),
             RegisterTable(),
+            MoveOut(),
             *TABLE_PROCEDURES,
             *RETENTION_PROCEDURES,
             *REF_PROCEDURES,

@@ -112,6 +112,9 @@ class TablesByName(Protocol):
     def register_table(self, name: str, uri: str) -> Table:
         """Give a table that exists elsewhere a name."""
 
+    def move_out(self, name: str) -> Table:
+        """Let a table of a database have a log of its own, and no name."""
+
 
 class CatalogProcedure(ABC):
     """A procedure that runs where it is called, on the catalog rather than on one of its tables."""

@@ -25,7 +25,7 @@ from rowsieve.compaction.rewrite_passes import COMPACTION_RETRY_TIMEOUT_S, Compa
 from rowsieve.errors import CommitConflict, InvalidInput, NotFound, UnsupportedOperation
 from rowsieve.objects import RefStore
 from rowsieve.objects.shared.shown_place import name_in_database, shown_place
-from rowsieve.properties import CONSTRAINTS, OLDEST_BASE, OLDEST_VERSION
+from rowsieve.properties import CONSTRAINTS, MOVED, OLDEST_BASE, OLDEST_VERSION
 from rowsieve.refs.opening_refs import handle_at
 from rowsieve.refs.renumbering import Ages, layers
 from rowsieve.retention.kept_versions import read_entries
@@ -49,7 +49,7 @@ from rowsieve.storage.parts.row_versions import noted_publication
 from rowsieve.storage.snapshot import Snapshot, TableInfo
 
 OPERATION: Final = "fast_forward"
-_OF_TABLE: Final = (OLDEST_VERSION, OLDEST_BASE, *ROW_VERSION_NOTES)
+_OF_TABLE: Final = (OLDEST_VERSION, OLDEST_BASE, MOVED, *ROW_VERSION_NOTES)
 """Properties that count in the table's versions, and not in the branch's."""
 _NAMED: Final = 5  # commits that an error names
 

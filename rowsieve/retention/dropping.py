@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from rowsieve.errors import CorruptData, NotFound, UnsupportedOperation
+from rowsieve.errors import CorruptData, NotFound, TableMoved, UnsupportedOperation
 from rowsieve.objects import ObjectStore
 from rowsieve.retention.kept_versions import KeptVersions
 from rowsieve.retention.leases import Lease, LeaseWatch
@@ -72,11 +72,16 @@ def delete_files(store: ObjectStore, head: Snapshot | None) -> None:
     The entry that closed it goes last, and says so as long as anything is left. A repeated call
     continues; several may run at once.
     """
-    paths = [path for folder in _FOLDERS for path in store.list(folder)]
-    own = [path for path in (*paths, *store.leftovers()) if _is_own(path)]
+    own = own_files(store)
     last = [] if head is None else [log_path(head.version)]
     store.delete([path for path in own if path not in last])
     store.delete(last)
+
+
+def own_files(store: ObjectStore) -> list[str]:
+    """The files whose place and name show that they are the table's own, and leftovers of puts."""
+    paths = [path for folder in _FOLDERS for path in store.list(folder)]
+    return [path for path in (*paths, *store.leftovers()) if _is_own(path)]
 
 
 def is_dropped(store: ObjectStore) -> bool:
@@ -85,7 +90,7 @@ def is_dropped(store: ObjectStore) -> bool:
         return is_closed(CommitLog(store).latest())
     except DroppedTable:
         return True
-    except (CorruptData, NotFound):
+    except (CorruptData, NotFound, TableMoved):
         return False
 
 

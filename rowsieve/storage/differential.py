@@ -59,6 +59,7 @@ OPERATIONS: Final = frozenset(
         "create_tag",
         "drop_branch",
         "drop_tag",
+        "move",
     }
 )
 """Operations of the log that keep the frontiers and the meaning of the updates."""

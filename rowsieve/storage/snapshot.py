@@ -19,7 +19,7 @@ from rowsieve.types.instants import from_microseconds
 from rowsieve.types.logical import Field
 from rowsieve.types.schema import Schema
 
-READER_VERSION: Final = 10  # the newest protocol that this code reads
+READER_VERSION: Final = 11  # the newest protocol that this code reads
 WRITER_VERSION: Final = 13  # the newest protocol that this code writes
 ISOLATION_WRITER: Final = 2  # the first writer that keeps tables serializable
 RETENTION_WRITER: Final = 3  # the first writer that obeys the floors of retention
@@ -30,6 +30,7 @@ INLINE_PROTOCOL: Final = 7  # the first reader and writer that know parts in mem
 REFS_WRITER: Final = 8  # the first writer that keeps what branches and tags read
 DIFFERENTIAL_PROTOCOL: Final = 9  # the first reader and writer that sum differences
 ENCODINGS_PROTOCOL: Final = 10  # the first reader and writer that know rows of codecs
+MOVES_PROTOCOL: Final = 11  # the first reader and writer that know tables that moved
 COLUMN_ORDER_WRITER: Final = 13  # the first writer that keeps an event order by column
 FIRST_READER: Final = 1  # the protocol of tables without such parts
 SCHEMA_CHANGES: Final = "schema_changes"  # columns were added, dropped or changed: read by id

@@ -142,12 +142,23 @@ def test_statements_name_it(catalog: rs.Catalog) -> None:
     assert catalog.tables("more") == []
 
 
-def test_names_do_not_leave_their_log(catalog: rs.Catalog) -> None:
-    for old, new in (("shop.a", "db.a"), ("db.own", "shop.own")):
-        with pytest.raises(UnsupportedOperation, match="share a log"):
-            catalog.rename_table(old, new)
-    with pytest.raises(UnsupportedOperation, match="share a log"):
-        catalog.register_table("shop.c", catalog.uri_of("db.own"))
+def test_names_take_tables_into_their_log(catalog: rs.Catalog) -> None:
+    with pytest.raises(TableExists):
+        catalog.rename_table("db.own", "shop.a")
+    catalog.rename_table("db.own", "shop.own")
+    catalog.rename_table("shop.a", "db.a")
+    assert catalog.tables() == ["db.a", "shop.b", "shop.own"]
+    catalog.open_table("shop.own").upsert(kv((2, 2)))
+    catalog.open_table("db.a").upsert(kv((2, 2)))
+    assert pairs(catalog.open_table("shop.own")) == [(1, 1), (2, 2)]
+    assert pairs(catalog.open_table("db.a")) == [(1, 100), (2, 2)]
+    assert catalog.database("shop").tables() == ["b", "own"]
+    elsewhere = rs.create_table(fresh_uri(), kv((7, 7)), ["k"])
+    catalog.call(f"CALL system.register_table('shop', 'c', '{elsewhere.uri}')")
+    catalog.sql("ALTER TABLE shop.c RENAME TO db.c")
+    assert pairs(catalog.open_table("db.c")) == [(7, 7)]
+    with pytest.raises(UnsupportedOperation, match="rename it"):
+        catalog.call("CALL system.move_out('shop', 'b')")
 
 
 def test_older_versions_refuse_the_catalog(

@@ -114,6 +114,7 @@ BOTH: dict[str, Callable[[rs.Table], Any]] = {
     "drop_branch": lambda t: dropped(t, "branch"),
     "drop_tag": lambda t: dropped(t, "tag"),
     "fast_forward": published,
+    "move": lambda t: rs.Database(fresh_uri()).move_in("t", t.uri),
     "transaction": in_transaction,
     "delete": lambda t: t.delete("k = 2"),
     "update": lambda t: t.update({"v": "v + 1"}, where="k >= 2"),

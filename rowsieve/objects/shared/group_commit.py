@@ -173,15 +173,19 @@ class GroupCommit:
             former = section.former
             if former is not None and self._log.id_of(former, state) != section.table:
                 return TableNotFound(f"{uri} has no table {former!r} any more")
+            if section.place is not None and log is not None:
+                return TableExists(f"{section.place} is in the database {uri} already")
             if log is None and name is None:
                 return TableNotFound(f"{uri} has no table of id {section.table}")
             if log is not None and log.dropped_us is not None and section.gone_below is None:
                 return TableNotFound(f"table {section.table} of {uri} was dropped")
-            if log is not None and section.number is not None and section.number < log.next_number:
+            if log is None or section.number is None:
+                continue
+            if section.number < log.next_number or log.has_left:
                 overtaken.add(section.table)
         for table, number in ticket.unchanged:
             log = self._log.table(table, state)
-            if log is None or log.dropped_us is not None:
+            if log is None or log.dropped_us is not None or log.has_left:
                 return TableNotFound(f"table {table} of {uri} was dropped")
             if log.next_number != number:
                 overtaken.add(table)

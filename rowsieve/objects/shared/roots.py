@@ -52,7 +52,7 @@ def _changed(reader: SharedReader, state: State, number: int) -> Page:
             continue
         log = reader.table(table, state)
         assert log is not None
-        if log.dropped_us is not None and not log.places:
+        if log.is_purged:
             tables.pop(table, None)  # it is purged
             continue
         numbers = [each.section.number for each in changes if each.section.number is not None]

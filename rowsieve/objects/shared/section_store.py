@@ -2,17 +2,20 @@
 
 Soundness: only the numbered entries of the log are sections. Everything else is an object below the
 table's folder, as without a database, and is passed on. An entry that is newer than the version
-that this process has read is looked for in the store.
+that this process has read is looked for in the store. The entries of a table that moved in are
+objects of its folder up to that commit. Those of one that has left are, too, after that commit, and
+before the first of them is put, all others are.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
-from rowsieve.errors import InvalidInput
+from rowsieve.errors import InvalidInput, TableNotFound
 from rowsieve.objects.shared.group_commit import Overtaken
 from rowsieve.objects.shared.shared_entry import Section, entry_path
 from rowsieve.objects.shared.shared_log import SharedLog
@@ -50,22 +53,26 @@ class Membership:
     log: SharedLog
     commit: Committer
     reserved: Mapping[str, str]
+    is_alone: bool = True
+    """Whether sections are committed at once, and not held for those of other tables."""
 
 
 class SectionStore:
     """A table's store in a database; `inner` is the store of the table's folder. Thread-safe."""
 
-    def __init__(self, inner: ObjectStore, member: Membership) -> None:
+    def __init__(self, inner: ObjectStore, member: Membership, uri: str | None = None) -> None:
         self._inner = inner
         self._member = member
+        self._uri = uri or inner.uri
+        self._is_whole = False  # all entries of a table that has left are in its folder
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
     @property
     def uri(self) -> str:
-        """The URI of the table's folder."""
-        return self._inner.uri
+        """The URI of the table's folder, which names the database, too, if the table moved in."""
+        return self._uri
 
     @property
     def overlaps(self) -> bool:
@@ -108,7 +115,8 @@ class SectionStore:
         """Return whether an object exists at `path`."""
         if (number := _number_of(path)) is None:
             return self._inner.exists(path)
-        return self._log_with(number).place(number) is not None
+        log = self._log_with(number)
+        return log.place(number) is not None or (log.keeps(number) and self._inner.exists(path))
 
     def put_new(self, path: str, data: bytes | memoryview) -> None:
         """Create an object durably; a numbered entry of the log is committed to the database."""
@@ -116,6 +124,15 @@ class SectionStore:
             self._member.log.store.put_new(path, data)
             return
         if (number := _number_of(path)) is None:
+            self._inner.put_new(path, data)
+            return
+        if self._known().has_left:
+            if not self._member.is_alone:
+                raise TableNotFound(
+                    f"the table at {self.uri} has left the database meanwhile; nothing was "
+                    "committed"
+                )
+            self.complete()
             self._inner.put_new(path, data)
             return
         name = self._member.reserved.get(self._member.table) if number == 0 else None
@@ -139,15 +156,19 @@ class SectionStore:
             self._inner.make_durable(path)
         elif (place := self._log_with(number).place(number)) is not None:
             self._member.log.store.make_durable(entry_path(place.version))
+        else:
+            self._inner.make_durable(path)
 
     def list(self, prefix: str, after: str | None = None, until: str | None = None) -> Paths:
         """List the objects under a folder, sorted, with `after` < path < `until`."""
         if prefix.rstrip("/") != _FOLDER:
             return self._inner.list(prefix, after, until)
+        log = self._now()
         only_numbers = until is not None and until <= _AFTER_NUMBERS
-        listed = [] if only_numbers else self._inner.list(prefix, after, until)
-        own = (path for path, _ in self._entries() if within(path, after, until))
-        return sorted((*listed, *own))
+        is_ours = only_numbers and log.place_uri is None and not log.has_left
+        listed = [] if is_ours else self._inner.list(prefix, after, until)
+        own = (path for path, _ in _entries_of(log) if within(path, after, until))
+        return sorted({*listed, *own})
 
     def children(self, prefix: str = "") -> Paths:
         """List names directly under a folder."""
@@ -162,7 +183,7 @@ class SectionStore:
         listed = self._inner.details(prefix)
         if prefix.rstrip("/") != _FOLDER:
             return listed
-        return dict(sorted({**listed, **dict(self._entries())}.items()))
+        return dict(sorted({**listed, **dict(_entries_of(self._now()))}.items()))
 
     def leftovers(self) -> Details:
         """List temporary files that interrupted puts left behind."""
@@ -170,42 +191,83 @@ class SectionStore:
 
     def delete(self, paths: Sequence[str]) -> None:
         """Delete objects; of entries, the shared log notes up to which number they are gone."""
-        numbers = [number for path in paths if (number := _number_of(path)) is not None]
-        self._inner.delete([path for path in paths if _number_of(path) is None])
-        if numbers and max(numbers) >= self._log_with(-1).first:
-            self._member.commit(Section(self._member.table, gone_below=max(numbers) + 1))
+        log = self._log_with(-1)
+        sections = [
+            number
+            for path in paths
+            if (number := _number_of(path)) is not None and not log.keeps(number)
+        ]
+        self._inner.delete(
+            [path for path in paths if (number := _number_of(path)) is None or log.keeps(number)]
+        )
+        if sections and max(sections) >= log.first:
+            self._member.commit(Section(self._member.table, gone_below=max(sections) + 1))
+
+    def has_left(self) -> bool:
+        """Return whether the table has a log of its own again, in its folder."""
+        return self._now().has_left
+
+    def complete(self) -> None:
+        """Put the entries of a table that has left into its folder; may be repeated."""
+        log = self._known()
+        if self._is_whole or not log.has_left:
+            return
+        for number in range(log.first, log.next_number):
+            path = f"{_FOLDER}/{number:020d}.json"
+            with suppress(ObjectExists):  # an earlier call was interrupted
+                self._inner.put_new(path, self._section(log, number, path))
+        if log.places:
+            gone = Section(log.table, gone_below=log.next_number)
+            self._member.commit(gone)
+        self._is_whole = True
 
     def open_input(self, path: str, size_bytes: int | None = None) -> NativeFile:
         """Open a seekable file for pyarrow's readers."""
         return self._inner.open_input(path, size_bytes)
 
-    def _entries(self) -> Iterable[tuple[str, ObjectDetail]]:
-        log = self._now()
-        for number, place in enumerate(log.places, log.first):
-            size_bytes = len(place.data or b"")
-            yield f"{_FOLDER}/{number:020d}.json", ObjectDetail(size_bytes, place.timestamp_us)
-
     def _entry(self, number: int, path: str) -> bytes:
-        shared = self._member.log
         log = self._log_with(number)
+        if log.place(number) is None and log.keeps(number):
+            return self._inner.get(path)
+        return self._section(log, number, path)
+
+    def _section(self, log: TableLog, number: int, path: str) -> bytes:
+        shared = self._member.log
         try:
             data = shared.data(log, number, shared.known())
         except ObjectNotFound:  # the shared entry has gone since; a newer root has what it said
             log = self._now()
+            if log.place(number) is None and log.keeps(number):
+                return self._inner.get(path)
             data = shared.data(log, number, shared.known())
         if data is None:
             raise ObjectNotFound(f"{path} of {self.uri} does not exist", path=path)
         return data
 
-    def _log_with(self, number: int) -> TableLog:
-        """The table's entries as this process knows them, or as they are now if it needs more."""
+    def _known(self) -> TableLog:
         shared = self._member.log
-        log = shared.table(self._member.table, shared.known())
-        return log if log is not None and number < log.next_number else self._now()
+        return shared.table(self._member.table, shared.known()) or TableLog(self._member.table)
+
+    def _log_with(self, number: int) -> TableLog:
+        """The table's entries as this process knows them, or as they are now if it needs more.
+
+        A table that has left has no more entries here.
+        """
+        log = self._known()
+        return log if number < log.next_number or log.has_left else self._now()
 
     def _now(self) -> TableLog:
         shared = self._member.log
+        if (known := self._known()).has_left and not known.places:
+            return known
         return shared.table(self._member.table, shared.latest()) or TableLog(self._member.table)
+
+
+def _entries_of(log: TableLog) -> Iterable[tuple[str, ObjectDetail]]:
+    """The entries in the database's log."""
+    for number, place in enumerate(log.places, log.first):
+        size_bytes = len(place.data or b"")
+        yield f"{_FOLDER}/{number:020d}.json", ObjectDetail(size_bytes, place.timestamp_us)
 
 
 def _number_of(path: str) -> int | None:

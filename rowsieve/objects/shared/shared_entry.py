@@ -18,7 +18,8 @@ from rowsieve.errors import CorruptData, UnsupportedProtocol
 
 LOG: Final = "_database/log"
 LARGEST_BYTES: Final = 64 * 1024 * 1024
-_FORMAT: Final = 1
+_FORMAT: Final = 2
+FIRST_FORMAT: Final = 1
 _DIGEST_BYTES: Final = 16
 _T = TypeVar("_T")
 
@@ -28,7 +29,8 @@ class Section(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
 
     `number` and `data`: the table's own log entry, as the table wrote it. `name`: its name from now
     on; `former`: the name that it loses. `is_dropped`: it has no name any more. `gone_below`: its
-    own entries below are gone.
+    own entries below are gone. `place`: the URI of a table that has moved in; its entries from
+    `starts_at` on are in this log. `leaves`: this is its last entry here; it goes on in its folder.
     """
 
     table: str
@@ -38,6 +40,9 @@ class Section(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     former: str | None = None
     is_dropped: bool = False
     gone_below: int | None = None
+    place: str | None = None
+    starts_at: int | None = None
+    leaves: bool = False
 
     def without_data(self) -> Section:
         """The section without the table's entry."""
@@ -57,6 +62,13 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
     timestamp_us: int
     sections: tuple[Section, ...]
     recent: tuple[Entry, ...] = ()
+
+    @property
+    def format(self) -> int:
+        """The first format that has what the entry says: tables that move came with the second."""
+        entries = (self, *self.recent)
+        moves = any(s.place is not None or s.leaves for each in entries for s in each.sections)
+        return _FORMAT if moves else FIRST_FORMAT
 
     def without_data(self) -> Entry:
         """The entry without the entries of tables in it, and without those before it."""
@@ -90,9 +102,9 @@ def listed_versions(paths: Iterable[str]) -> tuple[list[int], list[int]]:
     return sorted(entries), sorted(roots)
 
 
-def packed(kind: str, value: Any) -> bytes:
+def packed(kind: str, value: Any, format_: int = FIRST_FORMAT) -> bytes:
     """Encode a value of a kind of file, with its checksum."""
-    body = b"rowsieve database %b %d\n" % (kind.encode(), _FORMAT) + msgspec.msgpack.encode(value)
+    body = b"rowsieve database %b %d\n" % (kind.encode(), format_) + msgspec.msgpack.encode(value)
     return body + xxhash.xxh3_128(body).digest()
 
 

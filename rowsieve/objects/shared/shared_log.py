@@ -101,7 +101,7 @@ class SharedLog(SharedReader):
 
         StoreError if that is not known, or if it may not be durable.
         """
-        path, data = entry_path(entry.version), packed("entry", entry)
+        path, data = entry_path(entry.version), packed("entry", entry, entry.format)
         if len(data) > LARGEST_BYTES:
             raise NotCreated(
                 f"a commit of {len(data):,} bytes is larger than an entry of a database may be "

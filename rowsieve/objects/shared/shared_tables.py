@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from rowsieve.checksums import checksum
 from rowsieve.locks import ForkSafeLock
+from rowsieve.objects.ref_store import member_uri
 from rowsieve.objects.shared.group_commit import GroupCommit
 from rowsieve.objects.shared.joint import JointCommit
 from rowsieve.objects.shared.section_store import Committer, Membership, SectionStore
@@ -33,11 +34,23 @@ class SharedTables:
         """By id, the commits of several tables that tables are created in."""
 
     def member(
-        self, inner: ObjectStore, table: str, commit: Committer | None = None
+        self,
+        inner: ObjectStore,
+        table: str,
+        commit: Committer | None = None,
+        uri: str | None = None,
     ) -> SectionStore:
-        """The store of a table, whose folder is `inner`."""
-        place = Membership(table, self.log, commit or self.commit_one, self.reserved)
-        return SectionStore(inner, place)
+        """The store of a table, whose folder is `inner`, and its URI, if that is another one."""
+        is_alone = commit is None
+        place = Membership(table, self.log, commit or self.commit_one, self.reserved, is_alone)
+        return SectionStore(inner, place, uri)
+
+    def place_of(self, table: str) -> str:
+        """The URI of a table, which may be a new one."""
+        known = self.log.table(table, self.log.known())
+        if known is not None and known.place_uri is not None:
+            return member_uri(known.place_uri, self.log.store.uri, table)
+        return f"{self.log.store.uri}/{TABLES}/{table}"
 
     def commit_one(self, section: Section) -> None:
         """Commit a section; `Overtaken` if its number is taken."""

@@ -20,7 +20,7 @@ import xxhash
 from rowsieve.checksums import checksum
 from rowsieve.errors import CorruptData
 from rowsieve.objects.durable import put_fresh, reading_whole
-from rowsieve.objects.shared.shared_entry import entry_path, packed, unpacked
+from rowsieve.objects.shared.shared_entry import FIRST_FORMAT, entry_path, packed, unpacked
 from rowsieve.objects.shared.table_log import Place, TableLog
 from rowsieve.objects.store import ObjectStore
 
@@ -59,6 +59,11 @@ class Page(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     tables: dict[str, TableLog] = {}
     names: dict[str, str] = {}
+
+    @property
+    def format(self) -> int:
+        """The first format that has what the page says."""
+        return max((each.format for each in self.tables.values()), default=FIRST_FORMAT)
 
 
 def root_path(version: int) -> str:
@@ -108,7 +113,7 @@ def put_page(store: ObjectStore, page: Page) -> PageRef | None:
     """Write a page and read it back."""
     if not page.tables and not page.names:
         return None
-    data, file = packed("page", page), uuid.uuid4().hex
+    data, file = packed("page", page, page.format), uuid.uuid4().hex
     put_fresh(store, f"{PAGES}/{file}", data)
     ref = PageRef(file, len(data), checksum(data), len(page.tables))
     read_page(store, ref)
@@ -141,4 +146,4 @@ def carrying(log: TableLog, data: Sequence[bytes | None]) -> TableLog:
         kept = each if each is not None and len(each) <= left else None
         left -= len(kept or b"")
         places.append(Place(place.version, place.timestamp_us, kept))
-    return TableLog(log.table, log.name, log.dropped_us, log.first, tuple(reversed(places)))
+    return msgspec.structs.replace(log, places=tuple(reversed(places)))

@@ -41,7 +41,7 @@ from rowsieve.objects import (
     together,
 )
 from rowsieve.objects.durable import Patience
-from rowsieve.properties import OLDEST_BASE
+from rowsieve.properties import MOVED, OLDEST_BASE
 from rowsieve.storage.differential import check_mode
 from rowsieve.storage.log.checkpoint import (
     read_commit_id,
@@ -173,6 +173,7 @@ class CommitLog(LogReader):
         it is that of a branch or tag, whose data files have bases of their own.
         """
         properties = without_refs(version.table.properties)
+        properties.pop(MOVED, None)  # it is of the log that it begins from
         if own is None:
             self.check_vacant()
         else:

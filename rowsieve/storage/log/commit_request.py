@@ -32,6 +32,7 @@ from rowsieve.storage.log.floors import (
 )
 from rowsieve.storage.log.inline_parts import bytes_in_memory, bytes_of_vectors
 from rowsieve.storage.log.log_entry import LogEntry
+from rowsieve.storage.log.moves import check_mark_kept
 from rowsieve.storage.log.refs import check_refs_kept
 from rowsieve.storage.log.sealed_lines import seal
 from rowsieve.storage.manifests.manifest import PartTable
@@ -124,6 +125,7 @@ def check_against(request: CommitRequest, head: Snapshot) -> None:
     if request.info is not None:
         check_not_lowered(request.operation, request.info, head)
         check_refs_kept(request.operation, request.info, head)
+        check_mark_kept(request.operation, request.info, head)
     if request.removed:
         live = len(head.parts) - len(head.parts.without(request.removed))
         if live != len(request.removed):

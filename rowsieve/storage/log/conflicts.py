@@ -110,6 +110,7 @@ OPERATIONS: Final[Mapping[str, Kind]] = {
     "create_tag": Kind.SETTING,
     "drop_branch": Kind.SETTING,
     "drop_tag": Kind.SETTING,
+    "move": Kind.SETTING,  # into a database, or out of it
     "fast_forward": Kind.REPLACING,  # by the version of a branch
     "alter": Kind.ALTERING,
 }
@@ -121,6 +122,7 @@ RETENTION_OPERATIONS: Final = frozenset(
         "create_tag",
         "drop_branch",
         "drop_tag",
+        "move",
     }
 )
 """Operations whose commits change neither rows nor properties that a user sets."""

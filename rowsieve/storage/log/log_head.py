@@ -50,6 +50,7 @@ from rowsieve.storage.log.log_entry import (
     log_path,
     version_of,
 )
+from rowsieve.storage.log.moves import check_place
 from rowsieve.storage.log.no_table import no_table
 from rowsieve.storage.log.replay import check_links, replay
 from rowsieve.storage.manifests.manifest import PartTable
@@ -158,8 +159,13 @@ class LogHead:
         except ObjectNotFound:
             return None
 
+    def check_in_place(self, snapshot: Snapshot) -> None:
+        """Raise TableMoved if newer versions are in the log of a database."""
+        check_place(self._store, snapshot.table)
+
     def remember(self, snapshot: Snapshot) -> Snapshot:
         """Record a version as seen, so that no later read of this process returns an older one."""
+        self.check_in_place(snapshot)
         uuid = snapshot.table.uuid
         with _seen_lock:
             versions = _seen.get(self._store.uri)
@@ -294,9 +300,17 @@ class LogHead:
 
     def _load(self) -> Snapshot:
         seen = self._seen_versions()
-        base, listed, known, loading = (
-            self._locate_concurrently() if self._store.overlaps else self._locate_in_turn()
-        )
+        located = self._locate_concurrently() if self._store.overlaps else self._locate_in_turn()
+        try:
+            return self._loaded(located, seen)
+        except (CorruptData, _EntryMissing):
+            if located[0] is not None:
+                self.check_in_place(located[0])  # then the entries are in a database
+            raise
+
+    def _loaded(self, located: _Located, seen: Mapping[str, int]) -> Snapshot:
+        """The newest version; `seen` are the highest versions that were read before, by table."""
+        base, listed, known, loading = located
         after = -1 if base is None else base.version
         head = max([after, *listed])
         if base is not None:
