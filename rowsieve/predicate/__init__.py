@@ -5,8 +5,10 @@
 interpreter never refutes a part that holds a row that the evaluator keeps, or a row on which it
 fails.
 
+`prune` does so for a list of files of any other system, by bounds that the caller has.
+
 The names in `__all__` are public, for engines that receive plans and conditions. So are the
-functions `bind`, `evaluate`, `interpret` and `normalize`, each in the module of its name. A name is
+functions `evaluate`, `interpret` and `normalize`, each in the module of its name. A name is
 imported at its first use. Nodes are frozen, so a tree may be shared freely.
 """
 
@@ -16,6 +18,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from rowsieve.predicate.bind import bind
     from rowsieve.predicate.bound import BoundPredicate
     from rowsieve.predicate.codec import predicate_from_json, predicate_to_json
     from rowsieve.predicate.evaluate import Outcome, matching
@@ -56,6 +59,10 @@ if TYPE_CHECKING:
         root_conjuncts,
         walk,
     )
+    from rowsieve.predicate.pruning.delta_files import delta_bounds
+    from rowsieve.predicate.pruning.file_bounds import FileBounds, frame_bounds
+    from rowsieve.predicate.pruning.iceberg_files import iceberg_bounds
+    from rowsieve.predicate.pruning.prune import prune
     from rowsieve.predicate.rowset import RowSet
     from rowsieve.predicate.semantics import Semantics
 
@@ -75,6 +82,7 @@ __all__ = [
     "Condition",
     "FalsePredicate",
     "FieldAccess",
+    "FileBounds",
     "InList",
     "IsNull",
     "Like",
@@ -92,25 +100,36 @@ __all__ = [
     "TruePredicate",
     "ValueSet",
     "Verdict",
+    "bind",
     "children",
     "conjoin",
+    "delta_bounds",
     "disjoin",
     "fold",
+    "frame_bounds",
+    "iceberg_bounds",
     "map_children",
     "matching",
     "predicate_from_json",
     "predicate_to_json",
+    "prune",
     "root_conjuncts",
     "walk",
 ]
 
 _HOMES: Final = {
     "BoundPredicate": "bound",
+    "bind": "bind",
     "Outcome": "evaluate",
     "RowSet": "rowset",
     "Semantics": "semantics",
     "Verdict": "interpret",
     "matching": "evaluate",
+    "prune": "pruning.prune",
+    "FileBounds": "pruning.file_bounds",
+    "delta_bounds": "pruning.delta_files",
+    "frame_bounds": "pruning.file_bounds",
+    "iceberg_bounds": "pruning.iceberg_files",
     "predicate_from_json": "codec",
     "predicate_to_json": "codec",
 }

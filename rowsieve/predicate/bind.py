@@ -63,6 +63,7 @@ from rowsieve.predicate.bound import (
 from rowsieve.predicate.bound import (
     BoundPredicate as BoundPredicate,  # noqa: PLC0414 - exported
 )
+from rowsieve.predicate.callable_module import callable_as
 from rowsieve.predicate.functions.casting.casts import cast_rule
 from rowsieve.predicate.functions.conditional import common_type
 from rowsieve.predicate.functions.nested.json_scalars import as_scalar, function_for
@@ -73,6 +74,7 @@ from rowsieve.predicate.limits import check_limits
 from rowsieve.predicate.literal_values import check_literal, constant_type, from_scalar, int_range
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.aliases import may_compare
+from rowsieve.types.encodings import schema_of
 from rowsieve.types.logical import (
     Bool,
     Decimal,
@@ -99,7 +101,7 @@ _Typed: TypeAlias = tuple[ir.Operand, LogicalType | None]
 
 def bind(
     predicate: ir.Predicate,
-    schema: Schema,
+    schema: Schema | pa.Schema,
     semantics: Semantics = Semantics.SQL,
     *,
     now_us: int | None = None,
@@ -109,9 +111,10 @@ def bind(
     """Resolve names and types; `now_us` (microseconds since 1970, UTC) replaces every `Now`.
 
     By default, constants are computed and functions of columns are inverted (`simplify`).
-    `within_limits`: `check_limits` has already accepted the tree. A schema of pyarrow is refused,
-    because it has no ids of fields.
+    `within_limits`: `check_limits` has already accepted the tree. The fields of a schema of pyarrow
+    are numbered from 1, depth first.
     """
+    schema = as_schema(schema)
     binder = _binder(schema, semantics, now_us)
     if not within_limits:
         check_limits(predicate)
@@ -134,13 +137,14 @@ def bind_conjuncts(
 
 def bind_operand(
     operand: ir.Operand,
-    schema: Schema,
+    schema: Schema | pa.Schema,
     semantics: Semantics = Semantics.SQL,
     *,
     now_us: int | None = None,
     target: LogicalType | None = None,
 ) -> BoundOperand:
     """Resolve names and types; with a `target`, convert the value to it as an assignment does."""
+    schema = as_schema(schema)
     check_limits(operand)
     match operand:
         case ir.Cast(operand=assigned, type=Enum() as enum) if target is None:
@@ -151,13 +155,19 @@ def bind_operand(
     return BoundOperand(convert(root, type_, wanted, semantics), wanted, schema.id, semantics)
 
 
+def as_schema(schema: Schema | pa.Schema) -> Schema:
+    """Return a schema whose fields have ids; InvalidInput unless it is ours or pyarrow's."""
+    if isinstance(schema, Schema):
+        return schema
+    if isinstance(schema, pa.Schema):
+        return schema_of(schema)[0]
+    raise InvalidInput(
+        f"a predicate is bound to a schema of pyarrow or of a plan (plan.schema), not to "
+        f"{type(schema).__name__}"
+    )
+
+
 def _binder(schema: Schema, semantics: Semantics, now_us: int | None) -> _Binder:
-    if not isinstance(schema, Schema):
-        raise InvalidInput(
-            f"bind: schema must be a rowsieve Schema, whose fields have ids, not "
-            f"{type(schema).__name__}; a plan has one (plan.schema), and "
-            "rowsieve.types.encodings.schema_of(schema)[0] makes one of a pyarrow schema"
-        )
     if not semantics.has_session_zone and not is_utc(semantics):
         raise InvalidPredicate(
             f"the time zone {semantics.time_zone} of a session does not apply to {semantics.name}: "
@@ -563,3 +573,6 @@ def _member(type_: Struct, name: str) -> Field:
             f"the struct ({names}) does not have exactly one field {name!r}", name=name
         )
     return candidates[0]
+
+
+callable_as(__name__, bind)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+from importlib import import_module
 from typing import Any
 
 import pyarrow as pa
@@ -374,16 +375,24 @@ def test_a_predicate_at_the_limit_of_depth_works() -> None:
 
 
 def test_wrong_arguments_are_named() -> None:
-    """A table's own schema is one of pyarrow, and a tree is not yet a condition on rows."""
+    """A tree is not yet a condition on rows, and the names of columns are no schema."""
     tree: Any = ir.IsNull(ir.Column("i"))
-    schema: Any = pa.schema([("i", pa.int64())])
-    with pytest.raises(InvalidInput, match=r"bind: schema must be a rowsieve Schema.*schema_of"):
-        bind(tree, schema)
+    names: Any = ["i"]
+    with pytest.raises(InvalidInput, match=r"schema of pyarrow or of a plan.*not to list"):
+        bind(tree, names)
     batch: Any = pa.record_batch({"i": [1]})
     calls: list[Any] = [matching, evaluate, compute, interpret]
     for call in calls:
         with pytest.raises(InvalidInput, match=f"{call.__name__} takes what bind.*got IsNull"):
             call(tree, batch)
+
+
+def test_a_tree_binds_to_a_schema_of_pyarrow_and_the_module_is_called() -> None:
+    tree = ir.Comparison(ir.ComparisonOp.EQ, ir.Column("i"), ir.Literal(1))
+    batch = pa.record_batch({"i": pa.array([1, None, 2], pa.int32())})
+    called = import_module("rowsieve.predicate").bind  # the module, once that is imported
+    for bound in (bind(tree, batch.schema), called(tree, batch.schema)):
+        assert matching(bound, batch).tolist() == [True, False, False]
 
 
 @pytest.mark.parametrize(

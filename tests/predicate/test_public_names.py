@@ -17,8 +17,8 @@ from rowsieve.predicate.rowset import RowSet
 def test_every_public_name_is_defined_in_its_module() -> None:
     for name in predicate.__all__:
         found = getattr(predicate, name)
-        assert not isinstance(found, types.ModuleType), name
-        assert getattr(ir, name, found) is found
+        assert not isinstance(found, types.ModuleType) or callable(found), name
+        assert not hasattr(ir, name) or getattr(ir, name) is found
     assert set(predicate.__all__) <= set(dir(predicate))
 
 
