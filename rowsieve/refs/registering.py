@@ -11,11 +11,12 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
+import msgspec
 import pyarrow as pa
 
 from rowsieve.arguments.annotations import Metadata, Moment
 from rowsieve.changes.table_handle import Handle
-from rowsieve.errors import CommitConflict, InvalidInput, UnsupportedOperation
+from rowsieve.errors import CommitConflict, InvalidInput
 from rowsieve.objects import ObjectStore, RefStore
 from rowsieve.objects.ref_store import tag_of
 from rowsieve.objects.shared.shown_place import shown_place
@@ -68,11 +69,6 @@ def create_ref(
     """Register a branch or tag of a version, and open it."""
     operation = f"create_{kind.value}"
     checked_ref_name(name)
-    if kind is RefKind.BRANCH and isinstance(handle.store, RefStore):
-        raise UnsupportedOperation(
-            f"{operation}: this is a branch or tag already; make the branch from the table, with "
-            "version= to begin with a tag"
-        )
     log = table_log(handle)
     with (
         handle.failures_reported(operation),
@@ -96,7 +92,11 @@ class _GivenUp(CommitConflict):
 
 
 def _planted(log: CommitLog, head: Snapshot, origin: Handle, kind: RefKind, name: str) -> Ref:
-    """Begin the log of a ref with the version of a handle."""
+    """Begin the log of a ref with the version of a handle.
+
+    A branch of a branch has the base of that one: what is published of it is all that both have
+    changed since.
+    """
     version, folder = origin.pinned, new_folder(name, head.version)
     source = _source(origin, head)
     commit_id, of = version.commit_id, ""
@@ -104,6 +104,9 @@ def _planted(log: CommitLog, head: Snapshot, origin: Handle, kind: RefKind, name
         of = source.of if source.is_tag else source.folder
         commit_id = source.commit_id if source.is_tag else commit_id
     ref = Ref(kind, folder, version.version, commit_id, version.timestamp_us, of)
+    if source is not None and kind is RefKind.BRANCH and not source.is_tag:
+        known = tuple(each for each in source.published if each.of_branch <= version.version)
+        ref = msgspec.structs.replace(source, folder=folder, published=known)
     notes = {"ref": name, "of": origin.store.uri}
     CommitLog(store_of(log.store, folder)).plant(version, notes, OwnRef(kind, name))
     return ref

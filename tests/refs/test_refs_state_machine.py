@@ -122,6 +122,14 @@ class Refs(RuleBasedStateMachine):
         self.lines[name] = Line(main.table.branch(name), dict(main.rows), self.moves)
         return name
 
+    @rule(target=branches, parent=branches)
+    def branch_of_a_branch(self, parent: str) -> str:
+        self.count += 1
+        line, name = self.lines[parent], f"branch{self.count}"
+        self.lines[name] = child = Line(line.table.branch(name), dict(line.rows), line.moves)
+        child.base = dict(line.base)
+        return name
+
     @rule(target=branches, tag=tags)
     def branch_of_a_tag(self, tag: str) -> str:
         self.count += 1
