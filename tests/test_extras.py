@@ -229,3 +229,12 @@ def test_spark_finds_a_source_that_says_why_its_release_is_refused(
             with pytest.raises(UnsupportedOperation, match=r"pyspark 4\.0\.1 of .*pyspark>=4\.3"):
                 use()
     assert reload(pyspark_rowsieve).DefaultSource.__name__ == "RowsieveSource"
+
+
+def test_the_lock_of_the_site_agrees_with_the_other() -> None:
+    docs, dev = (pins(ROOT / "requirements" / f"{name}.lock") for name in ("docs", "dev"))
+    named = {pin.partition("==")[0] for pin in dev}
+    assert {pin for pin in docs if pin.partition("==")[0] in named} <= dev
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
+    wanted = {requirement_name(text) for text in groups["docs"]}
+    assert wanted <= {pin.partition("==")[0] for pin in docs}
