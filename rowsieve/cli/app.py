@@ -23,7 +23,7 @@ import typer
 from typer.core import TyperGroup
 
 import rowsieve
-from rowsieve.cli.command_list import GROUPS, SETTINGS, listed
+from rowsieve.cli.command_list import GROUPS, SETTINGS, listed, load
 from rowsieve.cli.interrupts import (
     end_on_interrupt,
     exit_code,
@@ -31,6 +31,7 @@ from rowsieve.cli.interrupts import (
     was_interrupted,
 )
 from rowsieve.cli.named import use_catalog, use_ref
+from rowsieve.cli.own_words import in_own_words
 from rowsieve.cli.progress import begin, what_the_command_did, what_was_committed
 from rowsieve.errors import CommitConflict, CorruptData, RowsieveError, StoreError
 from rowsieve.shown import printable
@@ -86,12 +87,20 @@ class _Commands(TyperGroup):
             if ctx.params.get("debug"):
                 raise
             if isinstance(error, RowsieveError):
-                message = printable(" ".join(str(error).split()))
+                message = in_own_words(" ".join(str(error).split()), _options_of(ctx))
+                message = printable(message)
                 typer.echo(f"rowsieve: {type(error).__name__}: {message}", err=True)
                 raise typer.Exit(exit_code_of(error)) from error
             if isinstance(error, OSError):
                 raise typer.Exit(_report_unwritten(error)) from error
             raise
+
+
+def _options_of(ctx: Any) -> list[str]:
+    """The options of the command that runs, by their names in Python."""
+    if (name := ctx.invoked_subcommand) is None:
+        return []
+    return [each.name for each in load(name).params if each.param_type_name == "option"]
 
 
 def _report_unwritten(error: OSError) -> int:

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import rowsieve
 from rowsieve.cli.bundles import MeaningOptions, expanded
-from rowsieve.cli.named import catalog_of, required_catalog
-from rowsieve.cli.options import AsJson, Limit, Output, StorageOptions, Wide, read_pairs
+from rowsieve.cli.named import catalog_of, check_catalog, required_catalog
+from rowsieve.cli.options import (
+    AsJson,
+    Format,
+    Limit,
+    Output,
+    StorageOptions,
+    Vertical,
+    Wide,
+    read_pairs,
+)
 from rowsieve.cli.output import bar, print_table
 from rowsieve.cli.progress import CatalogChange, begin
 
@@ -56,7 +66,7 @@ def call(
         engine = LocalEngine(progress=progress)
         rows = catalog.call(statement, engine=engine, dialect=dialect, session=session)
     if as_json:
-        from rowsieve.cli.writing import write_rows
+        from rowsieve.cli.printing.writing import write_rows
 
         write_rows(rows.schema, iter(rows.to_batches()), "json", None)
         return
@@ -73,38 +83,53 @@ def _catalog_and_statement(
     if catalog is not None:
         if statement is not None:
             raise typer.BadParameter(f"{catalog.uri} has the tables already; leave {uri!r} out")
+        check_catalog(catalog, options)
         return catalog, uri
     if statement is None:
         raise typer.BadParameter("give the catalog and a statement, or use --catalog")
-    return rowsieve.Catalog(uri, storage_options=options), statement
+    named = rowsieve.Catalog(uri, storage_options=options)
+    check_catalog(named, options)
+    return named, statement
 
 
 def sql(
     statement: Annotated[
-        str,
+        str | None,
         typer.Argument(
-            metavar="STATEMENT",
-            help="SELECT, CALL, SHOW, DESCRIBE, CREATE or DROP SCHEMA, DROP TABLE and others.",
+            metavar="[STATEMENT]",
+            help="SELECT, CALL, SHOW, CREATE and others; without one, a prompt, or stdin's script.",
             show_default=False,
         ),
-    ],
+    ] = None,
     *,
     limit: Limit = None,
     output: Output = "text",
+    vertical: Vertical = False,
     wide: Wide = False,
     storage_option: StorageOptions = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run a statement in the catalog; --json is --output json."""
-    from rowsieve.cli.writing import show_rows
-    from rowsieve.procedures.engine import LocalEngine
+    """Run a statement in the catalog, or ask for statements; --json is --output json."""
+    options = read_pairs(storage_option, "--storage-option")
+    catalog = required_catalog(options)
+    chosen: Format = "json" if as_json else output
 
-    catalog = required_catalog(read_pairs(storage_option, "--storage-option"))
-    begin(CatalogChange(catalog.uri))
-    with bar("done") as progress:
-        rows = catalog.sql(statement, engine=LocalEngine(progress=progress))
-    batches = iter(rows.to_batches())
-    show_rows(rows.schema, batches, "json" if as_json else output, limit, wide=wide)
+    def run(text: str, vertical: bool) -> None:
+        from rowsieve.cli.printing.writing import show_rows
+        from rowsieve.cli.prompting.run_statement import run_statement
+
+        begin(CatalogChange(catalog.uri))
+        rows = run_statement(catalog, text, options)
+        batches = iter(rows.to_batches())
+        show_rows(rows.schema, batches, chosen, limit, wide=wide, vertical=vertical)
+
+    if statement is not None:
+        run(statement, vertical)
+        return
+    from rowsieve.cli.prompting.prompt import Prompt, is_terminal
+
+    prompt = Prompt(catalog, run, vertical)
+    prompt.talk() if is_terminal() else prompt.script(sys.stdin.read())
 
 
 def _text(value: object) -> str | None:

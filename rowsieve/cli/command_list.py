@@ -27,10 +27,15 @@ class Listed(NamedTuple):
 GROUPS: Final[Mapping[str, Mapping[str, Listed]]] = {
     "Read": {
         "query": Listed("querying.query", "Run a SELECT over tables."),
+        "head": Listed("looking.head", "Show the first rows."),
+        "show": Listed("looking.show", "Show rows that match a condition."),
         "explain": Listed("querying.explain", "Show what a read skips, and why."),
         "changes": Listed("following.changes", "Print the changes that commits made."),
         "history": Listed("querying.history", "List the commits, newest first."),
         "ui": Listed("serving.ui", "Serve pages of a table to a browser, read-only."),
+        "diff": Listed("looking.diff", "Compare two versions, by key."),
+        "profile": Listed("looking.profile", "Show NULLs and bounds of columns."),
+        "du": Listed("looking.du", "Show the bytes of a table, or of all."),
         "inspect": Listed("querying.inspect", "Show columns, key, version and sizes."),
     },
     "Change rows": {

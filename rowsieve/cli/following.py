@@ -16,6 +16,7 @@ from rowsieve.cli.options import (
     Output,
     StorageOptions,
     Uri,
+    Vertical,
     Wide,
     open_at,
 )
@@ -61,12 +62,13 @@ def changes(
     limit: Limit = None,
     output: Output = "text",
     dialect: Dialect = "postgres",
+    vertical: Vertical = False,
     wide: Wide = False,
     storage_option: StorageOptions = None,
     as_json: AsJson = False,
 ) -> None:
     """Print the rows that commits inserted, updated and deleted; --json is --output json."""
-    from rowsieve.cli.writing import show_rows
+    from rowsieve.cli.printing.writing import show_rows
 
     chosen: Format = "json" if as_json else output
     table = open_at(uri, storage_option)
@@ -76,12 +78,13 @@ def changes(
             raise typer.BadParameter("--follow prints --json, and takes no --to, --limit and --net")
         _follow(table, from_version, options, poll_s)
     reader = table.changes(from_version, to_version, net=net, **options)
-    show_rows(reader.schema, iter(reader), chosen, limit, wide=wide)
+    first = ("_change_type", "_commit_version", *table.key)
+    show_rows(reader.schema, iter(reader), chosen, limit, wide=wide, vertical=vertical, first=first)
 
 
 def _follow(table: Table, version: int, options: dict[str, Any], poll_s: float) -> NoReturn:
     """Print changes for ever; a version that expired before it was read is an error."""
-    from rowsieve.cli.writing import show_rows
+    from rowsieve.cli.printing.writing import show_rows
 
     while True:
         if version <= table.refresh():

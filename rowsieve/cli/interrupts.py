@@ -58,6 +58,11 @@ def was_interrupted() -> bool:
     return bool(_came)
 
 
+def forget_interrupt() -> None:
+    """Go on after an interruption: a prompt drops the statement, not the process."""
+    _came.clear()
+
+
 def exit_code() -> int:
     """The exit code of an interrupted command: 130 after Ctrl-C, 143 after SIGTERM."""
     return _BY_SIGNAL + (_came[0] if _came else signal.SIGINT)

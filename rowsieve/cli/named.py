@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import typer
 
 import rowsieve
+from rowsieve.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
     from rowsieve.arguments.annotations import StorageOptions
@@ -16,6 +17,11 @@ if TYPE_CHECKING:
 
 _URI: Final[ContextVar[str | None]] = ContextVar("rowsieve-catalog", default=None)
 _DATABASE: Final[ContextVar[str | None]] = ContextVar("rowsieve-database", default=None)
+_NO_CATALOGS: Final = {
+    "_rowsieve": "it is a table; give the folder above its namespace",
+    "_database": "it is a database; name it by --database",
+}
+"""What other folders have in them, and what to do."""
 _REF: Final[ContextVar[str | None]] = ContextVar("rowsieve-ref", default=None)
 
 
@@ -56,3 +62,17 @@ def located(table: str, options: StorageOptions | None) -> str:
     catalog, ref = catalog_of(options), _REF.get()
     uri = table if catalog is None else catalog.uri_of(table)
     return uri if ref is None else rowsieve.open_table(uri, ref=ref, storage_options=options).uri
+
+
+def check_catalog(catalog: Catalog | Database, options: StorageOptions | None) -> None:
+    """Raise NotFound if nothing is there, InvalidInput if a table or database is there."""
+    if isinstance(catalog, rowsieve.Database):
+        return  # opening it has checked that
+    there = rowsieve.objects.open_store(catalog.uri, options).children()
+    for name, advice in _NO_CATALOGS.items():
+        if name in there:
+            raise InvalidInput(f"no catalog at {catalog.uri}: {advice}")
+    if not there:
+        raise NotFound(
+            f"no catalog at {catalog.uri}: nothing is there; its first table or namespace makes one"
+        )

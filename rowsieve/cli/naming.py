@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-import rowsieve
 from rowsieve.cli.bundles import CommitOptions, expanded
-from rowsieve.cli.named import required_catalog
+from rowsieve.cli.named import check_catalog, required_catalog
 from rowsieve.cli.options import AsJson, StorageOptions, Uri, open_at, read_pairs
 from rowsieve.cli.output import messages, print_json, print_table
 from rowsieve.cli.progress import CatalogChange, begin
-from rowsieve.errors import InvalidInput, NamespaceNotFound, NotFound, TableNotFound
+from rowsieve.errors import NamespaceNotFound, TableNotFound
 
 if TYPE_CHECKING:
     from rowsieve.catalog import Catalog
@@ -26,12 +25,6 @@ TableName = Annotated[
     str,
     typer.Argument(metavar="TABLE", help="The name, such as db.flights.", show_default=False),
 ]
-
-_NO_CATALOGS = {
-    "_rowsieve": "it is a table; give the folder above its namespace",
-    "_database": "it is a database; name it by --database",
-}
-"""What other folders have in them, and what to do."""
 
 
 def tables(
@@ -49,7 +42,7 @@ def tables(
 ) -> None:
     """List the tables of the catalog, or of one namespace; inspect describes a table."""
     catalog = _catalog(storage_option)
-    _list(catalog.tables(namespace) or _none_in(catalog, storage_option), as_json=as_json)
+    _list(_checked(catalog, storage_option).tables(namespace), as_json=as_json)
 
 
 def drop(
@@ -119,7 +112,7 @@ def move_out(
 def namespaces(*, storage_option: StorageOptions = None, as_json: AsJson = False) -> None:
     """List the namespaces of the catalog."""
     catalog = _catalog(storage_option)
-    _list(catalog.namespaces() or _none_in(catalog, storage_option), as_json=as_json)
+    _list(_checked(catalog, storage_option).namespaces(), as_json=as_json)
 
 
 def create_namespace(
@@ -240,24 +233,15 @@ def _list(names: Sequence[str], *, as_json: bool) -> None:
         typer.echo(name)
 
 
-def _none_in(catalog: Catalog | Database, storage_option: list[str] | None) -> list[str]:
-    """No names; NotFound if there is no catalog, InvalidInput if a table or database is there."""
-    options = read_pairs(storage_option, "--storage-option")
-    there = rowsieve.objects.open_store(catalog.uri, options).children()
-    for name, advice in _NO_CATALOGS.items():
-        if name in there:
-            raise InvalidInput(f"no catalog at {catalog.uri}: {advice}")
-    if not there:
-        raise NotFound(
-            f"no catalog at {catalog.uri}: nothing is there; its first table or namespace makes one"
-        )
-    return []
-
-
 def _changed(storage_option: list[str] | None) -> Catalog | Database:
     """The catalog, whose names the command changes."""
     catalog = _catalog(storage_option)
     begin(CatalogChange(catalog.uri))
+    return catalog
+
+
+def _checked(catalog: Catalog | Database, storage_option: list[str] | None) -> Catalog | Database:
+    check_catalog(catalog, read_pairs(storage_option, "--storage-option"))
     return catalog
 
 

@@ -64,6 +64,9 @@ Delimiter = Annotated[
 Wide = Annotated[
     bool, typer.Option("--wide", help="Show all columns, however narrow the terminal.")
 ]
+Vertical = Annotated[
+    bool, typer.Option("--vertical", help="Show each row as lines of names and values.")
+]
 StorageOptions = Annotated[
     list[str] | None,
     typer.Option(

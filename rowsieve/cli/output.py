@@ -1,7 +1,7 @@
 """Prints the output of commands: text, one JSON document, or one line of JSON per row.
 
-A text table omits columns from its middle if the terminal is too narrow; in a pipe it has all
-columns. Values are never truncated.
+A text table omits columns and shortens values if the terminal is too narrow; in a pipe it has all
+columns and whole values.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import typer
 
-from rowsieve.cli.text_table import text_table
+from rowsieve.cli.printing.text_table import text_table, vertical_lines
 from rowsieve.shown import printable
 from rowsieve.types.cell_text import cell
 
@@ -57,14 +57,34 @@ def print_json(value: Any) -> None:
     typer.echo(msgspec.json.encode(value, enc_hook=str).decode())
 
 
-def print_table(names: Sequence[str], rows: Iterable[Sequence[Any]], *, wide: bool = False) -> None:
-    """Print rows as a table, with all columns if `wide` or in a pipe."""
-    width = None if wide or not sys.stdout.isatty() else shutil.get_terminal_size().columns
-    lines, shown = text_table(names, list(rows), width)
+def print_table(
+    names: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    *,
+    wide: bool = False,
+    first: Sequence[str] = (),
+) -> None:
+    """Print rows as a table, with all columns and whole values if `wide` or in a pipe.
+
+    `first` are the columns that a narrow terminal shows before others.
+    """
+    lines, shown = text_table(names, list(rows), _width(wide=wide), first)
     for line in lines:
         typer.echo(line)
     if shown < len(names):
         typer.echo(f"{len(names)} columns, {shown} shown: --wide shows all")
+
+
+def print_vertically(
+    names: Sequence[str], rows: Iterable[Sequence[Any]], *, wide: bool = False
+) -> None:
+    """Print each row as lines of names and values."""
+    for line in vertical_lines(names, list(rows), _width(wide=wide)):
+        typer.echo(line)
+
+
+def _width(*, wide: bool) -> int | None:
+    return None if wide or not sys.stdout.isatty() else shutil.get_terminal_size().columns
 
 
 def print_facts(facts: Mapping[str, Any]) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rowsieve.cli.named import catalog_of
+from rowsieve.cli.named import catalog_of, check_catalog
 from rowsieve.cli.options import (
     Ansi,
     AsJson,
@@ -21,6 +21,7 @@ from rowsieve.cli.options import (
     TimeZone,
     Uri,
     Version,
+    Vertical,
     Wide,
     open_at,
     read_pairs,
@@ -48,19 +49,21 @@ def query(
     as_of: AsOf = None,
     limit: Limit = None,
     output: Output = "text",
+    vertical: Vertical = False,
     wide: Wide = False,
     storage_option: StorageOptions = None,
     as_json: AsJson = False,
 ) -> None:
     """Run SQL through DataFusion; --json is --output json."""
+    from rowsieve.cli.printing.writing import show_rows
     from rowsieve.cli.run_query import run_query
-    from rowsieve.cli.writing import show_rows
 
     named = _by_name(tables or [], read_pairs(table, "--table"))
     catalog = None if named else catalog_of(read_pairs(storage_option, "--storage-option"))
     if catalog is not None:
         if version is not None or as_of is not None:
             raise typer.BadParameter("write db.t FOR VERSION AS OF 12 in the query instead")
+        check_catalog(catalog, read_pairs(storage_option, "--storage-option"))
         begin(CatalogChange(catalog.uri))  # it may be a statement that changes something
         answer = catalog.sql(sql)
         schema, batches = answer.schema, iter(answer.to_batches())
@@ -69,7 +72,8 @@ def query(
         schema, batches = run_query(sql, opened)
     else:
         raise typer.BadParameter("name the tables that the query reads, or use --table NAME=TABLE")
-    show_rows(schema, batches, "json" if as_json else output, limit, wide=wide)
+    chosen = "json" if as_json else output
+    show_rows(schema, batches, chosen, limit, wide=wide, vertical=vertical)
 
 
 def explain(
@@ -139,6 +143,7 @@ def history(
             for commit in commits
         ],
         wide=wide,
+        first=("version", "operation", "written", "deleted", "time"),
     )
 
 

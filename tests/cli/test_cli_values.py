@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 import rowsieve as rs
 from rowsieve.cli import app as cli
-from rowsieve.cli.text_table import text_table
+from rowsieve.cli.printing.text_table import text_table
 from rowsieve.types.cell_text import cell
 from tests.cli.test_cli import run, run_json, text_file
 
@@ -71,7 +71,7 @@ def test_columns_leave_from_the_middle_where_a_terminal_is_narrow() -> None:
     assert lines[0].split() == ["c0", "c1", "...", "c7", "c8"]
     assert max(map(len, lines)) <= 60
     assert text_table(names, [row], None)[1] == 9
-    assert text_table(["one"], [["x" * 100]], 20)[0][2] == "x" * 100
+    assert text_table(["one"], [["x" * 100]], 20)[0][2] == "x" * 39 + "…"
 
 
 def test_wide_letters_and_numbers_are_aligned() -> None:

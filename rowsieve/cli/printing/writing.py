@@ -7,7 +7,7 @@ omitted or rounded. Parquet keeps the types.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, TypeAlias
 
@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import typer
 
 from rowsieve.cli.options import SHOWN_ROWS, Format
-from rowsieve.cli.output import print_json, print_table
+from rowsieve.cli.output import print_json, print_table, print_vertically
 from rowsieve.errors import InvalidInput
 from rowsieve.executor.output_batches import take_first
 from rowsieve.types.cell_text import cell
@@ -28,9 +28,19 @@ Batches: TypeAlias = Iterator[pa.RecordBatch]
 
 
 def show_rows(
-    schema: pa.Schema, batches: Batches, output: Format, limit: int | None, *, wide: bool
+    schema: pa.Schema,
+    batches: Batches,
+    output: Format,
+    limit: int | None,
+    *,
+    wide: bool,
+    vertical: bool = False,
+    first: Sequence[str] = (),
 ) -> None:
-    """Write the first `limit` rows; as text, the first 100 of them, and whether there are more."""
+    """Write the first `limit` rows; as text, the first 100 of them, and whether there are more.
+
+    `first` are the columns that a narrow terminal shows before others.
+    """
     if output != "parquet":
         schema, batches = with_value_texts(schema, batches)
     if output != "text":
@@ -39,7 +49,10 @@ def show_rows(
     wanted = SHOWN_ROWS if limit is None else limit
     rows = (row for batch in batches for row in _rows(batch))
     shown = list(islice(rows, wanted + 1))
-    print_table(schema.names, shown[:wanted], wide=wide)
+    if vertical:
+        print_vertically(schema.names, shown[:wanted], wide=wide)
+    else:
+        print_table(schema.names, shown[:wanted], wide=wide, first=first)
     more = ", more rows exist: use --limit to show them" if len(shown) > wanted else ""
     typer.echo(f"{len(shown[:wanted])} rows{more}")
 

@@ -1,0 +1,1 @@
+"""Rows as text and in the formats of other programs."""

@@ -1,0 +1,96 @@
+"""Formats rows as a text table, or each as lines; a terminal's width shortens and omits.
+
+Without a width, all columns have complete values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from rich.cells import cell_len
+
+from rowsieve.shown import printable
+from rowsieve.types.cell_text import cell, is_number
+
+GAP: Final = "  "
+LEFT_OUT: Final = "..."
+MAX_CELL: Final = 40  # characters of one value, where there is a width
+_CUT: Final = "…"
+
+
+def text_table(
+    names: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    width: int | None,
+    first: Sequence[str] = (),
+) -> tuple[list[str], int]:
+    """The lines, and the number of columns that they show: those of `first` and others that fit.
+
+    A single column may be wider than `width`. None for `width` shows all columns and whole values.
+    """
+    heads = [printable(name) for name in names]
+    cells = [[_shortened(cell(value), width) for value in row] for row in rows]
+    numbers = [bool(rows) and all(is_number(row[i]) for row in rows) for i in range(len(names))]
+    widths = [
+        max([cell_len(head), *(cell_len(row[i]) for row in cells)]) for i, head in enumerate(heads)
+    ]
+    shown = _fitting(widths, width, [names.index(name) for name in first if name in names])
+    lines = []
+    for row in (heads, *cells):
+        pieces = []
+        for place, i in enumerate(shown):
+            if place and i > shown[place - 1] + 1:
+                pieces.append(LEFT_OUT)
+            pad = " " * (widths[i] - cell_len(row[i]))
+            pieces.append(pad + row[i] if numbers[i] else row[i] + pad)
+        lines.append(GAP.join(pieces).rstrip())
+    rule = sum(widths[i] for i in shown) + len(GAP) * max(0, len(shown) - 1)
+    if len(shown) < len(names):
+        rule += len(GAP + LEFT_OUT)
+    lines.insert(1, "─" * rule)
+    return lines, len(shown)
+
+
+def vertical_lines(
+    names: Sequence[str], rows: Sequence[Sequence[Any]], width: int | None
+) -> Iterator[str]:
+    """Each row as a headline and a line for each column."""
+    heads = [printable(name) for name in names]
+    longest = max(map(cell_len, heads), default=0)
+    for number, row in enumerate(rows, 1):
+        yield f"── row {number:,} ──"
+        for head, value in zip(heads, row, strict=True):
+            text = cell(value)
+            if width is not None and len(text) > (most := max(MAX_CELL, width - longest - 4)):
+                text = text[: most - 1] + _CUT
+            yield f"{head}{' ' * (longest - cell_len(head))}{GAP}{text}"
+
+
+def _shortened(text: str, width: int | None) -> str:
+    return text if width is None or len(text) <= MAX_CELL else text[: MAX_CELL - 1] + _CUT
+
+
+def _fitting(widths: Sequence[int], width: int | None, first: Sequence[int]) -> list[int]:
+    """The columns that fit: those of `first`, then from both ends; at least one."""
+    count = len(widths)
+    if width is None or sum(widths) + len(GAP) * (count - 1) <= width:
+        return list(range(count))
+    others = [place for place in _from_both_ends(count) if place not in first]
+    by_worth = [*first, *others]
+    chosen: list[int] = []
+    used = len(LEFT_OUT)
+    for place in by_worth:
+        if chosen and used + len(GAP) + widths[place] > width:
+            break
+        used += len(GAP) + widths[place]
+        chosen.append(place)
+    return sorted(chosen)
+
+
+def _from_both_ends(count: int) -> Iterator[int]:
+    """First, last, second, last but one and so on."""
+    for place in range((count + 1) // 2):
+        yield place
+        if count - 1 - place != place:
+            yield count - 1 - place

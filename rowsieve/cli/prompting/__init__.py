@@ -1,0 +1,1 @@
+"""The prompt of `sql`, and what runs its statements."""

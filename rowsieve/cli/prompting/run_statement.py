@@ -1,0 +1,42 @@
+"""Runs a statement of `sql`: a query, a call, or a change of names or rows."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import TYPE_CHECKING
+
+import rowsieve
+from rowsieve import engines
+from rowsieve.cli.named import check_catalog
+from rowsieve.cli.output import bar
+from rowsieve.procedures.engine import LocalEngine
+from rowsieve.statements.calls import CallStatement
+from rowsieve.statements.catalog_names import CreateNamespace
+from rowsieve.statements.parse_statement import parse
+from rowsieve.statements.read_change import Change
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rowsieve.arguments.annotations import StorageOptions
+    from rowsieve.catalog import Catalog
+    from rowsieve.database.database import Database
+
+
+def run_statement(
+    catalog: Catalog | Database, statement: str, options: StorageOptions | None
+) -> pa.Table:
+    """Run one statement; a change of rows is one commit. NotFound if there is no catalog.
+
+    A statement that creates something makes the catalog.
+    """
+    parsed = parse(statement, "datafusion", names=True)
+    if not isinstance(parsed, CreateNamespace | Change):
+        check_catalog(catalog, options)
+    if isinstance(parsed, Change) and parsed.changes_rows:
+        if isinstance(catalog, rowsieve.Database):
+            with catalog.transaction() as transaction:
+                return transaction.sql(statement)
+        return engines.datafusion_catalog().query(catalog, statement, changes=True)
+    with bar("done") if isinstance(parsed, CallStatement) else nullcontext() as progress:
+        return catalog.sql(statement, engine=LocalEngine(progress=progress))
