@@ -24,6 +24,13 @@ _FORMS: Mapping[str, tuple[str, re.Pattern[str]]] = {
     "row_versions": ("kept or dropped", re.compile("kept|dropped")),
     "column_names": ("user or tag", re.compile("user|tag")),
     "inline_total_bytes": _COUNT,
+    "spark.path": (
+        "a folder as Spark names it, such as /mnt/table or hdfs://name/table, without a password",
+        re.compile(
+            r"([A-Za-z][A-Za-z0-9+.-]*:(//[A-Za-z0-9._-]+(@[A-Za-z0-9.-]+)?(:\d{1,5})?)?)?"
+            r"/[A-Za-z0-9_./ =+,~-]*"
+        ),
+    ),
     "publish": ("iceberg, delta or both", re.compile(r"(iceberg|delta)( *, *(iceberg|delta))?")),
     **{flag.name: (flag.form, flag.pattern) for flag in FLAGS.values()},
     "row_codec": ("the name of a codec", re.compile(r"[A-Za-z0-9_-]{1,200}", re.ASCII)),
@@ -71,6 +78,7 @@ PROPERTIES: Mapping[str, str] = {
     "on_encoding_difference": "what shadow reads do with a difference: report (default) or raise",
     "batch_version": "number of the writer of columns in new files (default 1); never goes down",
     "ignored_batch_versions": "batch versions whose columns are wrong; the codec is read instead",
+    "spark.path": "the table's folder as Spark names it, where that does not follow from its URI",
     "publish": "formats as which each commit is published after it: 'iceberg, delta', or one",
 }
 

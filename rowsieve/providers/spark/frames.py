@@ -60,7 +60,13 @@ def read_planned(table: Table, spark: Any, where: Any, columns: Sequence[str] | 
     return planned_frame(spark_read(table, spark, where, columns))
 
 
-def spark_read(table: Table, spark: Any, where: Any, columns: Sequence[str] | None) -> SparkRead:
+def spark_read(
+    table: Table,
+    spark: Any,
+    where: Any,
+    columns: Sequence[str] | None,
+    spark_path: str | None = None,
+) -> SparkRead:
     """Check a read of the version that the table has pinned.
 
     SQL text and Spark Columns use the session's current settings, as in Spark's own `where`. Any
@@ -87,6 +93,7 @@ def spark_read(table: Table, spark: Any, where: Any, columns: Sequence[str] | No
         checked,
         where=where if is_sparks else None,
         foreign_condition=where is not None and not is_sparks,
+        spark_path=spark_path,
     )
 
 

@@ -92,11 +92,6 @@ def longs_frame(session: Any, name: str, values: bytes) -> Any:
     return frame_of(session, relation)
 
 
-def listed_bytes(frame: Any) -> int:
-    """The sum of the sizes of a scan's files, as Spark listed them."""
-    return int(frame._jdf.queryExecution().analyzed().relation().location().sizeInBytes())
-
-
 def empty_frame(session: Any, schema: spark.StructType) -> Any:
     """A frame without rows, which Spark's optimiser knows to be empty; all columns may be NULL."""
     is_streaming, stream = False, _none(session)

@@ -294,7 +294,7 @@ def _warn_if_large(options: ReadOptions, plan: ScanPlan) -> None:
         _LOG.warning(
             'spark.read.format("rowsieve") of %s has no condition and reads %.1f GB through '
             "Python, whatever the query filters or counts; give the options where and columns, or "
-            "read a local table with Table.to_spark, so that Spark reads its files itself",
+            "read with Table.to_spark, so that Spark reads files itself where it can",
             plan.table_uri,
             size_bytes / 1e9,
         )

@@ -36,6 +36,7 @@ from tests.providers.spark import test_spark_oracle as oracle
 pytestmark = pytest.mark.spark
 
 NAN = math.nan
+CACHE_BYTES = "spark.sql.hive.filesourcePartitionFileCacheSize"
 FORCED = (ALL_ROUTES, ("native", "source"), ("bitmap",), ("source",))
 
 
@@ -167,11 +168,18 @@ def test_settings_do_not_change_which_rows_of_a_file_are_visible(
 
 
 def test_a_listing_with_other_sizes_is_an_error(
-    spark: Any, table: rs.Table, monkeypatch: pytest.MonkeyPatch
+    spark: Any, table: rs.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hybrid, "listed_bytes", lambda _frame: 7)
-    with pytest.raises(CorruptData, match="Spark lists 7 bytes of 2 files"):
-        table.to_spark(spark)
+    spark.conf.set(CACHE_BYTES, "0")  # Spark then lists the files, and has nowhere to keep ours
+    try:
+        assert ids(table.to_spark(spark)) == [i for i in range(110) if i != 50]
+        monkeypatch.setattr(hybrid, "check_files", lambda *_: None)
+        file = min((tmp_path / "t" / "data").glob("*.0.parquet"))
+        file.write_bytes(file.read_bytes() + b"more")
+        with pytest.raises(CorruptData, match=r"Spark lists 2 files of [\d,]+ bytes"):
+            table.to_spark(spark)
+    finally:
+        spark.conf.unset(CACHE_BYTES)
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 40])

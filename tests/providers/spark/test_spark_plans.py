@@ -153,4 +153,4 @@ def test_a_large_read_without_a_condition_is_warned_of(
     assert not caplog.messages
     reader.partitions()
     assert len(caplog.messages) == is_warned
-    assert all("read a local table with Table.to_spark" in each for each in caplog.messages)
+    assert all("read with Table.to_spark" in each for each in caplog.messages)

@@ -7,23 +7,23 @@ columns and aggregates into the native scans, as it does for any Parquet file.
 A condition with `now()` is Spark's if Spark reads all files; their parts are those that it may need
 at any later time (invariant 30). If the source reads one, it reads all, at the time of the frame.
 
-Soundness: all scans are of one version (invariants 23 and 32). A missing or damaged file is an
-error under all settings of the session: files are immutable, and page checksums are verified.
+Soundness: all scans are of one version (invariants 23 and 32), and of files whose names and lengths
+are the manifest's: Spark lists none. A missing or damaged file is an error under all settings of
+the session: files are immutable, and page checksums are verified.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, ItemsView, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
-from pyspark.errors import AnalysisException
 from pyspark.sql.types import StructType
 
 from rowsieve import clock
 from rowsieve.bridges.spark_columns.types import spark_schema
-from rowsieve.errors import CorruptData
-from rowsieve.objects import Location, table_uri_of
+from rowsieve.objects.location import in_place
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate.ir import column_names
@@ -31,10 +31,11 @@ from rowsieve.predicate.later_now import has_now
 from rowsieve.providers.native_files.file_shapes import Shape
 from rowsieve.providers.native_files.planned_parts import files_of, only_parts, read_parts
 from rowsieve.providers.native_files.present_files import check_files
-from rowsieve.providers.spark.plans import empty_frame, listed_bytes
-from rowsieve.providers.spark.reads.file_listing import parquet_scan
+from rowsieve.providers.spark.hadoop import scan_of_known_files
+from rowsieve.providers.spark.plans import empty_frame
 from rowsieve.providers.spark.reads.marked_reads import marked
 from rowsieve.providers.spark.reads.native_columns import (
+    is_native,
     output_columns,
     quoted,
     read_schema,
@@ -47,22 +48,21 @@ from rowsieve.providers.spark.reads.routes import (
     check_routes,
     choose_routes,
     column_refusal,
+    path_refusal,
     session_refusal,
-    store_refusal,
 )
 from rowsieve.providers.spark.reads.spark_read import SparkRead
+from rowsieve.providers.spark.reads.store_access import access_of
 from rowsieve.providers.spark.reads.visible_rows import FileRows, visible_rows
 from rowsieve.providers.spark.session_settings import is_total
 from rowsieve.providers.spark.source import output_schema, plan_read
 from rowsieve.storage.manifests.manifest import FileRef
-from rowsieve.types.logical import Field
+from rowsieve.types.logical import Field, type_name
 
 # Settings of Spark's Parquet reader that must not follow the session (see the decision 0043).
 _OPTIONS: Final[Mapping[str, str]] = {
-    "__globPaths__": "false",
     "recursiveFileLookup": "true",  # no columns from names of folders such as `day=1`
     "mergeSchema": "false",
-    "ignoredPathSegmentRegex": "(?!)",  # matches no name; Spark 4.3 hides files by this
     "ignoreMissingFiles": "false",
     "ignoreCorruptFiles": "false",
     "datetimeRebaseMode": "CORRECTED",
@@ -78,13 +78,13 @@ def routes_of(read: SparkRead, allowed: Collection[str]) -> SparkRoutes:
     snapshot, store = read.table.handle.pinned, read.table.handle.store
     plan = plan_read(read.options, snapshot, store.uri, clock.now_us())
     columns = _columns(read, plan)
-    wanted = Wanted(columns, _refusal(read, plan, columns, allowed))
+    wanted = _wanted(read, plan, columns, allowed)
     if not has_now(plan.predicate) or wanted.refusal is not None:
         return choose_routes(_implied(read, plan), snapshot, store, wanted, allowed)
     later = _implied(read, _lasting_plan(read))
     routes = choose_routes(later, snapshot, store, wanted, allowed)
     if routes.on("source"):  # which reads the clock when the frame is made
-        wanted = Wanted(columns, Reason.CONDITION)
+        wanted = replace(wanted, refusal=Reason.CONDITION)
         return choose_routes(_implied(read, plan), snapshot, store, wanted, allowed)
     return routes
 
@@ -142,6 +142,7 @@ def _frame(read: SparkRead, routes: SparkRoutes) -> Any:
     if not routes.parts:
         schema = output_schema(read.options, read.table.handle.pinned.schema)
         return empty_frame(read.spark, spark_schema(schema))
+    _check_present(read, routes)
     frames = [_conditioned(read, frame) for frame in _native_frames(read, routes)]
     if by_source:
         frames.append(read.source_frame([part.part_id for part in by_source]))
@@ -196,15 +197,30 @@ def _needed(read: SparkRead, plan: ScanPlan) -> set[str]:
     return whole
 
 
+def _wanted(
+    read: SparkRead, plan: ScanPlan, columns: tuple[Field, ...], allowed: Collection[str]
+) -> Wanted:
+    """The columns, and the first reason to read all parts through the source, if there is one."""
+    if (reason := _refusal(read, plan, columns, allowed)) is not None:
+        odd = [each for each in columns if reason is Reason.TYPE and not is_native(each.type)]
+        detail = f"{odd[0].name!r} is {type_name(odd[0].type)}" if odd else ""
+        return Wanted(columns, reason, detail)
+    files = [file for file in files_of(plan) if in_place(file.path) is None]
+    access = access_of(read.spark, read.table, read.spark_path, files)
+    if access.problem:
+        return Wanted(columns, Reason.STORE, access.problem)
+    return Wanted(columns, root=access.root)
+
+
 def _refusal(
     read: SparkRead, plan: ScanPlan, columns: Sequence[Field], allowed: Collection[str]
 ) -> Reason | None:
-    """The first reason to read all parts through the source; None if there is none."""
+    """A reason to read all parts through the source that holds for every store."""
     settings = read.options.switches.settings(read.table.handle.pinned.table)
     reason: Reason | None
     if not set(allowed) - {"source"}:
         return Reason.ASKED
-    if (reason := session_refusal(read.spark) or store_refusal(read.table.uri)) is not None:
+    if (reason := session_refusal(read.spark) or path_refusal(read.table.uri)) is not None:
         return reason
     if not settings.skips or settings.audited_percent:
         return Reason.AUDIT
@@ -223,7 +239,7 @@ def _columns(read: SparkRead, plan: ScanPlan) -> tuple[Field, ...]:
 def _native_frames(read: SparkRead, routes: SparkRoutes) -> Iterator[Any]:
     """The scans of the files without hidden rows, and those of the files with some."""
     for shape, parts in _by_shape(routes.on("native")):
-        frame = _scan(read, read_schema(shape), parts)
+        frame = _scan(read, routes, read_schema(shape), parts)
         yield frame.select(*output_columns(routes.columns, shape))
     for shape, _, frame in scans_with_numbers(read, routes):
         yield frame.select(*output_columns(routes.columns, shape))
@@ -238,8 +254,7 @@ def scans_with_numbers(
     """
     for shape, alike in _by_shape(routes.on("bitmap")):
         for parts in _of_different_sizes(alike):
-            frame = _scan(read, read_schema(shape), parts)
-            _check_listing(read, frame, parts)
+            frame = _scan(read, routes, read_schema(shape), parts)
             files = [FileRows(part.size_bytes, part.visible) for part in parts]
             yield shape, parts, visible_rows(read.spark, frame, files)
 
@@ -264,29 +279,23 @@ def _of_different_sizes(parts: Sequence[PartRoute]) -> list[list[PartRoute]]:
     return groups
 
 
-def _check_listing(read: SparkRead, frame: Any, parts: Sequence[PartRoute]) -> None:
-    """CorruptData unless Spark lists the files with the sizes by which it finds their rows."""
-    expected, listed = sum(part.size_bytes for part in parts), listed_bytes(frame)
-    if listed != expected:
-        table = read.table
-        check_files(table.handle.store, table.version, _files(read, parts))
-        raise CorruptData(
-            f"Spark lists {listed:,} bytes of {len(parts):,} files of {table.uri}, and the "
-            f"manifest says {expected:,}; read with routes=['source']"
-        )
+def _check_present(read: SparkRead, routes: SparkRoutes) -> None:
+    """SnapshotExpired or CorruptData if a file that Spark will read is gone from the local disk.
+
+    On a store the session has just listed them (`store_access`), and a task that misses one fails.
+    """
+    handle = read.table.handle
+    if not handle.store.overlaps:
+        by_spark = [*routes.on("native"), *routes.on("bitmap")]
+        check_files(handle.store, read.table.version, _files(read, by_spark))
 
 
-def _scan(read: SparkRead, schema: StructType, parts: Sequence[PartRoute]) -> Any:
-    """Spark's own scan of these parts; SnapshotExpired or CorruptData if a file is gone."""
-    root = Location.parse(table_uri_of(read.table.uri)).path.rstrip("/")
-    reader = read.spark.read.options(**_OPTIONS).schema(schema)
-    try:
-        paths = [f"file:{root}/{part.path}" for part in parts]
-        return parquet_scan(read.spark, reader, paths)
-    except AnalysisException as error:
-        if error.getCondition() == "PATH_NOT_FOUND":
-            check_files(read.table.handle.store, read.table.version, _files(read, parts))
-        raise
+def _scan(
+    read: SparkRead, routes: SparkRoutes, schema: StructType, parts: Sequence[PartRoute]
+) -> Any:
+    """Spark's own scan of these parts."""
+    files = {f"{routes.root}/{part.path}": part.size_bytes for part in parts}
+    return scan_of_known_files(read.spark, files, schema, _OPTIONS)
 
 
 def _conditioned(read: SparkRead, frame: Any) -> Any:

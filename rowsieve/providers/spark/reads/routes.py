@@ -36,7 +36,7 @@ from rowsieve.providers.spark.reads.native_columns import is_native, spark_shape
 from rowsieve.storage.log.missing_files import missing_files_named
 from rowsieve.storage.parts.reading_views import is_plain
 from rowsieve.storage.snapshot import Snapshot
-from rowsieve.types.logical import Field, type_name
+from rowsieve.types.logical import Field
 from rowsieve.types.schema import Schema
 
 RouteName: TypeAlias = Literal["native", "bitmap", "source"]
@@ -60,7 +60,7 @@ class Reason(Enum):
     HIDDEN = "some rows are hidden"
     ASKED = "the argument routes excludes the others"
     CONNECT = "a Spark Connect client cannot make the plan"
-    STORE = "Spark has no access of its own to this store"
+    STORE = "Spark itself does not read this store"
     PATH = "the path has characters that Spark may read as something else"
     SETTING = "a setting of the session changes how Spark reads Parquet"
     AUDIT = "the read is audited, or pruning is off"
@@ -114,7 +114,8 @@ class SparkRoutes:
     version: int
     parts: tuple[PartRoute, ...]
     columns: tuple[Field, ...] = field(repr=False)  # those that the read needs
-    detail: str = ""
+    detail: str = ""  # of the reason to read all parts through the source
+    root: str = ""  # the table's folder as Spark names it, without a slash at the end
 
     def __str__(self) -> str:
         lines = [f"Spark reads {self.uri} version {self.version}: {len(self.parts):,} parts"]
@@ -126,8 +127,7 @@ class SparkRoutes:
                 sum(part.rows_hidden for part in same),
             )
             shown = f"{route:<7}{parts:>8,} parts {rows:>15,} rows {hidden:>13,} hidden"
-            why = f"{reason.value}{self.detail if reason is Reason.TYPE else ''}"
-            lines.append(f"  {shown}  {why}")
+            lines.append(f"  {shown}  {reason.value}{self.detail and f': {self.detail}'}")
         return "\n".join(lines)
 
     def on(self, route: RouteName) -> tuple[PartRoute, ...]:
@@ -137,10 +137,15 @@ class SparkRoutes:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The request of a read: its columns, and a reason that rules out Spark's reader."""
+    """The request of a read: its columns, and a reason that rules out Spark's reader.
+
+    `root` is the table's folder as Spark names it.
+    """
 
     columns: tuple[Field, ...]
     refusal: Reason | None = None
+    detail: str = ""
+    root: str = ""
 
 
 def session_refusal(session: Any) -> Reason | None:
@@ -153,12 +158,11 @@ def session_refusal(session: Any) -> Reason | None:
     return None
 
 
-def store_refusal(uri: str) -> Reason | None:
-    """A reason in the table's location to read all parts through the source."""
+def path_refusal(uri: str) -> Reason | None:
+    """A reason in the name of the table's folder to read all parts through the source."""
     location = Location.parse(table_uri_of(uri))
-    if location.scheme != "file":
-        return Reason.STORE
-    return None if _PLAIN_PATH.fullmatch(location.path) else Reason.PATH
+    plain = _PLAIN_PATH.fullmatch(f"{location.authority}/{location.path}")
+    return None if plain else Reason.PATH
 
 
 def column_refusal(schema: Schema, columns: Sequence[Field]) -> Reason | None:
@@ -186,16 +190,15 @@ def choose_routes(
 
     Finds hidden rows from keys, unless the source reads everything.
     """
-    detail = ""
     if wanted.refusal is not None:
         parts = tuple(_refused(part, wanted.refusal) for part in read_parts(plan))
-        odd = [column for column in wanted.columns if not is_native(column.type)]
-        detail = f": {odd[0].name!r} is {type_name(odd[0].type)}" if odd else ""
     else:
         chooser = _Chooser(plan, snapshot, store, wanted, frozenset(allowed))
         with missing_files_named(store, plan.version):
             parts = _joined(list(chooser.routes()))
-    return SparkRoutes(plan.table_uri, plan.version, parts, wanted.columns, detail)
+    return SparkRoutes(
+        plan.table_uri, plan.version, parts, wanted.columns, wanted.detail, wanted.root
+    )
 
 
 def _joined(parts: Sequence[PartRoute]) -> tuple[PartRoute, ...]:

@@ -28,7 +28,8 @@ class SparkRead:
 
     `where` is the condition as Spark takes it, text or a Column; None if there is none, or if it is
     not one of Spark's, as `foreign_condition` says. Rows that do not match all of `implied` may be
-    missing, because the query that reads them drops them.
+    missing, because the query that reads them drops them. `spark_path` is the table's folder as
+    this session names it; None if that follows from its URI and properties.
     """
 
     table: Table
@@ -38,6 +39,7 @@ class SparkRead:
     where: Any = None
     foreign_condition: bool = False
     implied: tuple[Implied, ...] = ()
+    spark_path: str | None = None
 
     def source_frame(self, part_ids: Collection[str] | None = None) -> Any:
         """The DataFrame of our source; with `part_ids`, of the rows of these parts."""

@@ -28,11 +28,13 @@ def read(
     where: Any = None,
     columns: Sequence[str] | None = None,
     storage_options: Any = None,
+    spark_path: str | None = None,
     routes: Collection[str] = _ALL,
 ) -> Any:
     """A DataFrame of one version of a table, as `Table.to_spark` makes it.
 
-    Text of `as_of` without an offset is a time in the session's zone.
+    Text of `as_of` without an offset is a time in the session's zone. `spark_path` is the table's
+    folder as this session names it, instead of the table property `spark.path`.
 
     Spark reads a part with its own Parquet reader where that is proved to give the same rows, else
     through our data source. `routes` excludes routes, for tests and comparisons: `native` of files
@@ -41,7 +43,8 @@ def read(
     engines.spark()  # MissingExtra without PySpark
     from rowsieve.providers.spark.reads.hybrid import hybrid_frame  # noqa: PLC0415 - PySpark is optional
 
-    return hybrid_frame(_read(spark, uri, version, as_of, where, columns, storage_options), routes)
+    asked = _read(spark, uri, version, as_of, where, columns, storage_options, spark_path)
+    return hybrid_frame(asked, routes)
 
 
 def read_changes(
@@ -84,6 +87,7 @@ def explain(
     where: Any = None,
     columns: Sequence[str] | None = None,
     storage_options: Any = None,
+    spark_path: str | None = None,
     routes: Collection[str] = _ALL,
 ) -> SparkRoutes:
     """The route of each part that `read` with these arguments needs, and why; reads no rows.
@@ -93,7 +97,8 @@ def explain(
     engines.spark()
     from rowsieve.providers.spark.reads.hybrid import routes_of  # noqa: PLC0415 - PySpark is optional
 
-    return routes_of(_read(spark, uri, version, as_of, where, columns, storage_options), routes)
+    asked = _read(spark, uri, version, as_of, where, columns, storage_options, spark_path)
+    return routes_of(asked, routes)
 
 
 def _read(
@@ -104,6 +109,7 @@ def _read(
     where: Any,
     columns: Sequence[str] | None,
     storage_options: Any,
+    spark_path: str | None,
 ) -> SparkRead:
     from rowsieve.opening import open_table  # noqa: PLC0415 - Spark's workers do not need it
     from rowsieve.providers.spark.frames import spark_read  # noqa: PLC0415 - PySpark is optional
@@ -111,7 +117,7 @@ def _read(
     if isinstance(as_of, str) and not has_offset(as_of):
         as_of = in_zone(as_of, str(spark.conf.get("spark.sql.session.timeZone")))
     table = open_table(uri, version=version, as_of=as_of, storage_options=storage_options)
-    return spark_read(table, spark, where, columns)
+    return spark_read(table, spark, where, columns, spark_path)
 
 
 def prune(frame: Any) -> Any:
