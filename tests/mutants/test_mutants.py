@@ -17,6 +17,7 @@ from tests.mutants import (
     of_audits,
     of_constraints,
     of_databases,
+    of_encodings,
     of_envelopes,
     of_event_order,
     of_evolution,
@@ -59,6 +60,7 @@ SUITES = {
     **of_shredding.SUITES,
     **of_names.SUITES,
     **of_constraints.SUITES,
+    **of_encodings.SUITES,
 }
 MUTANTS = (
     *of_rowsets.MUTANTS,
@@ -82,6 +84,7 @@ MUTANTS = (
     *of_machines.MUTANTS,
     *of_names.MUTANTS,
     *of_constraints.MUTANTS,
+    *of_encodings.MUTANTS,
 )
 QUICK = (
     "the sides of a difference are swapped",
