@@ -130,6 +130,22 @@ def pinned(_: str, __: Feature, folder: Path) -> Table:
     return rowsieve.open_table(folder, version=version)
 
 
+def moved_in(_: str, __: Feature, folder: Path) -> Table:
+    """The table is one of a database, which has its later commits."""
+    table = rowsieve.Database(folder.parent / "database").move_in("t", folder)
+    table.compact()
+    return rowsieve.open_table(folder)
+
+
+def moved_out(_: str, __: Feature, folder: Path) -> Table:
+    """The table was one of a database, and has its log again."""
+    database = rowsieve.Database(folder.parent / "database")
+    database.move_in("t", folder).analyze()
+    assert database.move_out("t").uri == rowsieve.open_table(folder).uri
+    shutil.rmtree(folder.parent / "database")
+    return rowsieve.open_table(folder)
+
+
 WAYS: Mapping[str, Way] = {
     "reopen": reopen,
     "other process": other_process,
@@ -144,4 +160,6 @@ WAYS: Mapping[str, Way] = {
     "moved folder": moved_folder,
     "clone": clone,
     "pinned version": pinned,
+    "moved in": moved_in,
+    "moved out": moved_out,
 }

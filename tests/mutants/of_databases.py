@@ -11,6 +11,7 @@ ROOM = "objects/shared"
 GROUP, LOG = f"{ROOM}/group_commit.py", f"{ROOM}/shared_log.py"
 SEEDS = ("tests/simulation/test_catalogs.py",)
 CASES = ("tests/database/test_database.py",)
+MOVES = ("tests/database/test_moves.py",)
 FAULTS = ("tests/database/test_group_commit.py",)
 
 MUTANTS = (
@@ -66,8 +67,57 @@ MUTANTS = (
     Mutant(
         f"{ROOM}/section_store.py",
         "what a table let go stays in the shared log",
-        "if numbers and max(numbers) >= self._log_with(-1).first:",
+        "if sections and max(sections) >= log.first:",
         "if False:",
         CASES,
+    ),
+    Mutant(
+        f"{ROOM}/section_store.py",
+        "a table that has left goes on before its entries are in its folder",
+        "            self.complete()\n            self._inner.put_new(path, data)\n",
+        "            self._inner.put_new(path, data)\n",
+        MOVES,
+    ),
+    Mutant(
+        f"{ROOM}/table_log.py",
+        "entries from before a move are lost",
+        "return self.has_left or number < self.starts_at",
+        "return self.has_left",
+        MOVES,
+    ),
+    Mutant(
+        GROUP,
+        "a table that has left takes more entries",
+        "section.number < log.next_number or log.has_left",
+        "section.number < log.next_number",
+        MOVES,
+    ),
+    Mutant(
+        "storage/log/log_head.py",
+        "the former place of a table that moved is read and written",
+        "        check_place(self._store, snapshot.table)\n",
+        "        pass\n",
+        MOVES,
+    ),
+    Mutant(
+        "database/vacuuming.py",
+        "a dropped table that moved in takes all files of its place with it",
+        'store.list("") if table.place_uri is None else own_files(store)',
+        'store.list("")',
+        MOVES,
+    ),
+    Mutant(
+        "transactions/proofs.py",
+        "a rewrite of parts in which a transaction hides rows is no conflict",
+        "if self._removed.intersection(entry.removed):",
+        "if False:",
+        ("tests/transactions/test_transactions.py",),
+    ),
+    Mutant(
+        "providers/datafusion/catalog_tables.py",
+        "a statement opens each table of a database at its newest version",
+        "table = (open_table or self._first_opener())(name)",
+        "table = self._catalog.open_table(name)",
+        ("tests/catalog/test_shared_namespaces.py",),
     ),
 )
