@@ -57,6 +57,7 @@ def test_what_to_upload_is_printed_with_its_digest() -> None:
     assert lines[1].endswith(f"  LICENSE  {file.stat().st_size:,} bytes")
     assert len(lines[1].split()[0]) == 64
     assert any(line.startswith("twine upload") for line in lines)
+    assert lines[-1] == "publish LICENSE where the release is announced"
 
 
 def test_a_failed_command_is_a_reason() -> None:

@@ -150,7 +150,8 @@ def to_upload(files: Iterable[Path]) -> Iterator[str]:
     yield f"git push origin v{version()}"
     packages = [file for file in files if file.suffix in (".whl", ".gz")]
     yield "twine upload " + " ".join(str(file.relative_to(ROOT)) for file in packages)
-    yield f"publish {checksums.NAME} and {checksums.NAME}.sig where the release is announced"
+    if beside := [file.name for file in files if file not in packages]:
+        yield f"publish {' and '.join(beside)} where the release is announced"
 
 
 def _environment(folder: Path) -> str:
