@@ -42,11 +42,11 @@ for day in range(1, 92):
 sales
 
 # %% [markdown]
-# A prompt shows a table as a summary. `head` prints rows as a data frame does, and `summarize`
+# A prompt shows a table as a summary. `show` prints rows as a data frame does, and `summarize`
 # describes the columns, mostly from statistics.
 
 # %%
-sales.head(5)
+sales.show(5)
 
 # %%
 sales.summarize()

@@ -23,6 +23,7 @@ myst_heading_slug_func = "tools.site.links.slug"
 myst_enable_extensions = ["html_image"]
 highlight_language = "none"
 nitpicky = True
+smartquotes = False  # texts of names and statements are to be copied
 suppress_warnings = [
     "myst.header",  # a page of the API begins with the heading of its class
     "myst.strikethrough",
