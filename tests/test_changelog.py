@@ -37,3 +37,19 @@ def test_a_fragment_names_its_kind() -> None:
 def test_every_fragment_of_the_project_has_a_kind() -> None:
     paths = [path for path in release.FRAGMENTS.glob("*.md") if path.name != "README.md"]
     assert {changelog.kind_of(path) for path in paths} <= set(changelog.KINDS)
+
+
+def test_a_section_takes_changes_twice() -> None:
+    once = changelog.with_section(TEXT, "0.2.0", "2 June 2026", CHANGES)
+    twice = changelog.with_section(once, "0.2.0", "3 June 2026", {"added": ["Four."]})
+    assert (
+        "## 0.2.0 (3 June 2026)\n\n### Added\n\n- One, see [x](docs/x.md).\n- Three.\n- Four.\n"
+        in twice
+    )
+    assert twice.count("### Added") == 1
+
+
+def test_a_long_change_is_wrapped() -> None:
+    lines = changelog.item("word " * 100).split("\n")
+    assert max(map(len, lines)) <= 120
+    assert all(line.startswith("  ") for line in lines[1:])

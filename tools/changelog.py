@@ -1,12 +1,14 @@
 """Join the fragments of `changelog.d` into a section of CHANGELOG.md: `python -m tools.changelog`.
 
 The section is that of the version in `pyproject.toml`; it is made if there is none, and dated. The
-fragments are deleted. Read the result: a release of many fragments wants some of them joined.
+fragments are deleted. Another call adds to the lists of the first. Read the result: a release of
+many fragments wants a few lines above its lists.
 """
 
 from __future__ import annotations
 
 import re
+import textwrap
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -15,6 +17,7 @@ from typing import Final
 
 from tools.release import CHANGELOG, FRAGMENTS, version
 
+COLUMNS: Final = 120
 KINDS: Final = {"added": "Added", "changed": "Changed", "fixed": "Fixed", "removed": "Removed"}
 
 
@@ -45,21 +48,41 @@ def today() -> str:
 
 
 def with_section(text: str, release: str, date: str, changes: Mapping[str, Sequence[str]]) -> str:
-    """The changelog with these changes at the end of the release's section."""
-    lists = [
-        f"### {title}\n\n" + "\n".join(f"- {from_root(change)}" for change in changes[kind])
-        for kind, title in KINDS.items()
-        if changes.get(kind)
-    ]
+    """The changelog with these changes in the lists of the release's section, behind its own."""
     heading = re.compile(rf"^## {re.escape(release)}\b.*$", re.MULTILINE)
     if (found := heading.search(text)) is None:
         before, mark, after = text.partition("\n## ")
-        return "\n\n".join([before.rstrip(), f"## {release} ({date})", *lists]) + f"\n{mark}{after}"
+        section = "\n\n".join([f"## {release} ({date})", *with_lists("", changes)])
+        return f"{before.rstrip()}\n\n{section}\n{mark}{after}"
     following = text.find("\n## ", found.end())
     end = len(text) if following < 0 else following
     body = text[found.end() : end].strip()
-    section = "\n\n".join([f"## {release} ({date})", *([body] if body else []), *lists])
+    section = "\n\n".join([f"## {release} ({date})", *with_lists(body, changes)])
     return f"{text[: found.start()]}{section}\n{text[end:]}"
+
+
+def with_lists(body: str, changes: Mapping[str, Sequence[str]]) -> list[str]:
+    """The parts of a section: its text, and one list of each kind with the changes at its end."""
+    before, *lists = re.split(r"^### ", body, flags=re.MULTILINE)
+    items = {each.partition("\n")[0]: each.partition("\n")[2].strip() for each in lists}
+    for kind, title in KINDS.items():
+        added = "\n".join(item(change) for change in changes.get(kind, ()))
+        if joined := "\n".join(filter(None, [items.get(title, ""), added])):
+            items[title] = joined
+    order = [title for title in KINDS.values() if title in items]
+    parts = [before.strip(), *(f"### {title}\n\n{items[title]}" for title in order)]
+    return [part for part in parts if part]
+
+
+def item(change: str) -> str:
+    """A change as an item of a list, wrapped."""
+    return textwrap.fill(
+        f"- {from_root(change)}",
+        COLUMNS,
+        subsequent_indent="  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def from_root(change: str) -> str:
