@@ -46,6 +46,7 @@ from rowsieve.planner.statistics import ScanStatistics, plan_statistics
 from rowsieve.predicate.bind import bind_operand
 from rowsieve.predicate.ir import TRUE, Operand, Predicate
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.progress_bars import ShownProgress, shown
 from rowsieve.shown import Shown, html
 from rowsieve.storage.parts.reading_views import as_read, with_options
 from rowsieve.storage.snapshot import Snapshot
@@ -201,9 +202,16 @@ class Scan:
             return self._plan
         return PLANS.resolved(self._plan, lambda plan: resolve_plan(plan, self._store))
 
-    def to_arrow(self) -> pa.Table:
-        """Return all rows as a table."""
-        return pa.Table.from_batches(list(self.to_batches()), schema=self.schema)
+    def to_arrow(self, *, progress: ShownProgress | None = None) -> pa.Table:
+        """Return all rows as a table; `progress=True` shows a bar of the parts that were read."""
+        with shown(progress, "parts read") as show:
+            batches = []
+            for batch in self.to_batches():
+                batches.append(batch)
+                if show is not None:
+                    metrics = self.metrics
+                    show(metrics.parts_read, metrics.parts_considered - metrics.parts_pruned)
+        return pa.Table.from_batches(batches, schema=self.schema)
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """Return the rows as a stream of batches of up to 65,536 rows."""

@@ -26,6 +26,7 @@ FLOORS = (
     ("checksums", "clock", "computed_property", "errors", "locks", "threads", "varints"),
     ("byte_cache",),
     ("arguments", "metrics"),
+    ("progress_bars",),
     ("flags",),
     ("config", "properties", "shown"),
     ("pictures",),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import Annotated, Any, Literal, Self, overload
 
 from rowsieve import clock
@@ -13,7 +12,6 @@ from rowsieve.arguments.annotations import (
     ColumnNames,
     Metadata,
     Moment,
-    Progress,
     RetryTimeout,
     StorageOptions,
     TableUri,
@@ -39,6 +37,7 @@ from rowsieve.maintenance.steps import Maintenance, compact_in_passes, fold_in_m
 from rowsieve.maintenance.verifying import Verification, verify_version
 from rowsieve.objects import open_store
 from rowsieve.predicate.bind import bind
+from rowsieve.progress_bars import ShownProgress, shown
 from rowsieve.retention.leases import LEASE_S
 from rowsieve.retention.orphans import GRACE_S
 from rowsieve.retention.removed_files import RemovedFiles
@@ -83,7 +82,7 @@ class UpkeepMethods(TableMethods):
         self,
         *,
         metadata: Metadata | None = None,
-        progress: Progress | None = None,
+        progress: ShownProgress | None = None,
         max_bytes_per_s: BytesPerSecond | None = None,
         retry_timeout_s: RetryTimeout = COMPACTION_RETRY_TIMEOUT_S,
     ) -> Commit:
@@ -91,12 +90,14 @@ class UpkeepMethods(TableMethods):
 
         No file is deleted, so readers of older versions are not affected. Where many small parts
         overlap, a first commit merges these with one another, and a second one merges the result
-        with the large parts; returns the last commit. `max_bytes_per_s` limits the decoded bytes
+        with the large parts; returns the last commit.
+        `progress=True` shows a bar. `max_bytes_per_s` limits the decoded bytes
         that are rewritten per second. If a concurrent commit changes these parts, the compaction
         starts again; CommitConflict once `retry_timeout_s` seconds have passed.
         """
         pace = Pace(max_bytes_per_s)
-        return compact_in_passes(self.handle, metadata, progress, pace, retry_timeout_s)[-1]
+        with shown(progress, "rows rewritten") as show:
+            return compact_in_passes(self.handle, metadata, show, pace, retry_timeout_s)[-1]
 
     @changes("analyze")
     def analyze(
@@ -191,7 +192,7 @@ class UpkeepMethods(TableMethods):
         retain_last: int | None = None,
         grace_s: Seconds = GRACE_S,
         metadata: Metadata | None = None,
-        progress: Progress | None = None,
+        progress: ShownProgress | None = None,
         max_bytes_per_s: BytesPerSecond | None = None,
         background: Literal[False] = False,
     ) -> Maintenance: ...
@@ -204,7 +205,7 @@ class UpkeepMethods(TableMethods):
         retain_last: int | None = None,
         grace_s: Seconds = GRACE_S,
         metadata: Metadata | None = None,
-        progress: Progress | None = None,
+        progress: ShownProgress | None = None,
         max_bytes_per_s: BytesPerSecond | None = None,
         background: Literal[True],
     ) -> Background[Maintenance]: ...
@@ -216,7 +217,7 @@ class UpkeepMethods(TableMethods):
         retain_last: int | None = None,
         grace_s: Seconds = GRACE_S,
         metadata: Metadata | None = None,
-        progress: Progress | None = None,
+        progress: ShownProgress | None = None,
         max_bytes_per_s: BytesPerSecond | None = None,
         background: bool = False,
     ) -> Maintenance | Background[Maintenance]:
@@ -237,7 +238,10 @@ class UpkeepMethods(TableMethods):
                 older_than=older_than, retain_last=retain_last, grace_s=grace_s, metadata=metadata
             )
 
-        work = partial(maintain, self.handle, metadata, progress, pace, vacuum)
+        def work() -> Maintenance:
+            with shown(progress, "rows rewritten") as show:
+                return maintain(self.handle, metadata, show, pace, vacuum)
+
         return Background(work, pace) if background else work()
 
     def verify(
@@ -246,7 +250,7 @@ class UpkeepMethods(TableMethods):
         version: Version | None = None,
         as_of: Moment | None = None,
         quick: bool = False,
-        progress: Progress | None = None,
+        progress: ShownProgress | None = None,
     ) -> Verification:
         """Read every file of a version, and compare it with its size and checksums.
 
@@ -255,7 +259,8 @@ class UpkeepMethods(TableMethods):
         footers, as it does for files that were imported in place.
         """
         snapshot = self.handle.resolve(version, as_of)
-        return verify_version(self.handle.store, snapshot, quick=quick, progress=progress)
+        with shown(progress, "files compared") as show:
+            return verify_version(self.handle.store, snapshot, quick=quick, progress=show)
 
     def clone(
         self,
@@ -264,7 +269,7 @@ class UpkeepMethods(TableMethods):
         version: Version | None = None,
         as_of: Moment | None = None,
         storage_options: StorageOptions | None = None,
-        progress: Progress | None = None,
+        progress: ShownProgress | None = None,
     ) -> Self:
         """Copy one version with its data files into a new table at `uri`, and open that.
 
@@ -273,8 +278,9 @@ class UpkeepMethods(TableMethods):
         has no earlier ones; its table id is new. TableExists if there is a table.
         """
         target = open_store(uri, storage_options)
-        with self.lease(version=version, as_of=as_of, holder="clone") as pinned:
-            planted = clone_version(self.handle.store, pinned.handle.pinned, target, progress)
+        lease = self.lease(version=version, as_of=as_of, holder="clone")
+        with lease as pinned, shown(progress, "files copied") as show:
+            planted = clone_version(self.handle.store, pinned.handle.pinned, target, show)
         log = CommitLog(target)
         return type(self)(Handle(target, log, planted, storage_options=storage_options))
 
@@ -307,7 +313,7 @@ class UpkeepMethods(TableMethods):
         grace_s: Seconds = 0.0,
         dry_run: bool = False,
         metadata: Metadata | None = None,
-        progress: Progress | None = None,
+        progress: ShownProgress | None = None,
     ) -> RemovedFiles:
         """Give up old versions, and delete the files that only they had.
 
@@ -323,9 +329,10 @@ class UpkeepMethods(TableMethods):
         if handle.publishes is not None and not handle.read_only and not dry_run:
             handle.latest()
             handle.publishes(handle, holds_all=True)
-        return expire_versions(
-            self.handle, older_than, retain_last, grace_s, metadata, progress, dry_run=dry_run
-        )
+        with shown(progress, "files deleted") as show:
+            return expire_versions(
+                self.handle, older_than, retain_last, grace_s, metadata, show, dry_run=dry_run
+            )
 
     @changes("remove_orphans")
     def remove_orphans(
@@ -334,7 +341,7 @@ class UpkeepMethods(TableMethods):
         grace_s: Seconds = GRACE_S,
         dry_run: bool = False,
         metadata: Metadata | None = None,
-        progress: Progress | None = None,
+        progress: ShownProgress | None = None,
     ) -> RemovedFiles:
         """Delete files that no version has: those of writes that failed or were interrupted.
 
@@ -342,7 +349,8 @@ class UpkeepMethods(TableMethods):
         ago (a day by default), on a version that has been superseded since. It then fails with
         CommitConflict, or writes them again. With `dry_run`, only says what would be deleted.
         """
-        return remove_orphans(self.handle, grace_s, metadata, progress, dry_run=dry_run)
+        with shown(progress, "files deleted") as show:
+            return remove_orphans(self.handle, grace_s, metadata, show, dry_run=dry_run)
 
     def vacuum(
         self,
@@ -352,7 +360,7 @@ class UpkeepMethods(TableMethods):
         grace_s: Seconds = GRACE_S,
         dry_run: bool = False,
         metadata: Metadata | None = None,
-        progress: Progress | None = None,
+        progress: ShownProgress | None = None,
     ) -> RemovedFiles:
         """Give disk space back: `expire_versions`, then `remove_orphans` with `grace_s`.
 

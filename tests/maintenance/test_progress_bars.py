@@ -1,0 +1,97 @@
+"""`progress=True`: a bar on stderr or in a notebook, never on stdout, and nothing without it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import rowsieve as rs
+from rowsieve.progress_bars import bar_html
+
+OFF = """
+import sys, pyarrow as pa, rowsieve as rs
+t = rs.create_table(sys.argv[1], pa.table({"id": [1]}), ["id"])
+t.compact(); t.verify(); t.scan().to_arrow(); t.verify(progress=False)
+assert not {"rich", "IPython"} & set(sys.modules), "imported"
+"""
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> rs.Table:
+    made = rs.create_table(tmp_path / "t", pa.table({"id": [1, 2]}), ["id"])
+    made.upsert(pa.table({"id": [2, 3]}))
+    return made
+
+
+def work(table: rs.Table, **given: Any) -> None:
+    table.scan().to_arrow(**given)
+    table.clone(f"{table.uri}-copy", **given)
+    table.verify(**given)
+    table.compact(**given)
+    table.maintain(**given)
+    table.vacuum(**given)
+
+
+def test_a_bar_is_drawn_on_a_terminal_and_stdout_stays_empty(
+    table: rs.Table, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    work(table, progress=True)
+    out, err = capsys.readouterr()
+    assert out == ""
+    for label in ("parts read", "files copied", "files compared", "rows rewritten"):
+        assert label in err
+
+
+def test_nothing_is_drawn_where_stderr_is_no_terminal(
+    table: rs.Table, capsys: pytest.CaptureFixture[str]
+) -> None:
+    work(table, progress=True)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_nothing_is_imported_without_it(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", OFF, str(tmp_path / "t")], check=True)
+
+
+def test_a_function_gets_the_numbers(table: rs.Table) -> None:
+    calls: list[tuple[int, int]] = []
+    table.verify(progress=lambda done, total: calls.append((done, total)))
+    assert calls[-1][0] == calls[-1][1] > 0
+
+
+def test_a_notebook_shows_html_that_is_updated(
+    table: rs.Table, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown: list[str] = []
+    handle = types.SimpleNamespace(update=shown.append)
+
+    def display(picture: str, *, display_id: bool) -> Any:
+        assert display_id
+        shown.append(picture)
+        return handle
+
+    ipython = types.ModuleType("IPython")
+    monkeypatch.setattr(
+        ipython, "get_ipython", lambda: types.SimpleNamespace(kernel=1), raising=False
+    )
+    module = types.ModuleType("IPython.display")
+    monkeypatch.setattr(module, "HTML", str, raising=False)
+    monkeypatch.setattr(module, "display", display, raising=False)
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    monkeypatch.setitem(sys.modules, "IPython.display", module)
+    table.verify(progress=True)
+    assert shown[-1].startswith("<label>files compared <progress value='")
+    assert capsys.readouterr() == ("", "")
+
+
+def test_the_label_of_a_bar_is_escaped() -> None:
+    assert "<b>" not in bar_html("<b>", 1, 2)
+    assert "1 of 2" in bar_html("x", 1, 2)
