@@ -10,6 +10,7 @@ import pytest
 import rowsieve as rs
 from rowsieve import Table
 from rowsieve.executor import execute
+from rowsieve.providers.datafusion import SessionContext
 from tests.stores.proxy import Proxy, proxy_to
 from tests.stores.s3_server import S3
 from tests.stores.trips import counted
@@ -87,3 +88,12 @@ def test_a_count_opens_only_the_files_that_decide_it(
     with counted(proxy) as trips:
         assert table.scan("id % 5 = 2").count() == 4 - 1
     assert sum(trips.requests) == 3 + 4 + 1  # the files, and the vector of one
+
+
+def test_explain_says_why_our_dataset_reads_a_store(table: Table) -> None:
+    session = SessionContext()
+    session.register_table("t", table)
+    session.register_table("m", rs.create_table("memory:///explained", rows(0), key=["id"]))
+    plan = session.sql("EXPLAIN SELECT t.v FROM t JOIN m ON t.id = m.id").to_pydict()["plan"][-1]
+    assert "12 of 12 parts; our dataset reads them, because across a network it reads fewer" in plan
+    assert "1 of 1 parts; our dataset reads them, because it is in memory of this process" in plan

@@ -1,0 +1,323 @@
+"""Reads and upserts of one table behind a delay, by us and by others.
+
+`python -m benchmarks.remote_peers` prints them, in Markdown. The server is on loopback.
+
+Each call opens its table anew, as a process that starts; what ours knows of files is forgotten
+before. The rows are checked before a time counts. DuckDB (with httpfs) and polars read the plain
+Parquet files and have no upserts there. Peers that are not installed are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import obstore
+import pyarrow as pa
+import pyarrow.parquet as pq
+from obstore.store import S3Store
+
+import rowsieve as rs
+from benchmarks.slow_store import BUCKET, SlowStore, Traffic, slow_store, traffic
+from rowsieve.byte_cache import PROCESS
+from rowsieve.planner.cache import PLANS
+
+PARTS: Final = 16
+UPSERTED: Final = 50_000
+_SETTLED_S: Final = 0.2  # background work ends
+Work = Callable[[], int]
+
+
+class Peer:
+    """A table of `PARTS` sorted parts; each method opens it and returns a number of rows."""
+
+    def __init__(self, store: SlowStore, rows: int) -> None:
+        self.store, self.rows = store, rows
+        self.load(_parts(rows))
+
+    def load(self, parts: Iterator[pa.Table]) -> None:
+        """Write the parts."""
+
+    def read(self, where: str | None) -> int:
+        """Read all columns of the rows."""
+        raise NotImplementedError
+
+    def count(self) -> int:
+        """Count all rows."""
+        raise NotImplementedError
+
+    def upsert(self, rows: pa.Table) -> int | None:
+        """Change rows by their key; None where that is not possible."""
+        del rows
+        return None
+
+
+class Rowsieve(Peer):
+    """Ours."""
+
+    def load(self, parts: Iterator[pa.Table]) -> None:
+        """Write each part by a commit."""
+        options = self.store.options
+        self._uri = f"s3://{BUCKET}/ours"
+        table = rs.create_table(self._uri, next(parts), key=["id"], storage_options=options)
+        for part in parts:
+            table.upsert(part)
+
+    def _open(self) -> rs.Table:
+        for cache in PROCESS.caches:
+            cache.clear()
+        PLANS.clear()
+        return rs.open_table(self._uri, storage_options=self.store.options)
+
+    def read(self, where: str | None) -> int:
+        """Scan."""
+        return int(self._open().scan(where).to_arrow().num_rows)
+
+    def count(self) -> int:
+        """Count."""
+        return self._open().count()
+
+    def upsert(self, rows: pa.Table) -> int:
+        """Upsert."""
+        return int(self._open().upsert(rows).rows_written)
+
+
+class Delta(Peer):
+    """deltalake with its own engine."""
+
+    def load(self, parts: Iterator[pa.Table]) -> None:
+        """Append each part."""
+        self._module: Any = importlib.import_module("deltalake")
+        self._options = {f"AWS_{name.upper()}": value for name, value in self.store.options.items()}
+        self._uri = f"s3://{BUCKET}/delta"
+        for part in parts:
+            self._module.write_deltalake(
+                self._uri, part, mode="append", storage_options=self._options
+            )
+
+    def _open(self) -> Any:
+        return self._module.DeltaTable(self._uri, storage_options=self._options)
+
+    def _query(self, text: str) -> pa.Table:
+        return pa.table(self._module.QueryBuilder().register("t", self._open()).execute(text))
+
+    def read(self, where: str | None) -> int:
+        """Select by its query builder."""
+        return int(self._query(f"SELECT * FROM t{_condition(where)}").num_rows)
+
+    def count(self) -> int:
+        """Count by its query builder."""
+        return int(self._query("SELECT count(*) AS n FROM t")["n"][0].as_py())
+
+    def upsert(self, rows: pa.Table) -> int:
+        """Merge by key."""
+        merge = self._open().merge(rows, "t.id = s.id", source_alias="s", target_alias="t")
+        merge.when_matched_update_all().when_not_matched_insert_all().execute()
+        return int(rows.num_rows)
+
+
+class PlainFiles(Peer):
+    """Plain Parquet files, by their names."""
+
+    def load(self, parts: Iterator[pa.Table]) -> None:
+        """Put each part."""
+        options: Any = {name: v for name, v in self.store.options.items() if name != "allow_http"}
+        client = S3Store(BUCKET, **options, client_options={"allow_http": True})
+        self.names = []
+        for number, part in enumerate(parts):
+            buffer = pa.BufferOutputStream()
+            pq.write_table(part, buffer, compression="zstd", row_group_size=131_072)
+            self.names.append(f"s3://{BUCKET}/plain-{type(self).__name__}/{number}.parquet")
+            path = self.names[-1].removeprefix(f"s3://{BUCKET}/")
+            obstore.put(client, path, buffer.getvalue().to_pybytes(), use_multipart=False)
+
+
+class Polars(PlainFiles):
+    """polars' scan_parquet."""
+
+    def _scan(self) -> Any:
+        polars: Any = importlib.import_module("polars")
+        options = {f"aws_{name}": value for name, value in self.store.options.items()}
+        return polars.scan_parquet(self.names, storage_options=options)
+
+    def read(self, where: str | None) -> int:
+        """Filter by SQL."""
+        scan = self._scan()
+        if where is not None:
+            scan = scan.filter(importlib.import_module("polars").sql_expr(where))
+        return int(scan.collect().height)
+
+    def count(self) -> int:
+        """Count."""
+        polars: Any = importlib.import_module("polars")
+        return int(self._scan().select(polars.len()).collect().item())
+
+
+class DuckDB(PlainFiles):
+    """DuckDB's read_parquet over httpfs."""
+
+    def _ask(self, columns: str, where: str | None) -> pa.Table:
+        duckdb: Any = importlib.import_module("duckdb")
+        connection = duckdb.connect()
+        load_httpfs(connection)
+        options = self.store.options
+        host = options["endpoint"].removeprefix("http://")
+        connection.execute(
+            f"CREATE SECRET (TYPE s3, KEY_ID 'key', SECRET 'secret', ENDPOINT '{host}', "
+            "USE_SSL false, URL_STYLE 'path', REGION 'us-east-1')"
+        )
+        return connection.execute(
+            f"SELECT {columns} FROM read_parquet({self.names}){_condition(where)}"
+        ).to_arrow_table()
+
+    def read(self, where: str | None) -> int:
+        """Select."""
+        return int(self._ask("*", where).num_rows)
+
+    def count(self) -> int:
+        """Count."""
+        return int(self._ask("count(*) AS n", None)["n"][0].as_py())
+
+
+class Lance(Peer):
+    """lance with its own files."""
+
+    def load(self, parts: Iterator[pa.Table]) -> None:
+        """Append each part."""
+        self._module: Any = importlib.import_module("lance")
+        self._options = {f"aws_{name}": value for name, value in self.store.options.items()}
+        self._uri = f"s3://{BUCKET}/lance.lance"
+        for number, part in enumerate(parts):
+            mode = "append" if number else "create"
+            self._module.write_dataset(part, self._uri, mode=mode, storage_options=self._options)
+
+    def _open(self) -> Any:
+        return self._module.dataset(self._uri, storage_options=self._options)
+
+    def read(self, where: str | None) -> int:
+        """Filter."""
+        return int(self._open().to_table(filter=where).num_rows)
+
+    def count(self) -> int:
+        """Count."""
+        return int(self._open().count_rows())
+
+    def upsert(self, rows: pa.Table) -> int:
+        """Merge by key."""
+        merge = self._open().merge_insert("id").when_matched_update_all()
+        merge.when_not_matched_insert_all().execute(rows)
+        return int(rows.num_rows)
+
+
+def load_httpfs(connection: Any) -> None:
+    """Load the extension from its wheel, which is for one release of DuckDB."""
+    package = Path(str(importlib.import_module("duckdb_extension_httpfs").__file__)).parent
+    (path,) = package.rglob("httpfs.duckdb_extension")
+    connection.execute(f"LOAD '{path}'")
+
+
+PEERS: Final[dict[str, tuple[str, type[Peer]]]] = {
+    "Rowsieve": ("rowsieve", Rowsieve),
+    "deltalake": ("deltalake", Delta),
+    "DuckDB": ("duckdb_extension_httpfs", DuckDB),
+    "polars": ("polars", Polars),
+    "lance": ("lance", Lance),
+}
+
+
+def measure(store: SlowStore, peer: Peer, delay_s: float, repeats: int) -> dict[str, str]:
+    """Seconds, requests and megabytes of each call, as text."""
+    total = peer.rows * PARTS
+    first = total // 2
+    works: dict[str, tuple[Callable[[], int | None], int]] = {
+        "open and a point": (lambda: peer.read(f"id = {first}"), 1),
+        "a range of 1%": (
+            lambda: peer.read(f"id >= {first} AND id < {first + total // 100}"), total // 100),
+        "count": (peer.count, total),
+        "full scan": (lambda: peer.read(None), total),
+        "upsert of 1": (lambda: peer.upsert(_rows(first, 1)), 1),
+        f"upsert of {UPSERTED:,}": (lambda: peer.upsert(_rows(first, UPSERTED)), UPSERTED),
+    }  # fmt: skip
+    store.set_delay(delay_s)
+    try:
+        return {name: _measured(store, work, rows, repeats) for name, (work, rows) in works.items()}
+    finally:
+        store.set_delay(0.0)
+
+
+def _measured(store: SlowStore, work: Callable[[], int | None], rows: int, repeats: int) -> str:
+    seconds, traffics = [], list[Traffic]()
+    for _ in range(repeats):
+        time.sleep(_SETTLED_S)
+        store.take()
+        start = time.perf_counter()
+        result = work()
+        seconds.append(time.perf_counter() - start)
+        if result is None:
+            return "—"
+        assert result == rows, (result, rows)
+        traffics.append(traffic(store.take()))
+    middle = sorted(traffics)[len(traffics) // 2]
+    return (
+        f"{statistics.median(seconds):.2f} s, {middle.requests} requests, "
+        f"{middle.sent_bytes / 1e6:.1f} MB"
+    )
+
+
+def _condition(where: str | None) -> str:
+    return "" if where is None else f" WHERE {where}"
+
+
+def _parts(rows: int) -> Iterator[pa.Table]:
+    return (_rows(number * rows, rows) for number in range(PARTS))
+
+
+def _rows(first: int, count: int) -> pa.Table:
+    noise = np.random.default_rng(first).integers(0, 10**12, (3, count))
+    return pa.table(
+        {
+            "id": np.arange(first, first + count),
+            "a": noise[0],
+            "b": noise[1],
+            "day": pa.array(noise[2] % 365).cast("int32"),
+            "text": pa.array([f"note {i % 1000}" for i in range(first, first + count)]),
+        }
+    )
+
+
+def main() -> None:
+    """Print the tables in Markdown."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rows", type=int, default=200_000, help="of each of 16 parts")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--delays", type=float, nargs="*", default=[0.02, 0.05])
+    parser.add_argument("--peers", nargs="*", default=list(PEERS))
+    arguments = parser.parse_args()
+    named = {name: PEERS[name] for name in arguments.peers}
+    for delay_s in arguments.delays:
+        results = {}
+        for name, (module, kind) in named.items():
+            if importlib.util.find_spec(module) is None:
+                sys.stderr.write(f"{name} is not installed\n")
+                continue
+            with slow_store() as store:
+                peer = kind(store, arguments.rows)
+                results[name] = measure(store, peer, delay_s, arguments.repeats)
+        lines = [f"| behind {delay_s * 1e3:.0f} ms | {' | '.join(results)} |"]
+        lines.append(f"|---|{'---|' * len(results)}")
+        lines += [
+            f"| {work} | {' | '.join(figures[work] for figures in results.values())} |"
+            for work in next(iter(results.values()))
+        ]
+        sys.stdout.write("\n".join([*lines, "", ""]))
+
+
+if __name__ == "__main__":
+    main()
