@@ -9,7 +9,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Final
 
 from rowsieve.errors import InvalidInput
-from rowsieve.pages.site import HEADERS, Page, Site, checked_address, own_hosts
+from rowsieve.pages.site import (
+    HEADERS,
+    Answer,
+    Page,
+    Site,
+    checked_address,
+    own_hosts,
+    refused,
+)
 
 _IDLE_S: Final = 10.0  # that a client may keep a thread waiting
 
@@ -46,9 +54,21 @@ def _handler(site: Callable[[], Site]) -> type[BaseHTTPRequestHandler]:
         timeout = _IDLE_S
         server_version = "rowsieve"
         sys_version = ""
+        default_request_version = "HTTP/1.0"  # so that each answer has headers
 
         def _answer(self) -> None:
-            answer = site().answer(self.command, self.path, self.headers.get("Host"))
+            hosts = self.headers.get_all("Host") or []
+            host = hosts[0] if len(hosts) == 1 else None  # of several, a proxy may mean another
+            self._send(site().answer(self.command, self.path, host))
+
+        def send_error(
+            self, code: int, message: str | None = None, explain: str | None = None
+        ) -> None:
+            """Refuse what is no request that `answer` can judge, with the headers of all pages."""
+            del message, explain
+            self._send(refused(int(code), "This is not a request that can be answered."))
+
+        def _send(self, answer: Answer) -> None:
             body = answer.body.encode("utf-8", "backslashreplace")
             self.send_response(answer.status)
             for name, value in {**HEADERS, **answer.headers}.items():

@@ -57,26 +57,26 @@ class Site:
     def answer(self, method: str, target: str, host: str | None) -> Answer:
         """Answer a request by its method, target and Host header; never raises."""
         if self.hosts is not None and (host or "").lower() not in self.hosts:
-            return _refused(421, "This server answers only requests to its own address.")
+            return refused(421, "This server answers only requests to its own address.")
         if method not in _METHODS:
             allowed = {"Allow": ", ".join(_METHODS)}
-            return _refused(405, "Pages are only read here.", allowed)
+            return refused(405, "Pages are only read here.", allowed)
         if len(target) > _MAX_TARGET:
-            return _refused(414, "The address is too long.")
+            return refused(414, "The address is too long.")
         try:
             parts = urlsplit(target)
             query = parse_qs(parts.query, keep_blank_values=False, max_num_fields=20)
         except ValueError:
-            return _refused(400, "The address cannot be read.")
+            return refused(400, "The address cannot be read.")
         show = self.pages.get(parts.path)
         if show is None or parts.netloc or parts.scheme:
-            return _refused(404, "There is no such page.")
+            return refused(404, "There is no such page.")
         try:
             return Answer(200, show({name: values[-1] for name, values in query.items()}), {})
         except RowsieveError as error:
-            return _refused(400, f"{type(error).__name__}: {error}")
+            return refused(400, f"{type(error).__name__}: {error}")
         except Exception as error:  # a page is shown to people: an error is one, too
-            return _refused(500, f"{type(error).__name__}: {error}")
+            return refused(500, f"{type(error).__name__}: {error}")
 
 
 def own_hosts(address: str, port: int) -> frozenset[str]:
@@ -105,7 +105,8 @@ def checked_address(address: str, *, remote: bool) -> str:
     return address
 
 
-def _refused(status: int, words: str, headers: Mapping[str, str] | None = None) -> Answer:
+def refused(status: int, words: str, headers: Mapping[str, str] | None = None) -> Answer:
+    """A page that says why there is no other one."""
     shown = element(
         "section",
         element("h2", text(f"{status}")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import socket
 import threading
 from collections.abc import Iterator
 from xml.etree import ElementTree as ET
@@ -173,3 +174,30 @@ def test_a_server_sends_its_policy_and_answers_only_reads(server: int) -> None:
 def test_a_port_in_use_is_refused_by_name(server: int) -> None:
     with pytest.raises(InvalidInput, match=f"port {server}.*--port"):
         make_server({"/": greeting}, port=server)
+
+
+@pytest.mark.parametrize(
+    ("request_text", "status"),
+    [
+        pytest.param(
+            "GET / HTTP/1.1\r\nHost: {host}\r\nHost: evil.example\r\n\r\n", 421, id="hosts"
+        ),
+        pytest.param("GET / HTTP/1.1\r\n\r\n", 421, id="no host"),
+        pytest.param("<b> / HTTP/1.1\r\nHost: {host}\r\n\r\n", 501, id="an unknown method"),
+        pytest.param("GET / HTTP/x\r\nHost: {host}\r\n\r\n", 400, id="an unknown version"),
+        pytest.param("GET /" + "a" * 70_000 + " HTTP/1.1\r\n\r\n", 414, id="a long line"),
+        pytest.param("GET / HTTP/1.1\r\n" + "A: b\r\n" * 200 + "\r\n", 431, id="many headers"),
+    ],
+)
+def test_each_refusal_has_the_policy_of_all_pages(
+    server: int, request_text: str, status: int
+) -> None:
+    text = request_text.replace("{host}", f"127.0.0.1:{server}")
+    with socket.create_connection(("127.0.0.1", server), timeout=10) as client:
+        client.sendall(text.encode())
+        answer = http.client.HTTPResponse(client)
+        answer.begin()
+        assert answer.status == status
+        assert answer.headers["Content-Security-Policy"] == POLICY_OF_PAGES
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        assert b"hello" not in answer.read()
