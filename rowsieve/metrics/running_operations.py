@@ -29,7 +29,7 @@ class Operation:
     `name` is "plan", "scan", that of the change, or that of the procedure; `table` the table's URI,
     empty for procedures without one. `planned_s` is the time that planning took before it began, if
     it was no operation of its own.
-    `log_fields` and `state` are an observer's own.
+    `log_fields` and its entry of `states` are an observer's own.
     """
 
     kind: Kind
@@ -38,7 +38,7 @@ class Operation:
     planned_s: float = 0.0
     observer: Observer | None = None
     log_fields: dict[str, str] = field(default_factory=dict)
-    state: object = None
+    states: dict[object, object] = field(default_factory=dict, repr=False)
     context: Context | None = field(default=None, repr=False)
     _id: str = ""
 

@@ -63,7 +63,7 @@ class OpenTelemetryReporter:
         )
         if operation.planned_s:
             self._phase(span, "plan", _now(), operation.planned_s)
-        operation.state = span
+        operation.states[self] = span
         identity = span.get_span_context()
         if identity.is_valid:
             operation.log_fields["trace_id"] = f"{identity.trace_id:032x}"
@@ -73,7 +73,7 @@ class OpenTelemetryReporter:
 
     def ended(self, operation: Operation, error: BaseException | None) -> None:
         """End the span, with the error if it is one: a reader that stops early makes none."""
-        span: Span = operation.state  # type: ignore[assignment]
+        span: Span = operation.states.pop(self)  # type: ignore[assignment]
         if error is not None and not isinstance(error, GeneratorExit):
             span.record_exception(error)
             self._failed(span, type(error).__name__, str(error))
@@ -85,7 +85,7 @@ class OpenTelemetryReporter:
         if isinstance(report, IngestReport):
             return
         end = _now()
-        live = _span_of(report)
+        live = self._span_of(report)
         span = self._late_span(report, end) if live is None else live
         if isinstance(report, ScanReport):
             span.set_attributes(attributes_of_scan(report))
@@ -96,6 +96,14 @@ class OpenTelemetryReporter:
             self._failed(span, report.error, "")
         if live is None:
             span.end(end)
+
+    def _span_of(self, report: ScanReport | CommitReport) -> Any:
+        """Return the span of the operation that a report ends; None if it has none of its own."""
+        operation = current_operation()
+        kind = "scan" if isinstance(report, ScanReport) else "change"
+        if operation is None or (operation.kind, operation.table) != (kind, report.table):
+            return None
+        return operation.states.get(self)
 
     def _late_span(self, report: ScanReport | CommitReport, end: int) -> Span:
         """Start the span of an operation of which only the report is known."""
@@ -124,15 +132,6 @@ class OpenTelemetryReporter:
         status = self._trace.Status(self._trace.StatusCode.ERROR, message or kind)
         span.set_status(status)
         span.set_attribute(ERROR, kind)
-
-
-def _span_of(report: ScanReport | CommitReport) -> Any:
-    """Return the span of the operation that a report ends; None if it has none of its own."""
-    operation = current_operation()
-    if operation is None or operation.state is None or operation.table != report.table:
-        return None
-    kind = "scan" if isinstance(report, ScanReport) else "change"
-    return operation.state if operation.kind == kind else None
 
 
 def _nanoseconds(seconds: float) -> int:

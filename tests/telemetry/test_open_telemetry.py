@@ -22,7 +22,7 @@ from opentelemetry.trace import StatusCode
 
 import rowsieve as rs
 from rowsieve.config import current
-from rowsieve.metrics import JsonFormatter, LoggingReporter
+from rowsieve.metrics import JsonFormatter, LoggingReporter, SeveralReporters
 from rowsieve.metrics.running_operations import current_operation
 from rowsieve.providers.datafusion import SessionContext
 from rowsieve.telemetry import OpenTelemetryReporter
@@ -249,17 +249,23 @@ def test_a_log_record_of_a_trace_names_it(telemetry: Telemetry) -> None:
     handler.setFormatter(JsonFormatter())
     log.addHandler(handler)
 
-    class Both(OpenTelemetryReporter):
+    class Logging:
         def report(self, report: Any) -> None:
-            super().report(report)
             try:
                 raise ValueError(object())
             except ValueError:
                 log.exception("seen %s", report.table)
 
+    class Broken:
+        def report(self, report: Any) -> None:
+            raise RuntimeError("report")
+
+        begun = ended = report
+
     table = stock(URI)
-    table.report_to(Both(tracer_provider=telemetry.provider))
+    table.report_to(SeveralReporters(Broken(), telemetry.reporter, Logging()))
     table.scan().to_arrow()
+    assert current_operation() is None
     record = json.loads(text.getvalue())
     span = telemetry.span("scan stock")
     assert span.context is not None
