@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, cas
 import typer
 
 import rowsieve
+from rowsieve.cli import completing
 from rowsieve.cli.bundles import (
     CommitOptions,
     FileOptions,
@@ -65,7 +66,12 @@ def create(
     ] = "error",
     table_property: Annotated[
         list[str] | None,
-        typer.Option("--property", metavar="NAME=VALUE", help="A table property; repeatable."),
+        typer.Option(
+            "--property",
+            metavar="NAME=VALUE",
+            help="A table property; repeatable.",
+            autocompletion=completing.settings,
+        ),
     ] = None,
     column_type: Annotated[
         list[str] | None,
@@ -393,7 +399,12 @@ def set_properties(
     uri: Uri,
     properties: Annotated[
         list[str],
-        typer.Argument(metavar="NAME=VALUE...", help="Table properties.", show_default=False),
+        typer.Argument(
+            metavar="NAME=VALUE...",
+            help="Table properties.",
+            show_default=False,
+            autocompletion=completing.settings,
+        ),
     ],
     *,
     commit: CommitOptions,
@@ -408,7 +419,12 @@ def unset_properties(
     uri: Uri,
     names: Annotated[
         list[str],
-        typer.Argument(metavar="NAME...", help="Table properties.", show_default=False),
+        typer.Argument(
+            metavar="NAME...",
+            help="Table properties.",
+            show_default=False,
+            autocompletion=completing.properties,
+        ),
     ],
     *,
     commit: CommitOptions,
@@ -440,7 +456,12 @@ def update(
     *,
     assignments: Annotated[
         list[str],
-        typer.Option("--set", metavar="NAME=SQL", help="A column's new value; repeatable."),
+        typer.Option(
+            "--set",
+            metavar="NAME=SQL",
+            help="A column's new value; repeatable.",
+            autocompletion=completing.assignments,
+        ),
     ],
     meaning: MeaningOptions,
     commit: OnceOptions,

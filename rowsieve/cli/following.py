@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from rowsieve import clock
+from rowsieve.cli import completing
 from rowsieve.cli.options import (
     INT64_MAX,
     AsJson,
@@ -42,7 +43,11 @@ def changes(
     ] = None,
     column: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Print only this column of the table; repeatable."),
+        typer.Option(
+            metavar="NAME",
+            help="Print only this column of the table; repeatable.",
+            autocompletion=completing.columns,
+        ),
     ] = None,
     net: Annotated[
         bool,

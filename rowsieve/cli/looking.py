@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from rowsieve.cli import completing
 from rowsieve.cli.named import catalog_of, check_catalog
 from rowsieve.cli.options import (
     INT64_MAX,
@@ -28,7 +29,12 @@ from rowsieve.shown import size_text
 
 Columns = Annotated[
     list[str] | None,
-    typer.Option("--column", metavar="NAME", help="Show only this column; repeatable."),
+    typer.Option(
+        "--column",
+        metavar="NAME",
+        help="Show only this column; repeatable.",
+        autocompletion=completing.columns,
+    ),
 ]
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from rowsieve.cli import completing
 from rowsieve.cli.bundles import CommitOptions, expanded
 from rowsieve.cli.named import check_catalog, required_catalog
 from rowsieve.cli.options import AsJson, StorageOptions, Uri, open_at, read_pairs
@@ -23,7 +24,12 @@ if TYPE_CHECKING:
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The namespace.", show_default=False)]
 TableName = Annotated[
     str,
-    typer.Argument(metavar="TABLE", help="The name, such as db.flights.", show_default=False),
+    typer.Argument(
+        metavar="TABLE",
+        help="The name, such as db.flights.",
+        show_default=False,
+        autocompletion=completing.tables,
+    ),
 ]
 
 

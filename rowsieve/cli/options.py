@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 import typer
 
 import rowsieve
+from rowsieve.cli import completing
 from rowsieve.cli.named import located
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ Uri = Annotated[
         metavar="TABLE",
         help="A folder, or a URI such as s3://bucket/table; a name with --catalog.",
         show_default=False,
+        autocompletion=completing.tables,
     ),
 ]
 InputFile = Annotated[
@@ -84,7 +86,11 @@ AsOf = Annotated[
     typer.Option("--as-of", metavar="TIME", help="Read the version at this ISO-8601 time."),
 ]
 Dialect = Annotated[
-    str, typer.Option(help="The SQL dialect of conditions: postgres, spark, datafusion, duckdb.")
+    str,
+    typer.Option(
+        help="The SQL dialect of conditions: postgres, spark, datafusion, duckdb.",
+        autocompletion=completing.dialects,
+    ),
 ]
 TimeZone = Annotated[
     str | None,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import rowsieve
+from rowsieve.cli import completing
 from rowsieve.cli.options import Ansi, AsJson, Html, StorageOptions, TimeZone, open_at, session_of
 from rowsieve.cli.output import print_json
 from rowsieve.errors import InvalidInput
@@ -23,9 +24,23 @@ def translate(
         str, typer.Argument(metavar="CONDITION", help="The condition, as SQL.", show_default=False)
     ],
     *,
-    source: Annotated[str, typer.Option("--from", metavar="NAME", help=f"The dialect: {_NAMES}.")],
+    source: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            metavar="NAME",
+            help=f"The dialect: {_NAMES}.",
+            autocompletion=completing.dialects,
+        ),
+    ],
     target: Annotated[
-        str, typer.Option("--to", metavar="NAME", help="One of these, or another bridge.")
+        str,
+        typer.Option(
+            "--to",
+            metavar="NAME",
+            help="One of these, or another bridge.",
+            autocompletion=completing.bridges,
+        ),
     ],
     schema: Annotated[
         str | None,
