@@ -52,8 +52,19 @@ def test_wrong_use_of_a_database_is_refused(tmp_path: Path, rows: Path) -> None:
     run("--database", shop, "create", "orders", rows)
     missing = run("--database", shop, "history", "order", code=3)
     assert "has no table 'order'" in missing
-    registered = run("--database", shop, "register", "t", tmp_path / "t", code=3)
-    assert "has a log of its own" in registered
+    assert "nothing is there" in run("--database", shop, "register", "t", tmp_path / "t", code=3)
+
+
+def test_a_table_moves_in_and_out(tmp_path: Path, rows: Path) -> None:
+    shop = tmp_path / "shop"
+    run("--database", shop, "create", "orders", rows)
+    run("create", tmp_path / "alone", rows)
+    run("--database", shop, "register", "t", tmp_path / "alone")
+    assert run("--database", shop, "tables").split() == ["orders", "t"]
+    moved = run_json("--database", shop, "move-out", "t")
+    assert (moved["uri"], moved["version"]) == (f"file://{tmp_path}/alone", 2)
+    assert run("--database", shop, "move-out", "orders").startswith("moved out orders: file://")
+    assert rs.Database(shop).tables() == []
 
 
 def test_a_database_wins_over_a_catalog_of_the_environment(
