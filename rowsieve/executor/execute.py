@@ -23,6 +23,7 @@ import pyarrow as pa
 from rowsieve.config import DEFAULT
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.executor.consolidation.consolidate import Consolidated, updates_plan
+from rowsieve.executor.consolidation.update_shares import update_shares
 from rowsieve.executor.live_rows import LiveRows, is_resolved, known_count, with_columns
 from rowsieve.executor.merging.windows import Numbered
 from rowsieve.executor.output_batches import Packaging, take_first
@@ -226,8 +227,8 @@ class Execution:
         limit, total = self._plan.limit, 0
         if self._plan.consolidation is not None:
             with missing_files_named(self._store, self._plan.version):
-                updates = self._updates(self._plan.splits)
-                return Consolidated.of(self._plan).count(updates, limit)
+                shares = self._shares(self._plan.splits)
+                return Consolidated.of(self._plan).count(shares, limit)
         with (
             missing_files_named(self._store, self._plan.version),
             self._schedule.ahead() as ahead,
@@ -255,9 +256,13 @@ class Execution:
         with updates._schedule.ahead() as ahead:
             yield from updates._batches(updates._opened(splits), ahead)
 
+    def _shares(self, splits: Sequence[Split]) -> Iterator[Sequence[pa.RecordBatch]]:
+        """The updates in shares that fit the memory of the read."""
+        return update_shares(lambda: self._updates(splits), self._memory_bytes)
+
     def _sums(self, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
         """The rows of a differential table at the plan's time, up to the limit."""
-        rows = Consolidated.of(self._plan).batches(self._updates(splits))
+        rows = Consolidated.of(self._plan).batches(self._shares(splits))
         yield from map(self._packaging.project, take_first(rows, self._plan.limit))
 
     def _reads_all(self) -> bool:

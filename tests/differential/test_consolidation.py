@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from rowsieve.executor.consolidation.equality_codes import equality_codes, joined_codes
 from rowsieve.executor.consolidation.sums import sum_differences
+from rowsieve.executor.consolidation.update_shares import update_shares
 from tests.differential.updates import differential
 from tests.duckdb_sessions import duckdb_session
 from tests.profiles import examples
@@ -58,6 +60,13 @@ def test_sums_are_those_of_a_dictionary_for_every_type(data: st.DataObject) -> N
         rows_found = map(repr, found.drop_columns(["_rowsieve_diff"]).to_pylist())
         expected = summed(cells[:count], diffs[:count])
         assert dict(zip(rows_found, counts, strict=True)) == expected
+        if len(given_rows) % 4 or not at:  # several passes take their time
+            continue
+        shared = table.scan(at=at, memory_bytes=found.nbytes // 2 + 1)
+        assert sorted(map(repr, shared.to_arrow().to_pylist())) == sorted(
+            map(repr, found.to_pylist())
+        )
+        assert shared.count() == len(found)
         assert len(counts) == len(expected)
 
 
@@ -106,7 +115,7 @@ def test_a_sum_is_exact_or_an_overflow(updates: list[tuple[int, int]]) -> None:
 
 def test_rows_with_one_mix_of_their_codes_are_still_told_apart(monkeypatch: Any) -> None:
     module = "rowsieve.executor.consolidation.sums"
-    monkeypatch.setattr(f"{module}._words", lambda _, count: np.zeros(count, dtype=np.uint64))
+    monkeypatch.setattr(f"{module}.words_of", lambda _, count: np.zeros(count, dtype=np.uint64))
     left, right = (np.array(each, dtype=np.int64) for each in ([0, 0, 1, 0, 1], [0, 1, 0, 1, 1]))
     sums = sum_differences([left, right], np.array([1, 1, 1, 2, -1], dtype=np.int64))
     assert (sums.rows.tolist(), sums.sums.tolist()) == ([0, 1, 2, 4], [1, 3, 1, -1])
@@ -119,3 +128,26 @@ def test_slices_of_nested_columns_have_the_codes_of_their_own_rows() -> None:
     codes = joined_codes(equality_codes(array), len(array)).tolist()
     same = [[a == b for b in values] for a in values]
     assert [[a == b for b in codes] for a in codes] == same
+
+
+def test_shares_hold_all_updates_of_their_rows_and_fit_the_memory() -> None:
+    names = [f"user-{n % 500:06}" for n in range(20_000)]
+    columns = {"k": np.arange(20_000) % 3, "s": names, "_rowsieve_diff": np.ones(20_000, int)}
+    batches = pa.table(columns).to_batches(1_000)
+    reads = []
+
+    def read() -> Iterator[pa.RecordBatch]:
+        reads.append(1)
+        return iter(batches)
+
+    total = sum(batch.nbytes for batch in batches)
+    assert [len(share) for share in update_shares(read, total)] == [20]
+    assert len(reads) == 1
+    shares = [*update_shares(read, total // 4)]
+    assert len(reads) == 2 + 8
+    assert len(shares) == 8
+    rows_of = [{(r["k"], r["s"]) for b in share for r in b.to_pylist()} for share in shares]
+    assert sum(map(len, rows_of)) == len(set().union(*rows_of)) == 1_500
+    assert sum(b.num_rows for share in shares for b in share) == 20_000
+    assert all(sum(b.nbytes for b in share) <= total // 4 for share in shares)
+    assert [*update_shares(lambda: iter(()), 0)] == []

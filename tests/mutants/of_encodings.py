@@ -41,7 +41,7 @@ MUTANTS = (
         CONSOLIDATION,
         "a condition that can fail drops updates",
         "and not may_fail(",
-        "and not bool and may_fail(",
+        "or not may_fail(",
     ),
     Mutant(
         CONSOLIDATION,

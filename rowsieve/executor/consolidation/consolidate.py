@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 import numpy as np
@@ -29,6 +29,9 @@ from rowsieve.storage.differential import DIFF, TIME
 from rowsieve.types.shown_values import shown_row
 
 BATCH_ROWS: Final = 65_536
+
+Shares: TypeAlias = Iterable[Sequence[pa.RecordBatch]]
+"""The updates, all of a row in one share; see `rowsieve.executor.consolidation.update_shares`."""
 
 
 def updates_plan(plan: ScanPlan) -> ScanPlan:
@@ -73,28 +76,26 @@ class Consolidated:
         on_data = bound_filter(ir.conjoin(terms), plan.schema, plan.semantics, plan.now_us)
         return cls(plan.filter, on_data, plan.consolidation.expanded)
 
-    def batches(self, updates: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def batches(self, shares: Shares) -> Iterator[pa.RecordBatch]:
         """The rows of the result, before the projection; batches are never empty."""
-        for rows, multiplicities in self._rows(updates):
+        for rows, multiplicities in self._rows(shares):
             if not self.expanded:
                 yield from _cut(rows)
                 continue
             yield from _copies(rows, multiplicities)
 
-    def count(self, updates: Iterable[pa.RecordBatch], limit: int | None) -> int:
+    def count(self, shares: Shares, limit: int | None) -> int:
         """Count the rows of the result up to a limit, without making copies of them."""
         total = 0
-        for rows, multiplicities in self._rows(updates):
+        for rows, multiplicities in self._rows(shares):
             total += sum(map(int, multiplicities)) if self.expanded else rows.num_rows
             if limit is not None and total >= limit:
                 return limit
         return total
 
-    def _rows(
-        self, updates: Iterable[pa.RecordBatch]
-    ) -> Iterator[tuple[pa.RecordBatch, npt.NDArray[np.int64]]]:
+    def _rows(self, shares: Shares) -> Iterator[tuple[pa.RecordBatch, npt.NDArray[np.int64]]]:
         """The matching rows of each window with their multiplicities."""
-        for window in update_windows(list(updates)):
+        for window in (window for share in shares for window in update_windows(share)):
             for summed in _summed(window):
                 rows, multiplicities = self._matching(*summed)
                 if rows.num_rows:

@@ -25,7 +25,7 @@ _INTEGERS = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 
 def equality_codes(values: pa.Array) -> list[Codes]:
     """Return arrays of shape (n,): two rows are equal if all of the arrays have equal numbers."""
-    values = _storage(values)
+    values = stored_values(values)
     type_ = values.type
     if pa.types.is_null(type_):
         return []
@@ -70,11 +70,19 @@ def plain_codes(values: pa.Array) -> Codes | None:
     return codes
 
 
+def fixed_codes(values: pa.Array) -> list[Codes]:
+    """The bits of booleans and numbers of up to 64 bits, and which of them are NULL."""
+    codes = _fixed_bits(values)
+    assert codes is not None
+    return codes
+
+
 def _is_plain(type_: pa.DataType) -> bool:
     return bool(pa.types.is_primitive(type_) and type_.bit_width in _INTEGERS)
 
 
-def _storage(values: Any) -> pa.Array:
+def stored_values(values: Any) -> pa.Array:
+    """The values without extension type and dictionary."""
     if isinstance(values, pa.ExtensionArray):
         return values.storage
     if isinstance(values, pa.DictionaryArray):

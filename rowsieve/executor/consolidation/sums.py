@@ -76,7 +76,7 @@ def _repeated(columns: Sequence[Codes], count: int) -> tuple[Codes, Codes]:
     firsts[1:] &= ~same
     numbers = np.cumsum(firsts[shared]).astype(np.uint64)
     own = [column[members] for column in columns]
-    words = _within_groups(numbers, _words(own, len(members)))
+    words = _within_groups(numbers, words_of(own, len(members)))
     places = np.argsort(words, kind="stable")
     differs = _differs(words[places])
     if not _are_equal(own, places, np.flatnonzero(~differs)):
@@ -108,7 +108,8 @@ def _differs(ascending: npt.NDArray[Any]) -> Mask:
     return differs
 
 
-def _words(columns: Sequence[Codes], count: int) -> Words:
+def words_of(columns: Sequence[Codes], count: int) -> Words:
+    """(n,) words that are equal where all columns are, and that nearly always differ elsewhere."""
     words = np.zeros(count, dtype=np.uint64)
     for column in columns:
         words ^= column.view(np.uint64)
