@@ -107,6 +107,11 @@ def _open_memory(location: Location) -> ObjectStore:
     return RemoteStore(_memory[0], location.uri, prefix=name)
 
 
+def private_store() -> ObjectStore:
+    """Return an empty store in memory that nothing else can open."""
+    return RemoteStore(MemoryStore(), "memory:///private")
+
+
 def _open_remote(location: Location, options: Mapping[str, Any]) -> ObjectStore:
     public = location.uri
     config, client = split_options(options)

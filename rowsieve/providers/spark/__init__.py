@@ -1,6 +1,7 @@
 """Lets Spark read and write our tables; Spark finds the source itself, as `format("rowsieve")`."""
 
 from rowsieve.providers.spark.change_events import apply_events
+from rowsieve.providers.spark.cluster.checks import check
 from rowsieve.providers.spark.java import java_home, spark_session
 from rowsieve.providers.spark.reads.table_reads import (
     explain,
@@ -14,6 +15,7 @@ from rowsieve.providers.spark.registration import register
 
 __all__ = [
     "apply_events",
+    "check",
     "explain",
     "explain_prune",
     "java_home",

@@ -21,9 +21,11 @@ from rowsieve.errors import (
     NotFound,
     RowsieveError,
     SchemaMismatch,
+    UnsupportedOperation,
 )
 
 _OWN_ERROR: Final = re.compile(r"rowsieve\.errors\.(\w+): (.+)")
+_NO_SOURCE: Final = "DATA_SOURCE_NOT_FOUND"
 _UNREADABLE: Final = "FAILED_READ_FILE"
 """Spark's condition of a file that a scan cannot read; the file is the parameter `path`."""
 
@@ -53,6 +55,8 @@ def own_error(error: Exception, operation: str) -> RowsieveError | None:
     """
     if (own := error_from_worker(str(error))) is not None:
         return own
+    if (missing := missing_source(error, operation)) is not None:
+        return missing
     for cause in _causes(error):
         condition = condition_of(cause) or ""
         if condition.partition(".")[0] == _UNREADABLE:
@@ -64,6 +68,16 @@ def own_error(error: Exception, operation: str) -> RowsieveError | None:
             f"{operation}: a job of Spark failed, and nothing was committed: {_reason(error)}"
         )
     return None
+
+
+def missing_source(error: Exception, operation: str) -> UnsupportedOperation | None:
+    """Our error for a session that does not find our source; None for any other error."""
+    if all(condition_of(cause) != _NO_SOURCE for cause in _causes(error)):
+        return None
+    return UnsupportedOperation(
+        f"{operation}: Spark does not find our source, because the package is not installed for "
+        "its Python; call rowsieve.providers.spark.register(spark) in this session"
+    )
 
 
 def error_from_worker(text: str) -> RowsieveError | None:

@@ -79,6 +79,7 @@ from rowsieve.providers.spark.task_properties import property_of_task
 from rowsieve.providers.spark.writes.stream_sink import RowsieveStreamWriter
 from rowsieve.providers.spark.writes.write_tasks import RowsieveWriter
 from rowsieve.storage.log.commit_log import CommitLog
+from rowsieve.storage.log.sent_versions import version_as_bytes, version_of_bytes
 from rowsieve.storage.log.version_arguments import resolve_snapshot
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.schema import Schema
@@ -105,6 +106,7 @@ class RowsieveSource(DataSource):
     def __init__(self, options: Mapping[str, str]) -> None:
         super().__init__(dict(options))
         self._pinned: Pinned | PinnedFeed | PinnedUpdates | None = None
+        self._sent: Mapping[str, bytes] | None = None  # the version that is pinned, of a store
 
     @classmethod
     def name(cls) -> str:
@@ -125,8 +127,10 @@ class RowsieveSource(DataSource):
             return updates
         options = ReadOptions.parse(given)
         store = open_store(options.uri, options.storage)
-        snapshot = options.view(resolve_snapshot(CommitLog(store), options.version, options.as_of))
+        stored = resolve_snapshot(CommitLog(store), options.version, options.as_of)
+        snapshot = options.view(stored)
         check_read(options, snapshot.schema)  # rejects an invalid filter now; partitions() plans
+        self._sent = version_as_bytes(stored) if store.overlaps else None
         self._pinned = _pin(options, snapshot)
         reporter_of(options.reporter)
         columns: StructType = spark_schema(output_schema(options, snapshot.schema))
@@ -149,7 +153,7 @@ class RowsieveSource(DataSource):
                 f"option {READ_UPDATES} is of spark.readStream; read a time of the table with the "
                 "option at, and its updates in this process with Table.subscribe"
             )
-        return RowsieveReader(ReadOptions.parse(self.options), pinned)
+        return RowsieveReader(ReadOptions.parse(self.options), pinned, self._sent)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802 - Spark's names
         """A stream of the change feed, or of the updates of a differential table."""
@@ -205,16 +209,24 @@ def _reader_of_catalog(kept: Kept, columns: StructType) -> RowsieveReader:
 
 
 class RowsieveReader(DataSourceReader):
-    """One scan: returns the splits on the driver, and reads one split in a task."""
+    """One scan: returns the splits on the driver, and reads one split in a task.
 
-    def __init__(self, options: ReadOptions, pinned: Pinned) -> None:
+    `sent`: the pinned version as bytes, so that the process that plans need not read the log again.
+    """
+
+    def __init__(
+        self, options: ReadOptions, pinned: Pinned, sent: Mapping[str, bytes] | None = None
+    ) -> None:
         self._options = options
         self._pinned = pinned
+        self._sent = sent
 
     def partitions(self) -> list[InputPartition]:
         """One partition per split of the plan; Spark itself adds an empty one if there is none."""
         store = open_store(self._options.uri, self._options.storage)
-        snapshot = CommitLog(store).at(self._pinned.version)
+        sent, self._sent = self._sent, None  # no task needs it
+        version = self._pinned.version
+        snapshot = version_of_bytes(sent, version) if sent else CommitLog(store).at(version)
         if snapshot.table.uuid != self._pinned.table_uuid:
             raise SnapshotExpired(
                 f"the table that was loaded from {store.uri} was replaced by another one; load "

@@ -12,7 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import rowsieve as rs
-from rowsieve.errors import CorruptData, JobFailed, NotFound, SchemaMismatch
+from rowsieve.errors import (
+    CorruptData,
+    JobFailed,
+    NotFound,
+    SchemaMismatch,
+    UnsupportedOperation,
+)
 from rowsieve.providers.spark.job_errors import own_error
 from tests.profiles import IS_DEEP
 
@@ -101,3 +107,11 @@ def test_other_failures_of_a_job_say_that_nothing_was_committed(
 
 def test_errors_of_others_are_left() -> None:
     assert own_error(ValueError("FAILED_READ_FILE"), "write") is None
+
+
+def test_a_source_that_spark_does_not_find_is_our_error(spark: Any) -> None:
+    with pytest.raises(Exception, match="rowsieve_absent") as caught:
+        spark.read.format("rowsieve_absent").load("/t")
+    own = own_error(caught.value, "read /t")
+    assert isinstance(own, UnsupportedOperation)
+    assert "register(spark)" in str(own)

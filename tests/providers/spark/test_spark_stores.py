@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import pyarrow as pa
 import pytest
+from pyspark import cloudpickle
 
 import rowsieve as rs
-from rowsieve.errors import InvalidInput
+from rowsieve.errors import CorruptData, InvalidInput
 from rowsieve.objects import Location
 from rowsieve.providers.spark import explain, prune, read
 from rowsieve.providers.spark.reads import hadoop_places, store_access
+from rowsieve.providers.spark.source import RowsieveSource
+from rowsieve.storage.log import sent_versions
 from tests.providers.spark.hadoop_buckets import fresh_bucket, seen_by
 from tests.providers.spark.test_spark_counts import jobs_of
 from tests.providers.spark.test_spark_hybrid import plan_of, rows_of
 from tests.stores.folder_server import FolderServer, folder_server
 
 pytestmark = pytest.mark.spark
+PICKLES: Any = cloudpickle  # has no types
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +78,43 @@ def test_spark_reads_the_files_of_a_store_itself(
         server.requests.clear()
         assert sorted(row.id for row in frame.where("id > 105").collect()) == [106, 107, 108, 109]
         assert server.requests == []  # Spark's own client read them
+
+
+def test_a_load_reads_the_log_once(server: FolderServer, bucket: str) -> None:
+    """Spark makes the source in one process, plans in a second one and reads in others."""
+    table = table_in(server, bucket)
+    storage = {f"storage.{name}": value for name, value in server.s3.options.items()}
+    options = {"path": table.uri, "where": "id < 3", "columns": "id", **storage}
+    server.requests.clear()
+    source = RowsieveSource(options)
+    columns = source.schema()
+    planning = PICKLES.loads(PICKLES.dumps(source)).reader(columns)
+    partitions = planning.partitions()
+    task = PICKLES.dumps(planning)
+    batches = [batch for each in partitions for batch in PICKLES.loads(task).read(each)]
+    assert sorted(pa.Table.from_batches(batches)["id"].to_pylist()) == [0, 1, 2]
+    log = [key for _, key in server.requests if "/_rowsieve/log/" in key]
+    assert len(log) == len(set(log)) < 10
+    assert len(task) < len(PICKLES.dumps(source)) / 2  # no task gets the version
+
+
+def test_long_lists_of_parts_are_read_again(
+    server: FolderServer, bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pinned = table_in(server, bucket).handle.pinned
+    monkeypatch.setattr(sent_versions, "MOST_PARTS", len(pinned.parts) - 1)
+    assert sent_versions.version_as_bytes(pinned) is None
+
+
+def test_a_version_that_was_sent_is_the_version(server: FolderServer, bucket: str) -> None:
+    pinned = table_in(server, bucket).handle.pinned
+    files = sent_versions.version_as_bytes(pinned)
+    assert files is not None
+    received = sent_versions.version_of_bytes(files, pinned.version)
+    assert received.parts.to_ipc() == pinned.parts.to_ipc()
+    assert replace(received, parts=pinned.parts) == pinned
+    with pytest.raises(CorruptData):
+        sent_versions.version_of_bytes(dict.fromkeys(files, b"{}"), pinned.version)
 
 
 def data_files(server: FolderServer, bucket: str) -> list[str]:

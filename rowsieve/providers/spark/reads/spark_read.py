@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rowsieve.predicate import ir
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.providers.spark.job_errors import missing_source
 from rowsieve.providers.spark.source_options import ReadOptions
 
 if TYPE_CHECKING:
@@ -46,4 +47,10 @@ class SparkRead:
         options = dict(self.source_options)
         if part_ids is not None:
             options["parts"] = ",".join(sorted(part_ids))
-        return self.spark.read.format("rowsieve").options(**options).load(self.table.uri)
+        reader = self.spark.read.format("rowsieve").options(**options)
+        try:
+            return reader.load(self.table.uri)
+        except Exception as error:
+            if (own := missing_source(error, f"read {self.table.uri}")) is not None:
+                raise own from error
+            raise

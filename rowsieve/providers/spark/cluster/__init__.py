@@ -1,0 +1,1 @@
+"""Finds out what the processes of a Spark session can do."""
