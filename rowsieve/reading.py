@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -15,6 +16,7 @@ from rowsieve.arguments.annotations import (
     Version,
 )
 from rowsieve.bridges.session import Session
+from rowsieve.bridges.text_with_values import with_values
 from rowsieve.bridges.where import locating_errors, semantics_of, to_predicate
 from rowsieve.change_feed.feed import open_feed
 from rowsieve.change_feed.last_changes import last_changes
@@ -70,6 +72,7 @@ class ReadMethods(TableMethods):
         on_violation: OnViolation | None = None,
         read_encoding: ReadEncoding | None = None,
         on_encoding_difference: OnDifference | None = None,
+        params: Mapping[str, Any] | None = None,
         dialect: str = "postgres",
         session: Session | None = None,
         plan: GivenPlan | None = None,
@@ -81,6 +84,8 @@ class ReadMethods(TableMethods):
         `version` is a number, or the name of a tag.
         `where` is SQL text in `dialect`, a Rowsieve predicate or an engine's expression. `session`
         holds the session settings that text depends on (default: UTC, the dialect's defaults).
+        `params` are the values of `$name` and `:name` in the text, as constants of their types;
+        a list stands after IN.
         `columns` is a list of names, or a mapping of names to SQL expressions. Without
         `order_by_key`, rows have no defined order. `pruning="off"` reads every part; "soft" does
         too, and checks pruning against all rows. `audit` is the percentage of skipped data to
@@ -96,6 +101,7 @@ class ReadMethods(TableMethods):
         A differential table is read `at` a time, by default the latest complete one: rows have
         their multiplicity in `_rowsieve_diff`, or are there that often if `expanded`.
         """
+        where = with_values(where, params, "scan")
         if plan is not None and (version, as_of, as_of_event, at) != (None, None, None, None):
             raise InvalidInput(
                 "scan: plan= reads the plan's own version; remove version=, as_of=, as_of_event= "
@@ -143,10 +149,15 @@ class ReadMethods(TableMethods):
         return self.scan(where, dialect=dialect, session=session).require_pruning()
 
     def count(
-        self, where: Any = None, *, dialect: str = "postgres", session: Session | None = None
+        self,
+        where: Any = None,
+        *,
+        params: Mapping[str, Any] | None = None,
+        dialect: str = "postgres",
+        session: Session | None = None,
     ) -> int:
         """Count all rows or those that match; from the manifest alone where that is exact."""
-        return self._scan(where, None, dialect, session).count()
+        return self._scan(where, None, dialect, session, params).count()
 
     def distinct_counts(self, columns: ColumnNames | None = None) -> dict[str, int | None]:
         """Estimate the number of different values of columns, NULL excluded; reads no rows.
@@ -166,17 +177,21 @@ class ReadMethods(TableMethods):
         where: Any = None,
         columns: Columns | None = None,
         *,
+        params: Mapping[str, Any] | None = None,
         dialect: str = "postgres",
         session: Session | None = None,
     ) -> pa.Table:
         """Return the rows as a pyarrow Table."""
-        return self._scan(where, columns, dialect, session).to_arrow()
+        return self._scan(
+            with_values(where, params, "to_arrow"), columns, dialect, session
+        ).to_arrow()
 
     def to_pandas(
         self,
         where: Any = None,
         columns: Columns | None = None,
         *,
+        params: Mapping[str, Any] | None = None,
         dialect: str = "postgres",
         session: Session | None = None,
     ) -> pandas.DataFrame:
@@ -186,18 +201,27 @@ class ReadMethods(TableMethods):
         the nullable Int64 where a float would change a value. To keep all types, use
         `to_arrow(…).to_pandas(types_mapper=pandas.ArrowDtype)`.
         """
-        return engines.pandas().frame_of(self._scan(where, columns, dialect, session).to_arrow())
+        return engines.pandas().frame_of(
+            self._scan(
+                with_values(where, params, "to_pandas"), columns, dialect, session
+            ).to_arrow()
+        )
 
     def to_polars(
         self,
         where: Any = None,
         columns: Columns | None = None,
         *,
+        params: Mapping[str, Any] | None = None,
         dialect: str = "postgres",
         session: Session | None = None,
     ) -> polars.DataFrame:
         """Return the rows as a Polars DataFrame. MissingExtra without polars."""
-        return engines.polars().frame_of(self._scan(where, columns, dialect, session).to_arrow())
+        return engines.polars().frame_of(
+            self._scan(
+                with_values(where, params, "to_polars"), columns, dialect, session
+            ).to_arrow()
+        )
 
     def to_dataset(
         self,
@@ -439,8 +463,14 @@ class ReadMethods(TableMethods):
         return self if reading is pinned else type(self)(self.handle.fixed_at(reading))
 
     def _scan(
-        self, where: Any, columns: Columns | None, dialect: str, session: Session | None
+        self,
+        where: Any,
+        columns: Columns | None,
+        dialect: str,
+        session: Session | None,
+        params: Mapping[str, Any] | None = None,
     ) -> Scan:
+        where = with_values(where, params, "scan")
         snapshot = read_at(self.handle.readable())
         return Scan(
             self.handle.store,

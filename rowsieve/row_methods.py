@@ -18,6 +18,7 @@ from rowsieve.arguments.annotations import (
 )
 from rowsieve.bridges.python_constants import assigned
 from rowsieve.bridges.session import Session
+from rowsieve.bridges.text_with_values import with_values
 from rowsieve.bridges.where import locating_errors, semantics_of, to_predicate
 from rowsieve.changes.change import Change, Question, nothing_done
 from rowsieve.changes.cherry_picks import (
@@ -306,6 +307,7 @@ class RowMethods(TableMethods):
         *,
         keys: Any = None,
         plan: GivenPlan | None = None,
+        params: Mapping[str, Any] | None = None,
         dialect: str = "postgres",
         session: Session | None = None,
         metadata: Metadata | None = None,
@@ -324,6 +326,7 @@ class RowMethods(TableMethods):
         result. CommitConflict if concurrent commits prevent the delete for `retry_timeout_s`
         seconds.
         """
+        where = with_values(where, params, "delete")
         if (where is not None) + (keys is not None) + (plan is not None) != 1:
             raise InvalidInput(
                 "delete takes exactly one of a predicate, keys= and plan=; "
@@ -361,6 +364,7 @@ class RowMethods(TableMethods):
         *,
         where: Any = None,
         plan: GivenPlan | None = None,
+        params: Mapping[str, Any] | None = None,
         dialect: str = "postgres",
         session: Session | None = None,
         metadata: Metadata | None = None,
@@ -375,6 +379,7 @@ class RowMethods(TableMethods):
         semantics and time; StalePlan as for `delete`. CommitConflict if concurrent commits prevent
         the update for `retry_timeout_s` seconds.
         """
+        where = with_values(where, params, "update")
         if not assignments:
             raise InvalidInput("update: assignments is empty; give e.g. {'delay': 'delay + 5'}")
         if where is not None and plan is not None:

@@ -14,6 +14,7 @@ from rowsieve.bridges.session import Session, in_session
 from rowsieve.bridges.sql import parse_expression, parse_predicate
 from rowsieve.bridges.sql.dialects import dialect_named
 from rowsieve.bridges.sql.exactness.name_rules import check_names
+from rowsieve.bridges.text_with_values import TextWithValues
 from rowsieve.errors import InvalidInput, InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.binding.enum_labels import with_text
 from rowsieve.predicate.ir import (
@@ -55,8 +56,23 @@ def to_predicate(
         return TRUE
     if isinstance(where, Predicate):
         return where
+    if isinstance(where, TextWithValues):
+        return _with_values(where, dialect, schema, semantics)
     with locating_errors(where, dialect, schema, semantics):
         return _read(where, dialect, schema, semantics, session, names_checked=names_checked)
+
+
+def _with_values(
+    where: TextWithValues, dialect: str, schema: Schema | None, semantics: Semantics | None
+) -> Predicate:
+    """Read text with the values of its parameters."""
+    from rowsieve.bridges.sql.text_parameters import read_with_values  # noqa: PLC0415 - on first use
+
+    if schema is None:
+        raise InvalidInput("params: values are bound to a condition over the columns of a table")
+    meant = dialect_named(dialect).semantics if semantics is None else semantics
+    seen = schema if meant.orders_enums else with_text(schema)
+    return read_with_values(where, seen, dialect, meant)
 
 
 def _read(

@@ -1,0 +1,138 @@
+"""Conditions with parameters: `$name` or `:name` in SQL text, and values that are bound to them.
+
+Soundness: a value is never text. The reader gets a name that no column has in the place of each
+parameter, and takes the value as a constant with its type.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any, Final
+
+import pyarrow as pa
+
+from rowsieve.bridges.python_constants import lit
+from rowsieve.bridges.sql.dialects import Dialect, dialect_named
+from rowsieve.bridges.sql.exactness.name_rules import check_names
+from rowsieve.bridges.sql.language import accepted_as_engine, typed_as_engine
+from rowsieve.bridges.sql.placeholders import StandIns
+from rowsieve.bridges.text_with_values import TextWithValues
+from rowsieve.errors import InvalidInput
+from rowsieve.predicate.ir import Literal, Predicate, ValueSet
+from rowsieve.predicate.limits import check_text
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.encodings import arrow_type
+from rowsieve.types.logical import Bool, Float, Int, LogicalType
+from rowsieve.types.schema import Schema
+
+_QUOTED: Final = (
+    r"\$(?P<tag>\w*)\$.*?\$(?P=tag)\$",  # PostgreSQL's and DuckDB's strings between dollars
+    r'"(?:""|[^"])*"',
+    r"`(?:``|[^`])*`",
+    r"--[^\n]*",
+    r"/\*.*?\*/",
+)
+_ESCAPED: Final = (r"[eE]'(?:\\.|''|[^'\\])*'", r"'(?:''|[^'])*'")
+_BACKSLASH: Final = (r"'(?:\\.|''|[^'\\])*'", r'"(?:\\.|""|[^"\\])*"')
+_NAME: Final = r"(?<![\w\]):$])[$:](?P<name>[A-Za-z_]\w*)"
+_IN: Final = re.compile(r"\bIN\s*(\(\s*)?$", re.IGNORECASE)
+_TYPES: Final[Mapping[type, LogicalType]] = {int: Int(64), float: Float(64), bool: Bool()}
+_LISTS: Final = (list, tuple, set, frozenset, range, pa.Array, pa.ChunkedArray)
+_CLOSING: Final = re.compile(r"\s*\)")
+
+
+def read_with_values(
+    where: TextWithValues, schema: Schema, dialect: str, semantics: Semantics | None = None
+) -> Predicate:
+    """Read the condition with its values; InvalidInput if a name is missing or unused."""
+    from rowsieve.bridges.sql.reading import parse  # noqa: PLC0415 - sqlglot takes 0.1 s to import
+
+    known = dialect_named(dialect)
+    if known.variables is not None and (variable := known.variables.search(where.text)):
+        raise InvalidInput(
+            f"params: {variable[0]!r} in the condition is replaced by a setting of {dialect}'s "
+            "session, even inside a string; write its value, or name a parameter $name"
+        )
+    check_text(where.text)
+    stand_ins = StandIns(schema, known)
+    text = _with_names(where, known, stand_ins)
+    check_names(text, schema, dialect)
+    predicate = parse.encoded(text, stand_ins, known)
+    read = accepted_as_engine if known.listed_only else typed_as_engine
+    return read(predicate, schema, known, semantics or known.semantics).source
+
+
+def _with_names(where: TextWithValues, dialect: Dialect, stand_ins: StandIns) -> str:
+    """Return the text with a name of `stand_ins` for each parameter."""
+    pieces: list[str] = []
+    used: set[str] = set()
+    end = 0
+    for match in _pattern(dialect).finditer(where.text):
+        name = match["name"]
+        if name is None or match.start() < end:
+            continue
+        if name not in where.values:
+            raise _missing(name, match.start(), where)
+        used.add(name)
+        pieces.append(where.text[end : match.start()])
+        value, end = where.values[name], match.end()
+        if isinstance(value, _LISTS):
+            before = "".join(pieces)
+            place = _IN.search(before)
+            closing = _CLOSING.match(where.text, end)
+            if place is None or (place[1] and closing is None):
+                raise InvalidInput(
+                    f"params: {name!r} is a list of values, which stands after IN only, as in "
+                    f"x IN (${name})"
+                )
+            pieces = [before[: place.start()], "IN ", stand_ins.members(_members(name, value))]
+            end = closing.end() if place[1] and closing is not None else end
+        else:
+            pieces.append(stand_ins.constant(_constant(name, value)))
+    if unused := sorted(where.values.keys() - used):
+        raise InvalidInput(
+            f"params: the condition has no parameter {', '.join(map(repr, unused))}; write "
+            f"${unused[0]} or :{unused[0]} where the value belongs, or leave it out"
+        )
+    return "".join([*pieces, where.text[end:]])
+
+
+def _pattern(dialect: Dialect) -> re.Pattern[str]:
+    strings = _BACKSLASH if dialect.backslash_strings else _ESCAPED
+    return re.compile("|".join((*strings, *_QUOTED, _NAME)), re.DOTALL)
+
+
+def _missing(name: str, place: int, where: TextWithValues) -> InvalidInput:
+    near = get_close_matches(name, list(where.values), n=1)
+    hint = f"did you mean ${near[0]}?" if near else f"give it as params={{{name!r}: …}}"
+    return InvalidInput(
+        f"params: the parameter {name!r} at offset {place} of the condition has no value; {hint}"
+    )
+
+
+def _constant(name: str, value: Any) -> Literal:
+    constant = lit(value)
+    if not isinstance(constant, Literal):
+        raise InvalidInput(
+            f"params: the value of {name!r} is {type(value).__name__}; give a Python or Arrow value"
+        )
+    if constant.type is None and type(value) in _TYPES:
+        return Literal(constant.value, _TYPES[type(value)])
+    return constant
+
+
+def _members(name: str, values: Any) -> ValueSet:
+    """Return the members of a list, all of one type; NULL among them is allowed."""
+    constants = [_constant(name, value) for value in values]
+    types = {constant.type for constant in constants if constant.value is not None}
+    kinds = {type(constant.value) for constant in constants if constant.value is not None}
+    if len(types) > 1 or len(kinds) > 1:
+        raise InvalidInput(f"params: the list {name!r} has values of several types; give one type")
+    type_ = next(iter(types), None)
+    storage = None if type_ is None else arrow_type(type_)
+    try:
+        return ValueSet(pa.array([constant.value for constant in constants], storage), type_)
+    except (pa.ArrowException, OverflowError) as error:
+        raise InvalidInput(f"params: the list {name!r} is not of one type: {error}") from error
