@@ -48,7 +48,11 @@ def as_array(values: Any, what: str) -> pa.Array:
         array = array.combine_chunks()
     if isinstance(array.type, pa.BaseExtensionType):
         array = array.storage
-    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+    if not pa.types.is_dictionary(array.type):
+        return array
+    words = array.dictionary
+    words = words.cast(pa.large_string()) if is_text(words.type) else words  # views are not taken
+    return words.take(array.indices)
 
 
 def as_bounds(values: Any, type_: LogicalType, side: Side, name: str) -> pa.Array:

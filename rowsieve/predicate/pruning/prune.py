@@ -77,11 +77,16 @@ class _Given:
 
     def file_count(self) -> int:
         """Return the number of files; InvalidInput if two columns disagree, or none is given."""
-        lengths = {} if self.rows is None else {"rows": len(self.rows)}
+        lengths = {} if self.rows is None else {"rows": _length(self.rows, "rows")}
         for side, columns in self.sides.items():
+            if not isinstance(columns, Mapping):
+                raise InvalidInput(
+                    f"prune: {side}= takes one array of each column by name, such as "
+                    f"{side}={{'id': [1, 2]}}, not {type(columns).__name__}"
+                )
             for name, values in columns.items():
                 self.field(name)
-                lengths[f"{side}[{name!r}]"] = len(values)
+                lengths[f"{side}[{name!r}]"] = _length(values, f"{side}[{name!r}]")
         if not lengths:
             raise InvalidInput("prune: no bounds are given; give at least rows=, one number a file")
         (first, count), *others = lengths.items()
@@ -175,6 +180,15 @@ class _Files:
             raise InvalidInput(f"prune: {what} are of type {array.type}, not counts")
         counts = np.asarray(integers.fill_null(UNKNOWN).to_numpy(), np.int64)
         return np.maximum(counts, UNKNOWN)
+
+
+def _length(values: Any, what: str) -> int:
+    try:
+        return len(values)
+    except TypeError as error:
+        raise InvalidInput(
+            f"prune: {what} is {type(values).__name__}; give a list or an array, one value a file"
+        ) from error
 
 
 def _field_of(operand: ir.Operand) -> Field | None:

@@ -283,11 +283,20 @@ def test_bounds_are_rounded_outwards() -> None:
         ({"min": {"x": np.array([2**64 - 1], np.uint64)}}, "do not fit its type"),
         ({"nulls": {"x": ["a"]}}, "are not counts"),
         ({"rows": [True]}, "not counts"),
+        ({"min": {"x": 5}}, "is int; give a list or an array"),
+        ({"min": [5]}, "takes one array of each column by name"),
     ],
 )  # fmt: skip
 def test_lengths_and_types_that_do_not_fit_are_named(facts: Any, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         p.prune(ir.TRUE, INT, **facts)
+
+
+def test_bounds_of_text_may_be_categories_of_polars() -> None:
+    schema = pa.schema([("s", pa.string())])
+    words = pl.Series(["b", None, "a"], dtype=pl.Categorical)
+    kept = p.prune(condition("s = 'a'", schema), schema, min={"s": words})
+    assert kept.tolist() == [False, True, True]
 
 
 def test_an_unknown_column_is_named_with_the_nearest() -> None:
