@@ -334,7 +334,7 @@ def test_damaged_entries_are_refused(tmp_path: Path) -> None:
     with pytest.raises(CorruptData):
         rs.Catalog(tmp_path).tables()
     cases: list[tuple[list[dict[str, Any]], type[Exception]]] = [
-        ([{"change": {**change, "protocol": 3}}], UnsupportedProtocol),
+        ([{"change": {**change, "protocol": 9}}], UnsupportedProtocol),
         ([{"change": change}, *empty, {"namespaces": {"db": 1}}], CorruptData),
         ([{"change": change}], CorruptData),
         ([{"change": change}, {"locations": {"db.t": "../x"}}, {"properties": {}}], CorruptData),
