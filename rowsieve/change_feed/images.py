@@ -47,14 +47,12 @@ def paired(
     """
     streams = [Stream(((0, batch) for batch in side), deletes=False) for side in (before, after)]
     for window in windows(streams, order):
-        rows, labels = _labelled(window)
-        if skip_same:
-            rows, labels = _without_same(rows, labels)
+        rows, labels = _labelled(window, skip_same=skip_same)
         if rows.num_rows:
             yield rows, labels
 
 
-def _labelled(window: list[Run]) -> Labelled:
+def _labelled(window: list[Run], *, skip_same: bool) -> Labelled:
     """Order the rows of a window by key, before-images first, and label them."""
     rows = [run.rows for run in window]
     sides = np.concatenate([np.full(len(run), run.stream, dtype=np.int8) for run in window])
@@ -62,6 +60,9 @@ def _labelled(window: list[Run]) -> Labelled:
         return rows[0], np.where(sides == 0, DELETE, INSERT).astype(np.int8)
     order, repeats = rank([run.keys for run in window])
     paired = repeats | np.append(repeats[1:], False)
+    if skip_same:
+        changed = _changed(rows, order, repeats)
+        order, paired = order[changed], paired[changed]
     is_old = sides[order] == 0
     labels = np.select(
         [is_old & paired, is_old, paired], [PREIMAGE, DELETE, POSTIMAGE], default=INSERT
@@ -69,12 +70,26 @@ def _labelled(window: list[Run]) -> Labelled:
     return pa.concat_batches(rows).take(pa.array(order)), labels.astype(np.int8)
 
 
-def _without_same(rows: pa.RecordBatch, labels: npt.NDArray[np.int8]) -> Labelled:
-    """Drop the pairs of images that are equal in every column."""
-    first = np.flatnonzero(labels == PREIMAGE)
-    if not len(first):
-        return rows, labels
-    same = first[same_rows(rows.take(pa.array(first)), rows.take(pa.array(first + 1)))]
-    kept = np.ones(rows.num_rows, dtype=np.bool_)
-    kept[same] = kept[same + 1] = False
-    return rows.filter(pa.array(kept)), labels[kept]
+def _changed(
+    rows: list[pa.RecordBatch], order: npt.NDArray[np.int64], repeats: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.bool_]:
+    """(n,) the places in the order of the rows but those of images that are equal in all columns.
+
+    Only rows that stay are put in order: of a rewritten part, few rows differ.
+    """
+    second = np.flatnonzero(repeats)
+    kept = np.ones(len(order), dtype=np.bool_)
+    if len(second):
+        before = _taken(rows[0], order[second - 1])
+        after = _taken(rows[1], order[second] - rows[0].num_rows)
+        same = second[same_rows(before, after)]
+        kept[same] = kept[same - 1] = False
+    return kept
+
+
+def _taken(rows: pa.RecordBatch, places: npt.NDArray[np.int64]) -> pa.RecordBatch:
+    """The rows at ascending places; a slice where they follow each other."""
+    first, count = int(places[0]), len(places)
+    if int(places[-1]) - first + 1 == count:
+        return rows.slice(first, count)
+    return rows.take(pa.array(places))
