@@ -22,7 +22,7 @@ from rowsieve.compaction.rewrite_passes import (
     MAX_PASSES,
     Compaction,
 )
-from rowsieve.errors import RowsieveError
+from rowsieve.errors import EvaluationError, RowsieveError
 from rowsieve.maintenance.advice import Advice, advise
 from rowsieve.maintenance.analyzing import plan_missing
 from rowsieve.maintenance.disk_usage import DiskUsage, usage_of
@@ -73,7 +73,11 @@ def maintain(
     """Delete expired rows, compact, collect missing statistics and store vectors, then `vacuum`."""
     check_newest(handle.store, handle.log)  # before a commit takes the number of a lost entry
     before = usage_of(handle.store)
-    expired = _expired(handle, metadata)
+    expired, failure = None, None
+    try:
+        expired = _expired(handle, metadata)
+    except EvaluationError as error:  # the other steps do not depend on it
+        failure = error
     compactions = compact_in_passes(handle, metadata, progress, pace)
     analyzed = _due(handle, "analyze", metadata, plan_missing)
     pace.check()
@@ -82,6 +86,12 @@ def maintain(
         stored = _due(handle, "build_deletion_vectors", metadata, _plan_many_hidden_rows)
     pace.check()
     removed = vacuum()
+    if failure is not None:
+        raise EvaluationError(
+            f"maintain: the property {EXPIRE_ROWS_WHEN} is "
+            f"{handle.newest.table.properties.get(EXPIRE_ROWS_WHEN)!r}, and {failure}. No row was "
+            "deleted, and all other steps were done; set a condition that fails for no row"
+        ) from failure
     after, advice = usage_of(handle.store), advise(handle.resolve())
     return Maintenance(compactions, analyzed, removed, before, after, advice, stored, expired)
 

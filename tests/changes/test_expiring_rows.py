@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rowsieve as rs
-from rowsieve.errors import InvalidInput, InvalidSchemaChange
+from rowsieve.errors import EvaluationError, InvalidInput, InvalidSchemaChange
 from rowsieve.executor.execute import Execution
 from rowsieve.maintenance.advice import Action
 from tests.profiles import examples
@@ -208,3 +208,20 @@ def test_a_part_that_fails_for_every_row_is_refused_when_it_is_set(condition: st
         rs.create_table(fresh_uri(), kv(), key=["k"], properties={"expire_rows_when": condition})
     table.set_properties({"expire_rows_when": "10 / v > 100 AND v <> 0"})
     assert "expire_rows_when" in table.handle.pinned.table.properties
+
+
+@pytest.mark.parametrize("key", [["id"], None])
+def test_a_condition_that_fails_for_some_row_deletes_none_and_stops_nothing_else(
+    key: list[str] | None,
+) -> None:
+    rows = [{"id": n, "n": n % 3} for n in range(9)]
+    table = rs.create_table(fresh_uri(), pa.Table.from_pylist(rows[:5]), key=key)
+    (table.upsert if key else table.append)(rows[5:])
+    table.set_properties({"expire_rows_when": "10 / n > 7"})
+    with pytest.raises(EvaluationError, match=r"expire_rows_when is '10 / n > 7'.*No row was"):
+        table.maintain()
+    assert len(table.handle.newest.parts) == 1  # compacted
+    assert table.count() == 9
+    table.set_properties({"expire_rows_when": "10 / NULLIF(n, 0) > 7"})
+    table.maintain()
+    assert sorted(table.to_arrow()["id"].to_pylist()) == [0, 2, 3, 5, 6, 8]
