@@ -15,6 +15,7 @@ import pytest
 from tests.mutants import (
     of_alternatives,
     of_audits,
+    of_column_order,
     of_constraints,
     of_databases,
     of_encodings,
@@ -54,6 +55,7 @@ SUITES = {
     **of_zones.SUITES,
     **of_alternatives.SUITES,
     **of_envelopes.SUITES,
+    **of_column_order.SUITES,
     **of_event_order.SUITES,
     **of_evolution.SUITES,
     **of_history.SUITES,
@@ -75,6 +77,7 @@ MUTANTS = (
     *of_zones.MUTANTS,
     *of_alternatives.MUTANTS,
     *of_envelopes.MUTANTS,
+    *of_column_order.MUTANTS,
     *of_event_order.MUTANTS,
     *of_evolution.MUTANTS,
     *of_databases.MUTANTS,

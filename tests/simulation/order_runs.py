@@ -1,0 +1,264 @@
+"""Random runs over a table with an event order: appliers, upkeep, restores and overwrites.
+
+Half of the tables order each column. The oracle replays the calls in the order of their commits on
+a register for each key. A call that commits nothing must have been late in the version it names.
+
+python -m tests.simulation.order_runs FIRST LAST     runs seeds FIRST to LAST - 1
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final, TypeAlias
+
+import pyarrow as pa
+
+from rowsieve import Table
+from rowsieve.errors import CommitConflict, CorruptData, RowsieveError, StoreError
+from rowsieve.objects import NotCreated
+from rowsieve.opening import create_table
+from rowsieve.storage.log.log_entry import decode_entry, log_path
+from tests.simulation.scheduler import Scheduler, Stuck
+from tests.simulation.seeds import FAULTS, Run, applying_late, chooser, fault_plan
+from tests.simulation.world import ATTEMPTS, URI, Setting, World
+
+COLUMNS: Final = ("v", "w")
+SCHEMA: Final = pa.schema(
+    [("k", pa.int64()), ("lsn", pa.int64()), *((name, pa.int64()) for name in COLUMNS)]
+)
+KEYS: Final = 5
+KINDS: Final = ("none", *sorted({*FAULTS} - {"disk", "death"}))
+
+Event: TypeAlias = Mapping[str, Any]
+"""k, lsn and the columns that it gives; "op" is d for a delete."""
+
+
+@dataclass(frozen=True)
+class Register:
+    """The newest version of a key: its sequence, and its row if it was not deleted.
+
+    `since` has the sequence of the event that set each column, where columns have an order.
+    """
+
+    lsn: int = -1
+    is_row: bool = False
+    values: Mapping[str, int | None] = field(default_factory=lambda: dict.fromkeys(COLUMNS))
+    since: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(COLUMNS, -1))
+
+
+State: TypeAlias = Mapping[int, Register]
+Effect: TypeAlias = Callable[[State, Mapping[int, State]], State]
+
+
+def applied(state: State, events: Sequence[Event], *, by_column: bool) -> State:
+    """The state after a batch of events."""
+    after = dict(state)
+    for event in sorted(events, key=lambda each: each["lsn"]):
+        key: int = event["k"]
+        lsn: int = event["lsn"]
+        old, is_delete = after.get(key, Register()), event["op"] == "d"
+        if not by_column and lsn < state.get(key, Register()).lsn:
+            continue
+        given: dict[str, int | None] = {
+            n: None if is_delete else event[n] for n in COLUMNS if is_delete or n in event
+        }
+        if not by_column:
+            base: Mapping[str, int | None] = old.values if old.is_row else Register().values
+            after[key] = Register(lsn, not is_delete, {**base, **given})
+            continue
+        wins = {name: value for name, value in given.items() if lsn >= old.since[name]}
+        after[key] = Register(
+            max(lsn, old.lsn),
+            old.is_row if lsn < old.lsn else not is_delete,
+            {**old.values, **wins},
+            {**old.since, **dict.fromkeys(wins, lsn)},
+        )
+    return after
+
+
+def rows_of(state: State) -> list[tuple[int | None, ...]]:
+    """The rows of a state, sorted."""
+    return sorted(
+        ((key, each.lsn, *(each.values[name] for name in COLUMNS)) for key, each in state.items()
+         if each.is_row),
+        key=repr,
+    )  # fmt: skip
+
+
+def draw_events(draws: random.Random) -> list[Event]:
+    """A batch of the source's events: of one key and sequence there is one, always the same."""
+    events: dict[tuple[int, int], Event] = {}
+    for _ in range(draws.randint(1, 4)):
+        key, lsn = draws.randrange(KEYS), draws.randrange(12)
+        own = random.Random(f"event {key} {lsn}")
+        event: dict[str, Any] = {"k": key, "lsn": lsn, "op": own.choice("uuud")}
+        for name in COLUMNS if event["op"] == "u" else ():
+            if own.random() < 0.6:
+                event[name] = own.randrange(100)
+        events[key, lsn] = event
+    return list(events.values())
+
+
+@dataclass
+class Appliers:
+    """The calls of a run: their effects by mark, and what was committed or not."""
+
+    world: World
+    by_column: bool
+    effects: dict[str, Effect] = field(default_factory=dict)
+    late: list[tuple[str, int]] = field(default_factory=list)
+    """Marks of calls that committed nothing, with the version that they name."""
+
+    def draw(self, draws: random.Random, mark: str) -> Callable[[Table, Mapping[str, Any]], Any]:
+        """A call and its effect."""
+        kind = draws.choices(
+            ("apply", "overwrite", "restore", "compact", "vectors"), (7, 1, 1, 2, 1)
+        )[0]
+        events = draw_events(draws)
+        if kind == "apply":
+            self.effects[mark] = lambda state, _: applied(state, events, by_column=self.by_column)
+            return lambda table, notes: table.apply_changes(
+                events, op="op", missing="keep", **notes
+            )
+        if kind == "overwrite":
+            rows = {each["k"]: {**dict.fromkeys(COLUMNS), **each, "op": "u"} for each in events}
+            self.effects[mark] = lambda _, __: applied(
+                {}, list(rows.values()), by_column=self.by_column
+            )
+            data = [{n: row[n] for n in SCHEMA.names} for row in rows.values()]
+            return lambda table, notes: table.overwrite(
+                pa.Table.from_pylist(data, schema=SCHEMA), **notes
+            )
+        if kind == "restore":
+            version = draws.randrange(3)
+            self.effects[mark] = lambda _, versions: versions[version]
+            return lambda table, notes: table.restore(min(version, table.refresh()), **notes)
+        if kind == "compact":
+            return lambda table, _: table.compact()
+        return lambda table, _: table.build_deletion_vectors()
+
+    def act(self, name: str, process: Any, draws: random.Random, calls: int) -> None:
+        """Be an actor: each call is made again after an error of the store."""
+        assert process.store is not None
+        while True:
+            try:
+                table = self.world.table(process)
+                break
+            except (StoreError, CorruptData):
+                if not process.store.injected:
+                    raise
+        for number in range(calls):
+            mark = f"{name}.{number}"
+            call = self.draw(draws, mark)
+            notes = {"metadata": {"mark": mark}, "token": (name, number)}
+            for _ in range(ATTEMPTS):
+                injected = process.store.injected
+                try:
+                    commit = call(table, notes)
+                except (StoreError, NotCreated, CorruptData):
+                    if process.store.injected == injected:
+                        raise
+                except CommitConflict:
+                    break
+                else:
+                    if not commit.committed and mark in self.effects:
+                        self.late.append((mark, commit.version))
+                    break
+
+    def judge(self) -> None:
+        """Replay the log, and compare each version and each call without a commit."""
+        table = self.world.table(self.world.judge)
+        states: dict[int, State] = {}
+        state: State = {}
+        marks: list[str] = []
+        for number in range(table.version + 1):
+            path = log_path(number)
+            entry = decode_entry(self.world.bucket.ever[path], number, path)
+            mark = entry.metadata.get("mark")
+            if mark is not None:
+                state = self.effects[mark](state, states)
+                marks.append(mark)
+            states[number] = state
+            read = table.scan(version=number, columns=SCHEMA.names).to_arrow().to_pylist()
+            found = sorted((tuple(row.values()) for row in read), key=repr)
+            if found != rows_of(state):
+                self.world.problems.append(
+                    f"version {number}, {entry.operation} {mark}: {found}, not {rows_of(state)}"
+                )
+        if len(set(marks)) < len(marks):
+            self.world.problems.append(f"committed twice: {marks}")
+        for mark, version in self.late:
+            if mark in marks:
+                continue  # a repeated call with its token
+            if rows_of(self.effects[mark](states[version], states)) != rows_of(states[version]):
+                self.world.problems.append(f"{mark} changed nothing at {version}, and was not late")
+
+
+def run_seed(seed: int, *, calls: int = 5) -> Run:
+    """Run a seed and judge it."""
+    draws = random.Random(f"order {seed}")
+    by_column = draws.random() < 0.5
+    scheduler = Scheduler(chooser(random.Random(f"schedule {seed}"), draws.choice([0, 0.6, 0.93])))
+    setting = Setting(keyed=True, interval=draws.choice([1, 2, 5]))
+    world = World(f"order {seed}", setting, scheduler, overlaps=draws.random() < 0.2)
+    faults = draws.choice(KINDS)
+    with world.entered():
+        properties = {**setting.properties, "column_order": "each" if by_column else "row"}
+        create_table(URI, SCHEMA, key=["k"], sequence="lsn", properties=properties)
+        appliers = Appliers(world, by_column)
+        for first in range(2):
+            mark = f"first.{first}"
+            appliers.effects[mark] = partial(_first, by_column, first)
+            world.table(world.judge).apply_changes(
+                _first_events(first), op="op", missing="keep", metadata={"mark": mark}
+            )
+        for number in range(draws.choice([2, 2, 3])):
+            process = world.process(f"p{number}", fault_plan(faults, draws))
+            own = random.Random(f"order {seed} actor {number}")
+            body = partial(appliers.act, f"a{number}", process, own, draws.randint(1, calls))
+            world.scheduler.spawn(process, f"a{number}", body)
+        scheduler.before_step = applying_late(world, random.Random(f"late {seed}"))
+        try:
+            scheduler.run()
+        except Stuck as error:
+            world.problems.append(f"stuck: {error}")
+        world.problems.extend(f"{name}: {error!r}" for name, error in scheduler.errors)
+        scheduler.end()
+        while world.bucket.late:
+            world.bucket.apply_late(0)
+        world.judge = world.process("judge", overlaps=False)
+        world.judge.install()
+        try:
+            appliers.judge()
+        except (RowsieveError, KeyError) as error:
+            world.problems.append(f"judging failed: {error!r}")
+    shape = f"{setting}, by column {by_column}, faults {faults}, overlaps {world.overlaps}"
+    return Run(seed, shape, world.problems, scheduler.trace, len(appliers.effects))
+
+
+def _first_events(number: int) -> list[Event]:
+    return draw_events(random.Random(f"first events {number}"))
+
+
+def _first(by_column: bool, number: int, state: State, _: Mapping[int, State]) -> State:
+    return applied(state, _first_events(number), by_column=by_column)
+
+
+def main(first: int, last: int) -> int:
+    """Run seeds and print those that are wrong; return their number."""
+    wrong = 0
+    for seed in range(first, last):
+        run = run_seed(seed)
+        if run.problems:
+            wrong += 1
+            print(f"seed {seed}: {run.shape}", *run.problems, sep="\n  ", flush=True)  # noqa: T201
+    print(f"seeds {first} to {last - 1}: {wrong} wrong")  # noqa: T201
+    return wrong
+
+
+if __name__ == "__main__":
+    sys.exit(min(1, main(*map(partial(int, base=10), sys.argv[1:3]))))
