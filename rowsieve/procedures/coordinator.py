@@ -8,7 +8,8 @@ always ends with the call, also after an error.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -25,12 +26,14 @@ from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.procedures.bound_call import bound_arguments
 from rowsieve.procedures.call_plan import OutputNode, explained, optimised, plan_call
-from rowsieve.procedures.engine import Engine, Job, LocalEngine, ReadsText
+from rowsieve.procedures.engine import Engine, Job, KnowsBatch, LocalEngine, ReadsText
 from rowsieve.procedures.parameters import literal
 from rowsieve.procedures.procedure import (
     FILTER,
     SCHEMA,
     TABLE_NAME,
+    TOKEN_APP,
+    TOKEN_SEQUENCE,
     AnyProcedure,
     CallContext,
     CatalogProcedure,
@@ -107,9 +110,29 @@ class Coordinator:
                 raise UnsupportedOperation(f"{procedure.name} needs a catalog; use Catalog.call")
             rows = procedure.call(self.catalog, arguments)
         else:
-            rows = procedure.run(self._table(arguments), arguments, told)
+            table = self._table(arguments)
+            with self._once(procedure, table, arguments) as labelled:
+                rows = procedure.run(table, labelled, told)
         told.end()
         return rows
+
+    @contextmanager
+    def _once(
+        self, procedure: AnyProcedure, table: Table, arguments: Mapping[str, Value]
+    ) -> Iterator[Mapping[str, Value]]:
+        """The arguments, with the token of the engine's batch if the call has none."""
+        names = (TOKEN_APP.name, TOKEN_SEQUENCE.name)
+        takes_token = TOKEN_APP in procedure.parameters
+        engine: object = self.engine
+        is_given = any(arguments.get(name) is not None for name in names)
+        if not takes_token or is_given or not isinstance(engine, KnowsBatch):
+            yield arguments
+            return
+        with engine.batch_token(table, procedure.name) as token:
+            given: dict[str, Value] = {}
+            if token is not None:
+                given = {TOKEN_APP.name: token[0], TOKEN_SEQUENCE.name: token[1]}
+            yield {**arguments, **given}
 
     def _bound(self, procedure: AnyProcedure, call: Call) -> dict[str, Value]:
         return bound_arguments(procedure, call, _time_zone(self.engine, self.session))

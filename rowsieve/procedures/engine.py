@@ -9,6 +9,7 @@ import os
 import uuid
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, as_completed
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Event
@@ -24,6 +25,7 @@ from rowsieve.predicate.semantics import Semantics
 from rowsieve.procedures.local_processes import process_pool, report_of, run_apart
 from rowsieve.procedures.procedure import DistributedProcedure
 from rowsieve.procedures.task_reports import run_task
+from rowsieve.table import Table
 from rowsieve.threads import Threads
 from rowsieve.types.schema import Schema
 
@@ -72,6 +74,16 @@ class ReadsText(Protocol):
 
     def semantics_of(self, text: str, schema: Schema) -> Semantics:
         """The semantics of a condition on a table, by the settings that the session has now."""
+
+
+@runtime_checkable
+class KnowsBatch(Protocol):
+    """An engine that may call again what it has called, and knows by which token."""
+
+    def batch_token(
+        self, table: Table, operation: str
+    ) -> AbstractContextManager[tuple[str, int] | None]:
+        """The token of a call in the function of a batch of a stream; None outside of one."""
 
 
 class LocalEngine:

@@ -33,6 +33,12 @@ SCHEMA: Final = Parameter(
 TABLE_NAME: Final = Parameter(
     "table_name", ParameterType.TEXT, required=True, meaning="the name of the table"
 )
+TOKEN_APP: Final = Parameter(
+    "token_app", ParameterType.TEXT, meaning="who repeats the call; with token_sequence"
+)
+TOKEN_SEQUENCE: Final = Parameter(
+    "token_sequence", ParameterType.WHOLE, meaning="commit nothing if it was committed"
+)
 FILTER: Final = Parameter(
     "filter", ParameterType.TEXT, meaning="a condition on the rows to process; all rows without it"
 )

@@ -11,7 +11,13 @@ import pyarrow as pa
 from rowsieve.arguments.annotations import Progress
 from rowsieve.errors import InvalidInput
 from rowsieve.procedures.parameters import Parameter, ParameterType
-from rowsieve.procedures.procedure import SCHEMA, TABLE_NAME, Procedure
+from rowsieve.procedures.procedure import (
+    SCHEMA,
+    TABLE_NAME,
+    TOKEN_APP,
+    TOKEN_SEQUENCE,
+    Procedure,
+)
 from rowsieve.statements.call_values import Value
 from rowsieve.storage.log.checkpoint import write_checkpoint
 from rowsieve.storage.log.log_entry import Commit
@@ -121,10 +127,7 @@ _TIMESTAMP = Parameter(
 METADATA: Final = Parameter(
     "metadata", ParameterType.OPTIONS, meaning="texts that the commit keeps, by their names"
 )
-_TOKEN: Final = (
-    Parameter("token_app", ParameterType.TEXT, meaning="who repeats the call; with token_sequence"),
-    Parameter("token_sequence", ParameterType.WHOLE, meaning="commit nothing if it was committed"),
-)
+_TOKEN: Final = (TOKEN_APP, TOKEN_SEQUENCE)
 
 
 def _restored(table: Table, arguments: Mapping[str, Value]) -> Commit:

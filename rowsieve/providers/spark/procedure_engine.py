@@ -32,6 +32,8 @@ from rowsieve.procedures.engine import Job
 from rowsieve.procedures.task_reports import REPORT, run_task
 from rowsieve.providers.spark.job_errors import condition_of, own_error
 from rowsieve.providers.spark.session_settings import semantics_of_session
+from rowsieve.providers.spark.writes.batch_tokens import labels_of
+from rowsieve.table import Table
 from rowsieve.types.schema import Schema
 
 _NUMBER, _PARTITION, _TASK = "number", "partition", "task"
@@ -62,6 +64,12 @@ class SparkEngine:
         # The tag of its jobs, and for a client of Connect the function that runs their tasks: one
         # that is registered works also where a process has classic sessions.
         self._name = f"rowsieve_{uuid.uuid4().hex}"
+
+    @contextmanager
+    def batch_token(self, table: Table, operation: str) -> Iterator[tuple[str, int] | None]:
+        """The token of the batch whose `foreachBatch` makes the call; None outside of one."""
+        with labels_of(table, self._spark, operation, None, None) as labels:
+            yield labels.token
 
     def run(self, job: Job) -> Iterator[pa.RecordBatch]:
         """Run all tasks as one Spark job; yield their reports. CallCancelled if it is cancelled."""

@@ -112,3 +112,25 @@ def test_a_write_outside_of_a_batch_has_no_token(spark: Any, table: rs.Table) ->
         table.merge_spark(source, ["id"], when_matched=ADD)
     assert content(table) == [(1, 20, "a"), (2, 20, "b")]
     assert table.handle.pinned.tokens == {}
+
+
+def test_a_call_in_a_repeated_batch_is_made_once(spark: Any, tmp_path: Path) -> None:
+    catalog = rs.Catalog(str(tmp_path / "c"))
+    table = catalog.create_table("db.t", pa.table({"id": [1]}), key=["id"])
+    table.upsert({"id": [2]})
+    call = f"CALL system.rollback_to_snapshot('db.t', {table.handle.pinned.version - 1})"
+    feed, fails = spark.createDataFrame([(1, 5, "x")], FRAME), iter(["fails"])
+    feed.write.parquet(str(tmp_path / "feed"))
+
+    def restore(frame: Any, _batch: int) -> None:
+        sql(frame.sparkSession, call, catalog)
+        for reason in fails:
+            raise ValueError(reason)
+
+    with pytest.raises(Exception, match="fails"):
+        run(spark, tmp_path, restore)
+    table.upsert({"id": [3]})
+    run(spark, tmp_path, restore)  # Spark repeats the batch
+    assert sorted(table.to_arrow()["id"].to_pylist()) == [1, 3]
+    sql(spark, call, catalog)  # outside of one
+    assert table.to_arrow()["id"].to_pylist() == [1]

@@ -54,7 +54,7 @@ def test_columns_of_a_change_stream_are_not_added(spark: Any, table: rs.Table) -
         {"path": table.uri, "mode": "changes", "op": "op", "sequence": "seq", "mergeSchema": "true"}
     )
     for _ in range(2):
-        job = begin_job(options, frame.schema, overwrite=False, streams=True)
+        job = begin_job(options, frame.schema, overwrite=False)
         assert list(job.schema.names) == ["id", "n", "new"]
     assert table.refresh() == 1
 

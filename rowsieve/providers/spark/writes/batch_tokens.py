@@ -68,7 +68,8 @@ def labels_of(
     table: Table, session: Any, operation: str, token: Any, metadata: Any
 ) -> Iterator[Labels]:
     """The token and metadata of a write; without a token, that of the batch that is running."""
-    check_request(CommitRequest(operation, metadata=dict(metadata or {}), token=token))
+    if token is not None or metadata:  # a procedure gives neither, and is no operation of the log
+        check_request(CommitRequest(operation, metadata=dict(metadata or {}), token=token))
     batch = None if token is not None else _running_batch(session, table.handle.pinned.table.uuid)
     if batch is None:
         yield Labels(token, metadata or {})

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+import pyarrow as pa
+
 from rowsieve.changes.change import Change
 from rowsieve.changes.mutation import Mutation, Stale, commit_mutation
 from rowsieve.changes.operations import NewParts, overwrite_all
@@ -95,6 +97,18 @@ def _empties(job: WriteJob, head: Snapshot, *, may_empty: bool) -> bool:
             "overwrite got no rows; nothing was committed. To empty the table, delete its rows"
         )
     return len(head.parts) > 0
+
+
+def merge_in_order(job: WriteJob, rows: pa.Table) -> None:
+    """Commit the rows of a merge into a table with an event order; late ones have no effect."""
+    store = open_store(job.table_uri, job.storage)
+    log = CommitLog(store)
+    if job.done or already_committed(log.latest(), job.token):
+        return
+    change = Change(store, job.operation, job.metadata, job.token)
+    base = log.at(job.base_version)
+    _check_same_table(job, base)
+    _commit_merge(job, log, store, change.write(base, job.changes_of(rows)))
 
 
 def _commit_merge(

@@ -45,7 +45,7 @@ class WriteJob:
     op: str | None = None  # the column of actions, in a change stream
     sequence: str | None = None
     keeps_missing: bool = False  # a column that the changes lack keeps its value
-    has_event_order: bool = False  # of the table
+    event_order: tuple[str, ...] = ()  # the sequence columns of the table
     inline_bytes: int = 0  # rows that the commit stores in its entry
     creates: NewTable | None = None  # the table that the commit creates
     ignores_existing: bool = False  # commit nothing if another process has created the table
@@ -131,7 +131,8 @@ class WriteJob:
         if order is None:
             return prepare_appended(rows, schema)
         if self.deletes:
-            return prepare_keys(rows, schema, order, "delete")
+            sequence = tuple(name for name in self.event_order if name in rows.column_names)
+            return prepare_keys(rows, schema, order, "delete", sequence)
         once = prepare_rows(rows, schema, order, "last", self.operation)
         if once.num_rows < rows.num_rows:
             raise repeated_key_error(self.operation, _example(rows, order))

@@ -25,6 +25,7 @@ from rowsieve.providers.spark.writes.batch_tokens import Labels, labels_of
 from rowsieve.providers.spark.writes.clauses import Aliases, parse_clauses
 from rowsieve.providers.spark.writes.merging import Merge
 from rowsieve.providers.spark.writes.merging_places import merge_places
+from rowsieve.providers.spark.writes.table_changes import refuse_merge_by_column
 from rowsieve.statements.merge_statement import MergeClause, When
 from rowsieve.storage.log.log_entry import Commit
 from rowsieve.storage.log.retries import Retries
@@ -76,6 +77,7 @@ def merge_source(
 
     A merge whose token was committed returns that commit.
     """
+    refuse_merge_by_column(table.handle.newest.table)
     if (done := table.handle.committed_before(labels.token)) is not None:
         return done
     frame_at, on, clauses, aliases = merge.frame_at, merge.on, merge.clauses, merge.aliases

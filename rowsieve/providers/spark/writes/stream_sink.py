@@ -34,7 +34,12 @@ from rowsieve.providers.spark.source_options import WriteOptions
 from rowsieve.providers.spark.writes.batch_tokens import QUERY_ID
 from rowsieve.providers.spark.writes.committing import already_committed, commit_parts
 from rowsieve.providers.spark.writes.job import WriteJob
-from rowsieve.providers.spark.writes.table_changes import change_table, is_by_table
+from rowsieve.providers.spark.writes.table_changes import (
+    change_table,
+    is_by_table,
+    received_rows,
+    sent_rows,
+)
 from rowsieve.providers.spark.writes.write_tasks import TaskParts, begin_job
 from rowsieve.storage.log.commit_log import CommitLog
 from rowsieve.storage.log.inline_parts import is_full
@@ -68,7 +73,7 @@ class RowsieveStreamWriter(DataSourceStreamArrowWriter):
         cls, options: WriteOptions, schema: StructType, *, overwrite: bool = False
     ) -> RowsieveStreamWriter:
         """Check the columns against the newest version; `overwrite`: each batch is the table."""
-        return cls(begin_job(options, schema, overwrite=overwrite, streams=True))
+        return cls(begin_job(options, schema, overwrite=overwrite))
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Send few rows to the commit; write parts of many."""
@@ -77,7 +82,7 @@ class RowsieveStreamWriter(DataSourceStreamArrowWriter):
         most = None if is_by_table(job) else SENT_BYTES
         rows, rest = _up_to(iterator, most)
         if rest is None:
-            return replace(message, rows=_encoded(rows))
+            return replace(message, rows=sent_rows(rows))
         parts = TaskParts(job)
         for batch in chain(rows, rest):
             parts.add(batch)
@@ -105,7 +110,7 @@ class RowsieveStreamWriter(DataSourceStreamArrowWriter):
             return
         _check_same_columns(job, written)
         if is_by_table(job):
-            change_table(job, [_decoded(message.rows) for message in written if message.rows])
+            change_table(job, [received_rows(message.rows) for message in written if message.rows])
             return
         parts = [PartTable.from_ipc(message.manifest) for message in written if message.manifest]
         sent = _write_sent(job, [message.rows for message in written if message.rows])
@@ -138,7 +143,7 @@ def _write_sent(job: WriteJob, encoded: Sequence[bytes]) -> _Sent:
     """Write the rows that tasks have sent."""
     if not encoded:
         return _Sent()
-    rows = pa.concat_tables(map(_decoded, encoded))
+    rows = pa.concat_tables(map(received_rows, encoded))
     prepared = job.prepare(rows)
     changes = Changes(None, prepared) if job.deletes else Changes(prepared, None)
     if changes.is_empty:
@@ -171,21 +176,6 @@ def _up_to(
         if most_bytes is not None and size_bytes > most_bytes:
             return taken, batches
     return taken, None
-
-
-def _decoded(rows: bytes) -> pa.Table:
-    return pa.ipc.open_stream(rows).read_all()
-
-
-def _encoded(batches: Sequence[pa.RecordBatch]) -> bytes:
-    if not batches:
-        return b""
-    sink = pa.BufferOutputStream()
-    options = pa.ipc.IpcWriteOptions(compression="zstd")
-    with pa.ipc.new_stream(sink, batches[0].schema, options=options) as writer:
-        for batch in batches:
-            writer.write_batch(batch)
-    return bytes(sink.getvalue())
 
 
 def _query_id() -> str:

@@ -1,7 +1,7 @@
-"""Writes a batch of a stream by a method of the table, in the process that commits it.
+"""Writes the rows of tasks by a method of the table, in the process that commits them.
 
-For changes whose result depends on all rows of the batch, and on rows of the table: a change
-stream, partial rows, and every write into a table with an event order.
+For changes whose result depends on all rows of the write, and on rows of the table: a change
+stream, partial rows, and every write into a table with an event order. Tasks send their rows.
 """
 
 from __future__ import annotations
@@ -12,13 +12,42 @@ import pyarrow as pa
 
 from rowsieve.errors import CommitConflict, UnsupportedOperation
 from rowsieve.opening import open_table
+from rowsieve.properties import is_by_column
 from rowsieve.providers.spark.row_types import from_spark
 from rowsieve.providers.spark.writes.job import WriteJob
+from rowsieve.storage.snapshot import TableInfo
 
 
 def is_by_table(job: WriteJob) -> bool:
     """Return whether a method of the table writes the rows of the job."""
-    return job.op is not None or job.has_event_order
+    return (job.op is not None and not job.merges) or bool(job.event_order)
+
+
+def refuse_merge_by_column(info: TableInfo) -> None:
+    """Raise UnsupportedOperation for a merge into a table that orders each column."""
+    if is_by_column(info.properties):
+        raise UnsupportedOperation(
+            "merge_spark does not keep the sequence of each value, which the table has by its "
+            "property column_order='each'; nothing was written. Use write_spark, apply_events or "
+            "table.merge(frame.toArrow())"
+        )
+
+
+def sent_rows(batches: Sequence[pa.RecordBatch]) -> bytes:
+    """The rows of a task for its message; none for no batches."""
+    if not batches:
+        return b""
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with pa.ipc.new_stream(sink, batches[0].schema, options=options) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+    return bytes(sink.getvalue())
+
+
+def received_rows(rows: bytes) -> pa.Table:
+    """The rows of a message that has some."""
+    return pa.ipc.open_stream(rows).read_all()
 
 
 def change_table(job: WriteJob, batches: Sequence[pa.Table]) -> None:

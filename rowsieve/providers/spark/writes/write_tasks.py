@@ -23,7 +23,11 @@ from rowsieve.objects import open_store
 from rowsieve.providers.spark.row_types import arrow_schema_of
 from rowsieve.providers.spark.source_options import WriteOptions
 from rowsieve.providers.spark.writes.added_columns import with_new_columns
-from rowsieve.providers.spark.writes.committing import already_committed, commit_parts
+from rowsieve.providers.spark.writes.committing import (
+    already_committed,
+    commit_parts,
+    merge_in_order,
+)
 from rowsieve.providers.spark.writes.creating import check_existing, creation_job
 from rowsieve.providers.spark.writes.job import WriteJob
 from rowsieve.providers.spark.writes.one_pass import (
@@ -32,6 +36,13 @@ from rowsieve.providers.spark.writes.one_pass import (
     remove_uncommitted,
 )
 from rowsieve.providers.spark.writes.replacing import replaced_rows
+from rowsieve.providers.spark.writes.table_changes import (
+    change_table,
+    is_by_table,
+    received_rows,
+    refuse_merge_by_column,
+    sent_rows,
+)
 from rowsieve.storage.log.commit_log import CommitLog, check_writable
 from rowsieve.storage.log.inline_parts import inline_limit
 from rowsieve.storage.manifests.manifest import PartTable
@@ -51,6 +62,7 @@ class Written(WriterCommitMessage):
     rows_written: int
     rows_deleted: int
     in_order: bool = True  # False: rows were unsorted, and a write in one pass skipped some
+    rows: bytes = b""  # those that a method of the table writes
 
 
 class RowsieveWriter(DataSourceArrowWriter):
@@ -71,6 +83,8 @@ class RowsieveWriter(DataSourceArrowWriter):
         job, parts = self._job, TaskParts(self._job)
         if job.done:
             return parts.finish()
+        if is_by_table(job):
+            return Written(b"", 0, 0, rows=sent_rows([each for each in iterator if each.num_rows]))
         if job.one_pass:
             return self._write_in_order(iterator, parts)
         for batch in iterator:
@@ -99,6 +113,13 @@ class RowsieveWriter(DataSourceArrowWriter):
         A write in one pass commits nothing, and removes the parts, if they are not worth keeping.
         """
         written = [message for message in messages if isinstance(message, Written)]
+        sent = [received_rows(message.rows) for message in written if message.rows]
+        if sent and self._job.merges:
+            merge_in_order(self._job, pa.concat_tables(sent))
+            return
+        if sent:
+            change_table(self._job, sent)
+            return
         parts = [PartTable.from_ipc(message.manifest) for message in written if message.manifest]
         order = self._job.order
         if self._job.one_pass and order is not None:
@@ -124,21 +145,15 @@ def _drain(batches: Iterator[pa.RecordBatch]) -> None:
         pass
 
 
-def begin_job(
-    options: WriteOptions, schema: StructType, *, overwrite: bool, streams: bool = False
-) -> WriteJob:
-    """Describe a write of rows with these columns, checked against the table's newest version.
-
-    `streams`: it is a batch of a stream, which the driver writes if the table has an event order.
-    """
+def begin_job(options: WriteOptions, schema: StructType, *, overwrite: bool) -> WriteJob:
+    """Describe a write of rows with these columns, checked against the table's newest version."""
     store = open_store(options.uri, options.storage)
     log = CommitLog(store)
     if options.key is not None and not log.exists():
         return creation_job(options, schema, store, overwrite=overwrite)
     head = log.latest() if options.merge_base is None else log.at(options.merge_base)
     check_existing(options, head, overwrite=overwrite)
-    if not streams:
-        _refuse_event_order(head)
+    _refuse_unordered(options, head)
     if options.adds_columns and not already_committed(head, options.token):
         head = with_new_columns(options, log, head, arrow_schema_of(schema))
     if options.is_conditional and not overwrite:
@@ -165,7 +180,7 @@ def begin_job(
         op=options.op,
         sequence=options.sequence,
         keeps_missing=options.keeps_missing,
-        has_event_order=bool(head.table.sequence),
+        event_order=head.table.sequence,
         inline_bytes=inline_limit(head.table),
         replaces=replaced_rows(options, head.schema),
         one_pass=options.one_pass,
@@ -176,15 +191,19 @@ def begin_job(
     return job
 
 
-def _refuse_event_order(head: Snapshot) -> None:
-    """Raise UnsupportedOperation: tasks write parts without looking for newer versions of keys."""
-    if head.table.sequence:
+def _refuse_unordered(options: WriteOptions, head: Snapshot) -> None:
+    """Raise UnsupportedOperation for a write that cannot keep the event order of a table."""
+    if not head.table.sequence:
+        return
+    sequence = ", ".join(head.table.sequence)
+    if options.is_conditional:
         raise UnsupportedOperation(
-            "a write by Spark's tasks does not compare the sequences of its rows, by "
-            f"({', '.join(head.table.sequence)}), with those of a table that has an event order; "
-            "nothing was written. Write from the driver: table.apply_changes(frame.toArrow(), "
-            "op=...) or table.upsert; df.writeStream.format('rowsieve') does so"
+            "an overwrite with a condition by Spark's tasks does not keep the event order of the "
+            f"table, by ({sequence}); nothing was written. Write from the driver: "
+            "table.overwrite(frame.toArrow(), where=...)"
         )
+    if options.merge_base is not None:
+        refuse_merge_by_column(head.table)
 
 
 def _check_sequence(options: WriteOptions, head: Snapshot) -> None:

@@ -1,0 +1,79 @@
+"""Writes of Spark's tasks keep the event order of a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import rowsieve as rs
+from rowsieve.errors import UnsupportedOperation
+from rowsieve.types.ordering.column_order import COLUMN_ORDER
+
+pytestmark = pytest.mark.spark
+
+COLUMNS = pa.schema([("id", pa.int64()), ("lsn", pa.int64()), ("v", pa.string())])
+START = [(1, 10, "a"), (2, 50, "b"), (3, 50, None)]
+FRAME = "id long, lsn long, v string"
+
+
+def ordered(tmp_path: Path, **properties: str) -> rs.Table:
+    uri = str(tmp_path / "t")
+    table = rs.create_table(uri, COLUMNS, key=["id"], sequence="lsn", properties=properties)
+    rows = [dict(zip(COLUMNS.names, row, strict=True)) for row in START]
+    changes = [{**row, "op": "d" if row["v"] is None else "u"} for row in rows]
+    table.apply_changes(changes, op="op")
+    return table
+
+
+def content(table: rs.Table) -> list[tuple[Any, ...]]:
+    table.refresh()
+    rows = table.scan(columns=COLUMNS.names).to_arrow().to_pylist()
+    return sorted(tuple(row.values()) for row in rows)
+
+
+def test_batch_writes_leave_out_late_rows(spark: Any, tmp_path: Path) -> None:
+    table = ordered(tmp_path)
+    rows = spark.createDataFrame([(1, 20, "new"), (2, 49, "late"), (3, 49, "late")], FRAME)
+    commit = table.write_spark(rows, "upsert", token=("job", 1), metadata={"from": "a"})
+    assert (commit.rows_late, commit.metadata["from"]) == (2, "a")
+    assert content(table) == [(1, 20, "new"), (2, 50, "b")]
+    assert table.write_spark(rows, "upsert", token=("job", 1)).version == commit.version
+    saving = rows.limit(1).write.format("rowsieve").option("mode", "upsert")
+    saving.mode("append").save(table.uri)
+    gone = spark.createDataFrame([(1, 19), (2, 51)], "id long, lsn long")
+    table.write_spark(gone, "delete")
+    assert content(table) == [(1, 20, "new")]
+    table.write_spark(spark.createDataFrame([(7, 1, "only")], FRAME), "overwrite")
+    assert content(table) == [(7, 1, "only")]
+    with pytest.raises(UnsupportedOperation, match="does not keep the event order"):
+        table.write_spark(rows, "overwrite", where="id > 5")
+
+
+def test_a_merge_leaves_out_late_rows(spark: Any, tmp_path: Path) -> None:
+    table = ordered(tmp_path)
+    source = [(1, 9, "late"), (2, 60, "new"), (3, 49, "late"), (4, 1, "first")]
+    table.merge_spark(
+        spark.createDataFrame(source, FRAME),
+        ["id"],
+        when_matched="update",
+        when_not_matched="insert",
+    )
+    assert content(table) == [(1, 10, "a"), (2, 60, "new"), (4, 1, "first")]
+    table.merge_spark(spark.createDataFrame([(2,)], "id long"), ["id"], when_matched="delete")
+    assert content(table) == [(1, 10, "a"), (4, 1, "first")]
+    table.upsert([{"id": 2, "lsn": 59, "v": "late"}])
+    assert content(table) == [(1, 10, "a"), (4, 1, "first")]
+
+
+def test_whole_rows_set_what_nothing_newer_has_set(spark: Any, tmp_path: Path) -> None:
+    table = ordered(tmp_path, column_order="each")
+    table.upsert([{"id": 5, "lsn": 70}], columns="given")
+    rows = spark.createDataFrame([(5, 60, "late"), (2, 40, "late")], FRAME)
+    assert table.write_spark(rows, "upsert").rows_late == 1
+    assert content(table) == [(1, 10, "a"), (2, 50, "b"), (5, 70, "late")]
+    assert COLUMN_ORDER in table.to_spark(spark).columns
+    with pytest.raises(UnsupportedOperation, match="does not keep the sequence of each value"):
+        table.merge_spark(rows, ["id"], when_matched="update")
