@@ -15,6 +15,7 @@ from rowsieve import engines
 PROTOCOLS = {
     "datafusion": engines.DataFusionProvider,
     "datafusion_catalog": engines.DataFusionCatalogProvider,
+    "datafusion_merge": engines.DataFusionMergeProvider,
     "arrow": engines.ArrowProvider,
     "pandas": engines.PandasProvider,
     "polars": engines.PolarsProvider,
