@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -12,6 +13,7 @@ import rowsieve as rs
 from rowsieve.encodings import message_pack
 from rowsieve.encodings.file_encoding import ReadEncoding
 from rowsieve.errors import EncodingsDiffer, InvalidData, InvalidInput, UnsupportedOperation
+from rowsieve.storage.parts.part_writer import ROW_GROUP_ROWS
 from tests.encodings.tables_with_codecs import create, every_type, lying_in, rows_of
 
 WRITES = ("columns", "both", "codec")
@@ -153,3 +155,15 @@ def test_differential_tables_have_no_codecs(tmp_path: Path) -> None:
             time="uint64",
             properties={"row_codec": "msgpack"},
         )
+
+
+def test_the_target_of_a_part_leaves_its_columns_out(tmp_path: Path) -> None:
+    count = 2 * ROW_GROUP_ROWS + 1
+    draws = np.random.default_rng(0)
+    rows = pa.table({"id": np.arange(count), "x": draws.random(count), "y": draws.random(count)})
+    table = create(
+        tmp_path / "t", rows, key=True, write_encoding="both", target_part_bytes="2000000"
+    )
+    parts = [row for row in table.files().to_pylist() if row["kind"] == "data"]
+    assert sorted(part["rows"] for part in parts) == [1, 2 * ROW_GROUP_ROWS]
+    assert max(part["size_bytes"] for part in parts) > 2 * 2_000_000  # a group with its columns
