@@ -56,6 +56,8 @@ class Bucket:
     def __init__(self, scheduler: Scheduler) -> None:
         self.objects: dict[str, ObjectDetail] = {}
         self.ever: dict[str, bytes] = {}
+        self.replaced: list[tuple[str, bytes]] = []
+        """What `ever` had under a name that was deleted and created again."""
         self.late: list[tuple[str, bytes | None]] = []
         """Puts under way whose clients have gone; deletions without bytes."""
         self._changes: list[tuple[bool, str]] = []
@@ -65,6 +67,7 @@ class Bucket:
         """Copy the bucket for another run."""
         copy = Bucket(scheduler)
         copy.objects, copy.ever = dict(self.objects), dict(self.ever)
+        copy.replaced = list(self.replaced)
         copy._changes = list(self._changes)
         return copy
 
@@ -73,6 +76,8 @@ class Bucket:
         if path in self.objects:
             return False
         self.objects[path] = ObjectDetail(len(data), self._scheduler.now_us)
+        if path in self.ever:
+            self.replaced.append((path, self.ever[path]))
         self.ever[path] = data
         self._changes.append((True, path))
         return True

@@ -15,6 +15,7 @@ from rowsieve.errors import SnapshotExpired
 from rowsieve.storage.log.floors import floors_of, paths_of
 from rowsieve.storage.log.log_entry import LogEntry, decode_entry, log_path, version_of
 from tests.simulation.model import Effect, Row, State, Version, as_bag, floor_of
+from tests.simulation.publish_calls import FORMATS, problems_of
 from tests.simulation.world import World
 from tests.simulation.writer_calls import picked
 
@@ -76,6 +77,7 @@ class Judge:
         self._check_observations()
         for version in range(len(self._entries)):
             self._check_version(version, thorough=thorough)
+        self._check_publications()
         if thorough:
             self._check_history()
             self._check_feed()
@@ -87,7 +89,8 @@ class Judge:
     def _chain(self, head: str) -> list[LogEntry]:
         """The commits up to the head, of all entries that were ever stored."""
         by_id: dict[str | None, LogEntry] = {}
-        for path, data in self._world.bucket.ever.items():
+        bucket = self._world.bucket
+        for path, data in (*bucket.replaced, *bucket.ever.items()):
             if (version := version_of(path)) is not None:
                 entry = decode_entry(data, version, path)
                 by_id[entry.commit_id] = entry
@@ -186,6 +189,12 @@ class Judge:
             found = self._table.scan(version=version, pruning=pruning).to_arrow().to_pylist()
             self._compare(f"version {version} with pruning {pruning}", found, rows)
 
+    def _check_publications(self) -> None:
+        store = self._world.judge.store
+        assert store is not None
+        for problem in problems_of(store, self._table.handle.pinned.table.uuid, self._versions):
+            self._wrong(problem)
+
     def _check_history(self) -> None:
         found = [commit.version for commit in self._table.history()]
         expected = list(range(len(self._entries) - 1, self._floor - 1, -1))
@@ -226,6 +235,8 @@ class Judge:
         world = self._world
         world.scheduler.now_us += 2 * DAY_US
         cleaner = world.table(world.process("cleaner"))
+        for format_ in FORMATS:
+            cleaner.unpublish(format_)
         cleaner.expire_versions(retain_last=1)
         cleaner.remove_orphans(grace_s=0)
         world.scheduler.now_us += 2 * DAY_US

@@ -28,6 +28,7 @@ STYLES: Final = {
     "writers": ("write", "read"),
     "upkeep": ("write", "upkeep", "read"),
     "retention": ("write", "retention", "read"),
+    "publications": ("write", "upkeep", "retention", "publish"),
 }
 FAULTS: Final[dict[str, dict[Fault, float]]] = {
     "none": {},

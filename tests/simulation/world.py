@@ -17,7 +17,13 @@ from rowsieve.objects import NotCreated
 from rowsieve.opening import create_table
 from rowsieve.storage.log.commit_log import CommitLog
 from tests.faults.vocabulary import Crash
-from tests.simulation import merge_calls, reader_calls, upkeep_calls, writer_calls
+from tests.simulation import (
+    merge_calls,
+    publish_calls,
+    reader_calls,
+    upkeep_calls,
+    writer_calls,
+)
 from tests.simulation.bucket import Bucket, FaultPlan, SimulatedStore
 from tests.simulation.calls import (
     FIRST_APPENDED,
@@ -36,6 +42,7 @@ FAMILIES: Final = (
     writer_calls,
     merge_calls,
     upkeep_calls,
+    publish_calls,
     reader_calls,
 )  # imported for their operations
 URI: Final = "memory:///simulation"
