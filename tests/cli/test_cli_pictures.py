@@ -57,7 +57,7 @@ def test_an_analysis_counts_the_rows(folder: Path) -> None:
 
 def test_a_page_that_cannot_be_written_is_an_error(folder: Path) -> None:
     answer = RUNNER.invoke(app, ["history", str(folder), "--html", str(folder / "no" / "x.html")])
-    assert answer.exit_code == 1
+    assert answer.exit_code == 3
 
 
 def test_ui_serves_until_it_is_ended(folder: Path) -> None:
