@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+_INT64_DIGITS: Final = 18
 _TRUE: Final = ("true", "True", "TRUE", "1")
 _FALSE: Final = ("false", "False", "FALSE", "0")
 
@@ -72,6 +73,22 @@ def first_rounded(texts: pa.ChunkedArray) -> tuple[int, str] | None:
     for row in pc.indices_nonzero(pc.and_(long, pc.not_equal(texts, shortest))).to_pylist():
         if is_rounded(text := texts[row].as_py()):
             return row, text
+    return None
+
+
+def first_lost(texts: pa.ChunkedArray, values: pa.ChunkedArray) -> tuple[int, str] | None:
+    """The first whole number, with its row, that is another one in a column of floats.
+
+    A fraction has the nearest float, as in any column of a table.
+    """
+    whole = pc.indices_nonzero(pc.match_substring_regex(texts, r"^[+-]?[0-9]{8,}$"))
+    numbers, written = values.take(whole).cast(pa.float64()), texts.take(whole)
+    short = pc.if_else(pc.less_equal(pc.utf8_length(written), _INT64_DIGITS), written, "")
+    ints = pc.replace_substring_regex(short, r"^\+?$|^\+", "0").cast(pa.int64())
+    same = pc.equal(ints, numbers.cast(pa.int64(), safe=False))
+    for place in pc.indices_nonzero(pc.invert(same)).to_pylist():
+        if int(text := written[place].as_py()) != numbers[place].as_py():
+            return whole[place].as_py(), text
     return None
 
 

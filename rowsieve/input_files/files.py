@@ -21,13 +21,21 @@ from typing import Any, Final
 import pyarrow as pa
 
 from rowsieve.errors import InvalidData, InvalidInput
-from rowsieve.input_files.csv_files import first_rounded, inexact_columns, open_quote, parse_csv
+from rowsieve.input_files.csv_files import (
+    first_lost,
+    first_rounded,
+    inexact_columns,
+    open_quote,
+    parse_csv,
+)
 from rowsieve.input_files.json_files import (
     Documents,
     as_lines,
     documents,
+    first_number,
+    is_another,
+    is_inexact,
     read_lines,
-    rounded_number,
 )
 from rowsieve.parquet.foreign_rows import ForeignRows
 from rowsieve.types.encodings import logical_type
@@ -35,6 +43,7 @@ from rowsieve.types.numeric_bytes import is_stored
 
 COMPRESSED: Final = (".gz", ".bz2", ".zst")
 _MANY_DIGITS: Final = re.compile(rb"(?:[0-9]\.?){16}|[0-9][eE]")
+_LARGE: Final = re.compile(rb"[0-9]{8}")  # a whole number that a float of 32 bits may not hold
 _CHUNK_BYTES: Final = 1 << 18
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _WIDE_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")  # UTF-16 and UTF-32
@@ -234,6 +243,12 @@ def _read_csv(source: Input, schema: pa.Schema | None) -> pa.Table:
     table = parse(known)
     if len(set(table.column_names)) < table.num_columns:
         return table  # every use of it refuses names that are there twice
+    floats = [name for name in known if name in table.column_names and _is_float(known[name])]
+    if floats and _LARGE.search(text):
+        as_text = parse({**known, **dict.fromkeys(floats, pa.string())})
+        for name in floats:
+            if (lost := first_lost(as_text[name], table[name])) is not None:
+                raise _lost(source, name, known[name], lost[1], f", row {lost[0]}")
     guessed = table.select([name for name in table.column_names if name not in known])
     for field in guessed.schema:
         if pa.types.is_binary(field.type):
@@ -266,18 +281,44 @@ def _read_json(source: Input, schema: pa.Schema | None) -> pa.Table:
     table = read_lines(text, fields, _block_bytes(text), source.check)
     known = {field.name for field in fields}
     guessed = [field for field in table.schema if field.name not in known]
-    _refuse_rounded_json(source, text, guessed)
+    _refuse_rounded_json(source, text, guessed, fields)
     return table
 
 
-def _refuse_rounded_json(source: Input, text: bytes, fields: Sequence[pa.Field]) -> None:
-    """Refuse numbers, at any depth of these columns, that the inferred doubles would round."""
-    if not fields or not _MANY_DIGITS.search(text):
+def _refuse_rounded_json(
+    source: Input, text: bytes, guessed: Sequence[pa.Field], known: Sequence[pa.Field]
+) -> None:
+    """Refuse numbers, at any depth, that inferred doubles round, or that known floats lose."""
+    floats = [field for field in known if _has_floats(field.type)] if _LARGE.search(text) else []
+    inferred = guessed if _MANY_DIGITS.search(text) else ()
+    if not floats and not inferred:
         return
     for row in documents(text):
-        for field in fields:
-            if (number := rounded_number(row.get(field.name), field.type)) is not None:
+        for field in inferred:
+            if number := first_number(row.get(field.name), field.type, is_inexact):
                 raise _too_many_digits(source, field.name, number, "")
+        for field in floats:
+            if number := first_number(row.get(field.name), field.type, is_another):
+                raise _lost(source, field.name, field.type, number, "")
+
+
+def _is_float(type_: pa.DataType) -> bool:
+    return type_ in (pa.float32(), pa.float64())
+
+
+def _has_floats(type_: pa.DataType) -> bool:
+    if pa.types.is_list(type_):
+        return _has_floats(type_.value_type)
+    if pa.types.is_struct(type_):
+        return any(_has_floats(member.type) for member in type_)
+    return _is_float(type_)
+
+
+def _lost(source: Input, name: str, type_: pa.DataType, text: str, place: str) -> InvalidData:
+    return InvalidData(
+        f"{source.name}: column {name!r}{place}: {text} is a whole number that the column's type "
+        f"{type_} does not hold; write the number that is meant, or give the table a wider column"
+    )
 
 
 def _too_many_digits(source: Input, name: str, text: str, place: str) -> InvalidData:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import Final, TypeGuard
@@ -20,6 +20,8 @@ from rowsieve.errors import InvalidInput, SchemaMismatch
 from rowsieve.input_files.files import COMPRESSED, FORMATS, Hints, Input, read_messages, read_rows
 from rowsieve.input_files.json_files import Documents
 from rowsieve.objects import Location
+from rowsieve.types.conform import conform_values
+from rowsieve.types.encodings import arrow_type, logical_type
 
 _HINTS: Final = Hints(
     "its suffix",
@@ -66,6 +68,7 @@ def rows_of_paths(
     if len(tables) == 1:
         return tables[0]
     _refuse_different_columns(files, tables, operation)
+    tables = [_with_types(table, schema or ()) for table in tables]
     types = _common_types(files, tables, operation)
     return pa.concat_tables(
         [
@@ -135,6 +138,19 @@ def _kind_of(text: str) -> str:
     for suffix in COMPRESSED:
         name = name.removesuffix(suffix)
     return name.rpartition(".")[2]
+
+
+def _with_types(table: pa.Table, schema: Iterable[pa.Field]) -> pa.Table:
+    """Convert the columns of known types to these; SchemaMismatch if a value is lost."""
+    for field in schema:
+        place = table.schema.get_field_index(field.name)
+        if place < 0 or table.schema.field(place).type == field.type:
+            continue
+        type_ = logical_type(field, lambda: 0)
+        chunks = [conform_values(chunk, type_, field.name) for chunk in table.column(place).chunks]
+        column = pa.chunked_array(chunks, arrow_type(type_))
+        table = table.set_column(place, field.with_type(column.type), column)
+    return table
 
 
 def _refuse_different_columns(

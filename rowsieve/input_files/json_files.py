@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json
@@ -95,18 +96,34 @@ def documents(text: bytes) -> Documents:
     return [json.loads(line, parse_float=NumberText) for line in text.splitlines() if line.strip()]
 
 
-def rounded_number(value: Any, type_: pa.DataType) -> str | None:
-    """The first number that is inferred as a double and is not one, in a value of a document."""
+def first_number(
+    value: Any, type_: pa.DataType, is_lost: Callable[[Any, pa.DataType], bool]
+) -> str | None:
+    """The first number of a document's value, at any depth, that a float column would lose."""
     if pa.types.is_floating(type_):
-        is_number = isinstance(value, NumberText | int)
-        return str(value) if is_number and is_rounded(str(value)) else None
+        return str(value) if is_lost(value, type_) else None
     if pa.types.is_list(type_) and isinstance(value, list):
         inner = [(item, type_.value_type) for item in value]
     elif pa.types.is_struct(type_) and isinstance(value, dict):
         inner = [(value.get(member.name), member.type) for member in type_]
     else:
         return None
-    return next((number for each in inner if (number := rounded_number(*each))), None)
+    return next((text for each in inner if (text := first_number(*each, is_lost))), None)
+
+
+def is_inexact(value: Any, _type: pa.DataType) -> bool:
+    """Return whether a number of which a double was inferred is not one."""
+    return isinstance(value, NumberText | int) and is_rounded(str(value))
+
+
+def is_another(value: Any, type_: pa.DataType) -> bool:
+    """Return whether a whole number is another one as a float; a fraction has the nearest float."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        return False
+    try:
+        return (np.float32(value).item() if type_ == pa.float32() else float(value)) != value
+    except OverflowError:
+        return True
 
 
 def _parsed(text: bytes, fields: Sequence[pa.Field], block_bytes: int) -> pa.Table:

@@ -160,8 +160,9 @@ class OpenTransaction:
                 raise UnsupportedOperation(
                     f"transaction on {other.store.uri}: {outside.store.uri} has another log, and "
                     "nothing orders the commits of two logs, so that a serializable transaction "
-                    "reads and changes one table. Open the other table at a version, or use "
-                    "isolation='snapshot', which reads others as of the moment of their first use"
+                    "reads and changes one table. Open the other table at a version, use "
+                    "isolation='snapshot', which reads others as of the moment of their first use, "
+                    "or Database.transaction() for tables of one database, which has tx.sql"
                 )
         handle = TransactionHandle(self, outside, pinned)
         self._tables[pinned.table.uuid] = handle

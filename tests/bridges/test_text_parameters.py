@@ -57,6 +57,13 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
         ("id IN ($ids)", {"ids": [1, 3]}, [1, 3]),
         ("id NOT IN :ids", {"ids": (1, 3)}, [2, 4]),
         ("id in ( $ids )", {"ids": []}, []),
+        ("s NOT IN ($names)", {"names": []}, [1, 2, 3, 4]),  # not even NULL is in no list
+        ("id = 4 AND NOT (s IN ($names))", {"names": []}, [4]),
+        ("(s IN :names) IS NULL", {"names": set()}, []),
+        ("id < $x", {"x": 2**63}, [1, 2, 3, 4]),
+        ("id > $x", {"x": 1 - 10**38}, [1, 2, 3, 4]),
+        ("id IN ($ids)", {"ids": [2, 2**64 - 1, None]}, [2]),
+        ("id IN ($ids)", {"ids": [2, -(2**70)]}, [2]),
         ("s IN ($names)", {"names": ["a", None]}, [1]),
         ("d IN ($days) OR id IN ($ids)", {"days": [dt.date(2020, 1, 4)], "ids": {1}}, [1, 4]),
         ("id = 1", {}, [1]),
@@ -136,3 +143,12 @@ def test_a_condition_with_values_skips_parts(tmp_path: Path) -> None:
     table.upsert(ROWS.slice(2, 2))
     plan = table.scan("id = $x", params={"x": 4}).plan(resolve=True)
     assert len(list(plan.files())) == 1
+
+
+def test_unsigned_numbers_and_those_of_no_type(tmp_path: Path) -> None:
+    rows = pa.table({"id": [1], "u": pa.array([2**64 - 1], pa.uint64())})
+    table = rs.create_table(tmp_path / "t", rows, key=["id"])
+    assert table.count("u = $x", params={"x": 2**64 - 1}) == 1
+    assert table.count("u IN ($x)", params={"x": [2**64 - 1, -1]}) == 1
+    with pytest.raises(InvalidInput, match="the list 'x' is not of one type"):
+        table.count("u IN ($x)", params={"x": [10**39]})

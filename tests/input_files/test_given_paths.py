@@ -139,3 +139,48 @@ def test_digits_that_no_type_holds_are_refused_in_python_words(tmp_path: Path) -
 def test_paths_that_name_no_rows_are_refused(table: rs.Table, given: Any, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         table.upsert(given)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+@pytest.mark.parametrize(
+    ("name", "number", "lost"),
+    [
+        ("v", 2**53, False),
+        ("v", 2**53 + 1, True),
+        ("v", -(2**53) - 1, True),
+        ("v", 10**22, False),
+        ("v", 10**22 + 1, True),
+        ("w", 2**24, False),
+        ("w", 2**24 + 1, True),
+        ("w", "0.1234567890123456789", False),  # a fraction becomes the nearest float
+        ("v", "1e23", False),
+    ],
+)
+def test_a_whole_number_that_a_float_column_does_not_hold_is_refused(
+    tmp_path: Path, suffix: str, name: str, number: Any, lost: bool
+) -> None:
+    rows = pa.table({"id": [1], "v": [0.5], "w": pa.array([0.5], pa.float32())})
+    table = rs.create_table(tmp_path / "t", rows, key=["id"])
+    values = {"v": 1, "w": 1} | {name: number}
+    text = f"id,v,w\n2,{values['v']},{values['w']}\n"
+    if suffix == "jsonl":
+        text = f'{{"id": 2, "v": {values["v"]}, "w": {values["w"]}}}\n'
+    (tmp_path / f"rows.{suffix}").write_text(text)
+    if lost:
+        with pytest.raises(InvalidData, match=f"column '{name}'.*: {number} is a whole number"):
+            table.upsert(tmp_path / f"rows.{suffix}")
+    else:
+        table.upsert(tmp_path / f"rows.{suffix}")
+    assert table.refresh() == (0 if lost else 1)
+
+
+def test_files_of_several_formats_are_read_as_the_types_of_the_table(tmp_path: Path) -> None:
+    table = rs.create_table(tmp_path / "t", pa.table({"id": [1], "v": [1.5]}), key=["id"])
+    rows = pa.table({"id": [7], "v": pa.array([1], pa.int64())})
+    pq.write_table(rows, tmp_path / "p.parquet")
+    (tmp_path / "p.csv").write_text("id,v\n8,2\n")
+    table.upsert([tmp_path / "p.parquet", tmp_path / "p.csv"])
+    assert table.scan().to_arrow()["v"].to_pylist() == [1.5, 1.0, 2.0]
+    pq.write_table(rows.set_column(1, "v", [[2**53 + 1]]), tmp_path / "p.parquet")
+    with pytest.raises(SchemaMismatch, match="does not fit float64 without loss"):
+        table.upsert([tmp_path / "p.parquet", tmp_path / "p.csv"])

@@ -195,3 +195,12 @@ def test_merges_that_are_refused_change_nothing(
     with pytest.raises(error, match=message):
         begin(table).execute()
     assert (table.refresh(), rows(table)[0]) == (0, (1, 10, "a"))
+
+
+def test_a_key_that_is_nan_is_matched(tmp_path: Path) -> None:
+    rows = pa.table({"id": [float("nan"), 1.0], "v": [1, 2]})
+    table = rs.create_table(tmp_path / "floats", rows, key=["id"])
+    news = pa.table({"id": [float("nan"), -0.0], "v": [5, 6]})
+    merging = table.merge(news, "id").when_matched_update_all().when_not_matched_insert_all()
+    merging.execute()
+    assert sorted(table.scan().to_arrow()["v"].to_pylist()) == [2, 5, 6]

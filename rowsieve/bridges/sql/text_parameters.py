@@ -7,7 +7,7 @@ parameter, and takes the value as a constant with its type.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Final
 
@@ -20,11 +20,19 @@ from rowsieve.bridges.sql.language import accepted_as_engine, typed_as_engine
 from rowsieve.bridges.sql.placeholders import StandIns
 from rowsieve.bridges.text_with_values import TextWithValues
 from rowsieve.errors import InvalidInput
-from rowsieve.predicate.ir import Literal, Predicate, ValueSet
+from rowsieve.predicate.ir import (
+    FALSE,
+    InList,
+    Literal,
+    Operand,
+    Predicate,
+    ValueSet,
+    map_children,
+)
 from rowsieve.predicate.limits import check_text
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import arrow_type
-from rowsieve.types.logical import Bool, Float, Int, LogicalType
+from rowsieve.types.logical import Bool, Decimal, Float, Int, LogicalType
 from rowsieve.types.schema import Schema
 
 _QUOTED: Final = (
@@ -38,7 +46,12 @@ _ESCAPED: Final = (r"[eE]'(?:\\.|''|[^'\\])*'", r"'(?:''|[^'])*'")
 _BACKSLASH: Final = (r"'(?:\\.|''|[^'\\])*'", r'"(?:\\.|""|[^"\\])*"')
 _NAME: Final = r"(?<![\w\]):$])[$:](?P<name>[A-Za-z_]\w*)"
 _IN: Final = re.compile(r"\bIN\s*(\(\s*)?$", re.IGNORECASE)
-_TYPES: Final[Mapping[type, LogicalType]] = {int: Int(64), float: Float(64), bool: Bool()}
+_TYPES: Final[Mapping[type, LogicalType]] = {float: Float(64), bool: Bool()}
+_INTEGERS: Final[tuple[tuple[range, LogicalType], ...]] = (
+    (range(-(2**63), 2**63), Int(64)),
+    (range(2**64), Int(64, signed=False)),
+    (range(1 - 10**38, 10**38), Decimal(38, 0)),
+)
 _LISTS: Final = (list, tuple, set, frozenset, range, pa.Array, pa.ChunkedArray)
 _CLOSING: Final = re.compile(r"\s*\)")
 
@@ -59,7 +72,7 @@ def read_with_values(
     stand_ins = StandIns(schema, known)
     text = _with_names(where, known, stand_ins)
     check_names(text, schema, dialect)
-    predicate = parse.encoded(text, stand_ins, known)
+    predicate = _without_empty_lists(parse.encoded(text, stand_ins, known))
     read = accepted_as_engine if known.listed_only else typed_as_engine
     return read(predicate, schema, known, semantics or known.semantics).source
 
@@ -118,21 +131,47 @@ def _constant(name: str, value: Any) -> Literal:
         raise InvalidInput(
             f"params: the value of {name!r} is {type(value).__name__}; give a Python or Arrow value"
         )
-    if constant.type is None and type(value) in _TYPES:
-        return Literal(constant.value, _TYPES[type(value)])
-    return constant
+    if constant.type is not None:
+        return constant
+    if type(value) is int:
+        return Literal(value, _integer_type([value]))
+    return Literal(constant.value, _TYPES.get(type(value)))
+
+
+def _integer_type(values: Sequence[int]) -> LogicalType | None:
+    """The narrowest type of 64 bits or more with all of the numbers; None if none has them."""
+    holding = (type_ for known, type_ in _INTEGERS if min(values) in known and max(values) in known)
+    return next(holding, None)
+
+
+def _without_empty_lists(predicate: Predicate) -> Predicate:
+    """Nothing is in an empty list, not even NULL, as Spark, DuckDB and PostgreSQL have it."""
+    if isinstance(predicate, InList) and not len(predicate.values):
+        return FALSE
+    return map_children(predicate, _without_empty_lists, _without_empty_lists_inside)
+
+
+def _without_empty_lists_inside(operand: Operand) -> Operand:
+    return map_children(operand, _without_empty_lists, _without_empty_lists_inside)
 
 
 def _members(name: str, values: Any) -> ValueSet:
     """Return the members of a list, all of one type; NULL among them is allowed."""
+    values = list(values)
+    numbers = [value for value in values if value is not None]
+    if numbers and all(type(value) is int for value in numbers):
+        return _value_set(name, values, _integer_type(numbers))
     constants = [_constant(name, value) for value in values]
     types = {constant.type for constant in constants if constant.value is not None}
     kinds = {type(constant.value) for constant in constants if constant.value is not None}
     if len(types) > 1 or len(kinds) > 1:
         raise InvalidInput(f"params: the list {name!r} has values of several types; give one type")
     type_ = next(iter(types), None)
-    storage = None if type_ is None else arrow_type(type_)
+    return _value_set(name, [constant.value for constant in constants], type_)
+
+
+def _value_set(name: str, values: Sequence[Any], type_: LogicalType | None) -> ValueSet:
     try:
-        return ValueSet(pa.array([constant.value for constant in constants], storage), type_)
+        return ValueSet(pa.array(values, None if type_ is None else arrow_type(type_)), type_)
     except (pa.ArrowException, OverflowError) as error:
         raise InvalidInput(f"params: the list {name!r} is not of one type: {error}") from error

@@ -31,6 +31,14 @@ class Side(Enum):
     UPPER = "max"
 
 
+def _listed(values: Any) -> pa.Array:
+    """Values of a list or of numpy; integers beyond 63 bits are unsigned."""
+    try:
+        return pa.array(values, from_pandas=True)
+    except OverflowError:
+        return pa.array(values, pa.uint64(), from_pandas=True)
+
+
 def as_array(values: Any, what: str) -> pa.Array:
     """Return values of a list, numpy, pandas, polars or Arrow as one array; NaN may be NULL."""
     if isinstance(values, pa.Array | pa.ChunkedArray):
@@ -41,7 +49,7 @@ def as_array(values: Any, what: str) -> pa.Array:
         )
     else:
         try:
-            array = pa.array(values, from_pandas=True)
+            array = _listed(values)
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             raise InvalidInput(f"prune: {what} are not an array of one type: {error}") from error
     if isinstance(array, pa.ChunkedArray):

@@ -316,3 +316,10 @@ def test_a_hundred_thousand_files_are_judged_without_a_loop() -> None:
     tree = condition("x BETWEEN 55 AND 64 AND day >= DATE '2020-01-01'", INT)
     kept = p.prune(tree, INT, min={"x": low}, max={"x": low + 9}, rows=np.full(count, 10))
     assert np.flatnonzero(kept).tolist() == [5, 6]
+
+
+def test_numbers_of_64_bits_without_a_sign_are_bounds() -> None:
+    schema = pa.schema([("u", pa.uint64())])
+    condition = rs.translate("u = 5", "duckdb", target="rowsieve", schema=schema).exact()
+    kept = p.prune(condition, schema, min={"u": [0, 6, None]}, max={"u": [2**64 - 1, 7, 4]})
+    assert kept.tolist() == [True, False, False]

@@ -383,7 +383,7 @@ class _Merging:
             one = replace(self.order, fields=(self._schema.field(name),))
             was = stored_keys(before.select([place]).rename_columns([name]), one, key)
             now = stored_keys(rows.select([name]), one, key)
-            if not was.equals(now):
+            if one.columns(was).arrays != one.columns(now).arrays:  # NaN is NaN
                 raise UnsupportedOperation(
                     f"merge: UPDATE assigns another value to the key column {name!r}; a key "
                     "identifies its row: delete the row and insert one with the new key"
