@@ -3,13 +3,16 @@
 `finish` is called once, after every task has a complete report; if a task or the engine fails,
 nothing is committed. In a procedure with stages this applies to each stage. The context of a call
 always ends with the call, also after an error.
+
+A lease keeps the version that the tasks read (trap T24). It is taken when there are tasks, so the
+version may expire before that; then the call is planned again, at the newest version.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -19,13 +22,19 @@ from rowsieve.arguments.annotations import Progress
 from rowsieve.bridges.session import Session
 from rowsieve.bridges.where import locating_errors, semantics_of, to_predicate
 from rowsieve.config import current
-from rowsieve.errors import CallCancelled, StoreError, UnsupportedOperation
+from rowsieve.errors import CallCancelled, SnapshotExpired, StoreError, UnsupportedOperation
 from rowsieve.metrics.running_operations import operation
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.procedures.bound_call import bound_arguments
-from rowsieve.procedures.call_plan import OutputNode, explained, optimised, plan_call
+from rowsieve.procedures.call_plan import (
+    CallTarget,
+    OutputNode,
+    explained,
+    optimised,
+    plan_call,
+)
 from rowsieve.procedures.engine import Engine, Job, KnowsBatch, LocalEngine, ReadsText
 from rowsieve.procedures.parameters import literal
 from rowsieve.procedures.procedure import (
@@ -52,6 +61,8 @@ from rowsieve.statements.calls import (
     ExplainCall,
     ShowProcedures,
 )
+from rowsieve.storage.log.floors import floors_of, is_closed
+from rowsieve.storage.log.retries import RETRY_TIMEOUT_S, Retries
 from rowsieve.table import Table
 from rowsieve.types.schema import Schema
 
@@ -103,7 +114,9 @@ class Coordinator:
 
     def _ran(self, procedure: AnyProcedure, arguments: Mapping[str, Value]) -> pa.Table:
         if isinstance(procedure, DistributedProcedure):
-            return run_plan(self._planned(procedure, arguments), self.engine or LocalEngine())
+            return run_planned(
+                lambda: self._planned(procedure, arguments), self.engine or LocalEngine()
+            )
         told = _Told(getattr(self.engine, "tell", None))
         if isinstance(procedure, CatalogProcedure):
             if self.catalog is None:
@@ -201,27 +214,51 @@ class _Told:
             self(self._total, self._total)
 
 
-def run_plan(plan: OutputNode, engine: Engine) -> pa.Table:
+def run_planned(planned: Callable[[], OutputNode], engine: Engine) -> pa.Table:
     """Begin, run the tasks on the engine, and finish once; an engine is cancelled on a failure."""
-    target = plan.target
-    procedure = target.procedure
-    context = CallContext(target.scan)
-    try:
-        context.table.handle.require_writable(
-            procedure.name
-        )  # refuse before the work, not after it
-        handle = procedure.begin(context, target.arguments)
-        if not handle.tasks:
-            return procedure.finish(context, handle, [])
-        holder = f"CALL {procedure.name}"
-        with context.table.lease(version=handle.version, holder=holder):  # trap T24
-            if handle.stages:
-                _run_stages(procedure, context, handle, engine)
-                return procedure.finish(context, handle, [])
-            fragments = _run_tasks(procedure, context, handle, range(len(handle.tasks)), engine)
-            return procedure.finish(context, handle, fragments)
-    finally:
-        context.close()
+    retries: Retries | None = None
+    while True:
+        target = planned().target
+        context = CallContext(target.scan)
+        with ExitStack() as held:
+            held.callback(context.close)
+            version = context.table.version
+            try:
+                handle = _begun(target, context, held)
+            except SnapshotExpired as error:
+                if not _has_expired(version, context.table):
+                    raise
+                retries = retries or Retries(f"CALL {target.procedure.name}", RETRY_TIMEOUT_S)
+                retries.wait(error)
+                continue
+            return _finished(target.procedure, context, handle, engine)
+
+
+def _begun(target: CallTarget, context: CallContext, held: ExitStack) -> Handle:
+    """Cut the work into tasks, and hold a lease of the version that they read."""
+    name = target.procedure.name
+    context.table.handle.require_writable(name)  # refuse before the work, not after it
+    handle = target.procedure.begin(context, target.arguments)
+    if handle.tasks:
+        held.enter_context(context.table.lease(version=handle.version, holder=f"CALL {name}"))
+    return handle
+
+
+def _has_expired(version: int, table: Table) -> bool:
+    """Return whether a version has expired, but not the whole table."""
+    head = table.handle.latest()
+    return version < floors_of(head.table.properties).oldest_version and not is_closed(head)
+
+
+def _finished(
+    procedure: DistributedProcedure, context: CallContext, handle: Handle, engine: Engine
+) -> pa.Table:
+    if handle.tasks and handle.stages:
+        _run_stages(procedure, context, handle, engine)
+        return procedure.finish(context, handle, [])
+    numbers = range(len(handle.tasks))
+    fragments = _run_tasks(procedure, context, handle, numbers, engine) if handle.tasks else []
+    return procedure.finish(context, handle, fragments)
 
 
 def _run_tasks(

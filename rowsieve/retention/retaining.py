@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Annotated, Final
 
 from rowsieve import clock
 from rowsieve.arguments import Example
 from rowsieve.arguments.annotations import Metadata, Moment, Progress
 from rowsieve.changes.table_handle import Handle
-from rowsieve.errors import InvalidInput, UnsupportedOperation
+from rowsieve.errors import InvalidInput, SnapshotExpired, UnsupportedOperation
 from rowsieve.objects import ObjectStore, table_store
 from rowsieve.retention.dropped_refs import remove_dropped, unregistered
 from rowsieve.retention.expiring import (
@@ -67,12 +67,26 @@ def leased(
         log, version = log_of_ref(handle.log, version), None
         handle = handle.at_log(log, log.latest(), read_only=True)
     is_newest = version is None and as_of is None
-    snapshot = handle.committed() if is_newest else handle.resolve(version, as_of)
+    with ExitStack() as held:
+        while True:
+            snapshot = handle.committed() if is_newest else handle.resolve(version, as_of)
+            try:
+                kept = held.enter_context(_kept(handle, snapshot, duration_s, holder))
+                break
+            except SnapshotExpired:
+                if not is_newest or handle.committed().version == snapshot.version:
+                    raise  # else commits and an expiry came before the lease
+        yield handle.fixed_at(kept)
+
+
+@contextmanager
+def _kept(handle: Handle, snapshot: Snapshot, duration_s: float, holder: str) -> Iterator[Snapshot]:
+    """Hold a lease of a version; SnapshotExpired if it had expired before the lease existed."""
     with Lease(handle.store, snapshot.table.uuid, snapshot.version, duration_s, holder):
         check_kept(snapshot.version, handle.latest())  # after the lease: invariants, rule 16
         if not snapshot.parts.in_memory:  # read columns from a checkpoint that stays
             snapshot = handle.log.read_version(snapshot.version)
-        yield handle.fixed_at(snapshot)
+        yield snapshot
 
 
 def expire_versions(
