@@ -27,9 +27,8 @@ from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.executor.read_settings import ReadSwitches
 from rowsieve.flags.flag import FLAGS, text_of
 from rowsieve.flags.resolution import Source
-from rowsieve.objects.storage_options import flat_options
 from rowsieve.providers.spark.job_errors import own_error
-from rowsieve.providers.spark.option_values import STORAGE, check_reachable, predicate_option
+from rowsieve.providers.spark.option_values import check_reachable, predicate_option
 from rowsieve.providers.spark.reads.feed_options import FeedOptions
 from rowsieve.providers.spark.reads.feed_reads import pin_feed
 from rowsieve.providers.spark.reads.hybrid import hybrid_frame
@@ -40,6 +39,7 @@ from rowsieve.providers.spark.row_types import arrow_schema_of
 from rowsieve.providers.spark.session_settings import semantics_of_session
 from rowsieve.providers.spark.source import check_read
 from rowsieve.providers.spark.source_options import MODES, ReadOptions, WriteOptions
+from rowsieve.providers.spark.store_options import passed_on
 from rowsieve.providers.spark.writes.batch_tokens import Labels, labels_of
 from rowsieve.providers.spark.writes.input_order import tasks_are_in_order
 from rowsieve.providers.spark.writes.write_tasks import RowsieveWriter
@@ -77,7 +77,7 @@ def spark_read(
         raise InvalidInput(f"to_spark: spark must be a SparkSession, not {type(spark).__name__}")
     if isinstance(columns, str):
         raise InvalidInput(f"columns= must be a list of names, not the text {columns!r}")
-    options = {"version": str(table.version), **_storage(table)}
+    options = {"version": str(table.version), **passed_on(table.handle.storage_options)}
     schema = table.handle.pinned.schema
     options |= _condition_options(spark, where, schema, "where")
     if columns is not None:
@@ -116,7 +116,7 @@ def changes_frame(
         "readChangeFeed": "true",
         "startingVersion": str(versions.start),
         "endingVersion": str(target.version),
-        **_storage(table),
+        **passed_on(table.handle.storage_options),
         **_condition_options(spark, where, feed_schema(target), "where"),
     }
     if net:
@@ -217,7 +217,12 @@ def write_rows(
 ) -> Commit:
     """Write a DataFrame by key with these options; if it is empty, return the newest commit."""
     before, write_id = table.refresh(), uuid.uuid4().hex
-    options = {"write_id": write_id, **how, **labels.options(), **_storage(table)}
+    options = {
+        "write_id": write_id,
+        **how,
+        **labels.options(),
+        **passed_on(table.handle.storage_options),
+    }
     checked = WriteOptions.parse({"path": table.uri, **options})
     overwrite = operation == "overwrite"
     RowsieveWriter.begin(checked, frame.schema, overwrite=overwrite)
@@ -279,11 +284,4 @@ def _process_switches(table: Table) -> dict[str, str]:
         FLAGS[each.name].argument: text_of(each.value)
         for each in ReadSwitches().settings(table.handle.pinned.table).flags
         if each.value != FLAGS[each.name].default and each.source is not Source.PROPERTY
-    }
-
-
-def _storage(table: Table) -> dict[str, str]:
-    return {
-        f"{STORAGE}{name}": value
-        for name, value in flat_options(table.handle.storage_options).items()
     }

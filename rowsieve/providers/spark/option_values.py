@@ -17,12 +17,12 @@ from rowsieve.predicate.codec import (
 )
 from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.providers.spark.store_options import storage_of
 from rowsieve.storage.log.commit_log import CommitLog
 from rowsieve.storage.log.version_arguments import log_of_ref
 from rowsieve.types.instants import has_offset
 from rowsieve.types.time_zones import in_zone, is_own_name
 
-STORAGE: Final = "storage."
 REF_OPTIONS: Final = ("ref", "branch", "tag")
 """Names of one option: a branch or tag of the table, which is read or written in its place."""
 VIEW: Final = "CREATE TEMPORARY VIEW ... USING rowsieve OPTIONS (path '...')"
@@ -67,7 +67,7 @@ def uri_of(options: Mapping[str, str], *, writes: bool = False) -> str:
             f"options {', '.join(REF_OPTIONS)} name the same thing; give one of them, not "
             f"{' and '.join(sorted(names))}"
         )
-    return ref_uri(uri, names.pop(), with_prefix(options, STORAGE)) if names else uri
+    return ref_uri(uri, names.pop(), storage_of(options)) if names else uri
 
 
 def ref_uri(uri: str, name: str, storage: Mapping[str, str]) -> str:

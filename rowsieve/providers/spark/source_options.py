@@ -23,13 +23,13 @@ from rowsieve.providers.spark.known_options import (
 )
 from rowsieve.providers.spark.option_values import (
     REF_OPTIONS,
-    STORAGE,
     condition_of,
     count_of,
     time_with_zone,
     uri_of,
     with_prefix,
 )
+from rowsieve.providers.spark.store_options import STORAGE, storage_of
 from rowsieve.statements.name_lists import names_of
 from rowsieve.storage.differential import read_at, time_of_text
 from rowsieve.storage.parts.reading_views import with_options
@@ -131,7 +131,7 @@ class ReadOptions:
         predicate, meant = condition_of(options)
         return cls(
             uri=uri_of(options),
-            storage=with_prefix(options, STORAGE),
+            storage=storage_of(options),
             where=options.get("where"),
             semantics=meant,
             predicate=predicate,
@@ -219,7 +219,7 @@ class WriteOptions:
             raise InvalidInput(f"option missing is error or keep, not {missing!r}")
         return cls(
             uri=uri_of(options, writes=True),
-            storage=with_prefix(options, STORAGE),
+            storage=storage_of(options),
             mode=mode,
             metadata=_metadata(options),
             op=op,
@@ -250,7 +250,7 @@ class WriteOptions:
         base, op = _merge(options)
         return cls(
             uri=uri_of(options, writes=True),
-            storage=with_prefix(options, STORAGE),
+            storage=storage_of(options),
             mode=mode,
             token=token,
             metadata=_metadata(options),

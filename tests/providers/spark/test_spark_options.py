@@ -158,11 +158,11 @@ def test_a_write_understands_its_options() -> None:
             "token_app": "job",
             "token_sequence": "3",
             "metadata.run": "x",
-            "storage.key": "secret",
+            "storage.region": "here",
         }
     )
     assert (options.mode, options.token) == ("upsert", ("job", 3))
-    assert (options.metadata, options.storage) == ({"run": "x"}, {"key": "secret"})
+    assert (options.metadata, options.storage) == ({"run": "x"}, {"region": "here"})
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,9 @@ from rowsieve.bridges.sql import parse_predicate
 from rowsieve.errors import InvalidInput, SchemaMismatch, SnapshotExpired, UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.providers.spark.known_options import known_names
-from rowsieve.providers.spark.option_values import STORAGE, VIEW, local_path
+from rowsieve.providers.spark.option_values import VIEW, local_path
 from rowsieve.providers.spark.reads.feed_options import reads_feed
+from rowsieve.providers.spark.store_options import STORAGE
 from rowsieve.storage.snapshot import Snapshot
 
 _OWNER: Final = "owner"  # an option that Spark itself adds for CREATE TABLE, and only there

@@ -12,13 +12,12 @@ from rowsieve.predicate.semantics import Semantics
 from rowsieve.providers.spark.known_options import known_names, refuse_unknown
 from rowsieve.providers.spark.option_values import (
     REF_OPTIONS,
-    STORAGE,
     condition_of,
     count_of,
     uri_of,
-    with_prefix,
     without_zone_of_times,
 )
+from rowsieve.providers.spark.store_options import STORAGE, storage_of
 from rowsieve.statements.name_lists import names_of
 from rowsieve.types.instants import has_offset, to_microseconds
 from rowsieve.types.time_zones import in_zone
@@ -94,7 +93,7 @@ class FeedOptions:
         predicate, semantics = condition_of(options)
         return cls(
             uri=uri_of(options),
-            storage=with_prefix(options, STORAGE),
+            storage=storage_of(options),
             where=options.get("where"),
             semantics=semantics,
             predicate=predicate,

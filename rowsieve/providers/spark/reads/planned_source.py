@@ -26,11 +26,11 @@ from rowsieve.bridges.spark_columns.types import spark_schema
 from rowsieve.objects import open_store
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.planner.resolved import join_small_splits
-from rowsieve.providers.spark.option_values import STORAGE, with_prefix
 from rowsieve.providers.spark.reads.audited import audited_plan, reported_rows, reporter_of
 from rowsieve.providers.spark.reads.spark_read import SparkRead
 from rowsieve.providers.spark.row_types import arrow_schema_of, to_spark
 from rowsieve.providers.spark.source import output_schema, plan_read, split_bytes_of
+from rowsieve.providers.spark.store_options import STORAGE, storage_of
 
 NAME: Final = "rowsieve_planned"
 _SPLITS: Final = "splits"
@@ -77,7 +77,7 @@ class PlannedSource(DataSource):
 class _PlannedReader(DataSourceReader):
     def __init__(self, options: Mapping[str, str]) -> None:
         self._splits = options[_SPLITS]
-        self._storage = with_prefix(options, STORAGE)
+        self._storage = storage_of(options)
 
     def partitions(self) -> list[InputPartition]:
         """One partition per split; Spark itself adds an empty one if there is none."""

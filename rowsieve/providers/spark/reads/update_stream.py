@@ -38,9 +38,10 @@ from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate import ir
 from rowsieve.predicate.comparison_op import ComparisonOp
 from rowsieve.providers.spark.known_options import flag_of, known_names, refuse_unknown
-from rowsieve.providers.spark.option_values import STORAGE, count_of, uri_of, with_prefix
+from rowsieve.providers.spark.option_values import count_of, uri_of
 from rowsieve.providers.spark.reads.audited import reported_rows, reporter_of
 from rowsieve.providers.spark.row_types import arrow_schema_of, to_spark
+from rowsieve.providers.spark.store_options import STORAGE, storage_of
 from rowsieve.retention.leases import LEASE_S, Lease
 from rowsieve.storage.differential import (
     TIME,
@@ -77,7 +78,7 @@ class UpdateOptions:
         refuse_unknown(options, _KNOWN, (STORAGE,), "stream of updates")
         return cls(
             uri_of(options),
-            with_prefix(options, STORAGE),
+            storage_of(options),
             options.get("startingtime"),
             count_of(options, "split_bytes", least=1),
         )
