@@ -34,7 +34,7 @@ from rowsieve.objects.store import (
     Place,
     SyncFailed,
 )
-from rowsieve.objects.store_opening import open_store
+from rowsieve.objects.store_opening import open_probe, open_store
 from rowsieve.objects.uploads import Uploads
 
 __all__ = [
@@ -58,6 +58,7 @@ __all__ = [
     "in_background",
     "in_thread",
     "local_folder",
+    "open_probe",
     "open_store",
     "put_fresh",
     "reading_whole",

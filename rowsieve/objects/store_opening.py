@@ -25,7 +25,7 @@ from rowsieve.objects.cached_store import with_cache
 from rowsieve.objects.credentials import Credentials
 from rowsieve.objects.local import LocalStore
 from rowsieve.objects.location import REMOTE, Location
-from rowsieve.objects.ref_store import RefStore, member_place, member_uri, ref_place
+from rowsieve.objects.ref_store import RefStore, member_place, member_uri, ref_place, table_uri_of
 from rowsieve.objects.remote import RemoteStore
 from rowsieve.objects.shared.shared_tables import member_of, shared_tables
 from rowsieve.objects.storage_options import provider_of, secrets_of, split_options
@@ -43,6 +43,7 @@ _RETRIES: Final = {
 }
 
 _FEW_RETRIES: Final = {"max_retries": 1}  # of requests that a server may refuse for good
+_PROBING: Final = {"max_retries": 2, "retry_timeout": timedelta(seconds=3)}
 _S3: Final = ("s3", "s3a")
 _SINGLE_DELETES: Final = "disable_bulk_delete"  # the others delete many without such a setting
 _HOSTS: Final = (
@@ -85,6 +86,14 @@ def open_store(
     return shared_tables(database, storage_options).member(store, member[1])
 
 
+def open_probe(uri: str, storage_options: Mapping[str, Any] | None = None) -> ObjectStore | None:
+    """Open a store across a network with a client that soon gives up; None for other stores."""
+    location = Location.parse(table_uri_of(uri))
+    if location.scheme not in REMOTE:
+        return None
+    return _open_remote(location, storage_options or {}, _PROBING)
+
+
 def _open(location: Location, storage_options: Mapping[str, Any] | None) -> ObjectStore:
     if location.scheme in REMOTE:
         return _open_remote(location, storage_options or {})
@@ -112,7 +121,9 @@ def private_store() -> ObjectStore:
     return RemoteStore(MemoryStore(), "memory:///private")
 
 
-def _open_remote(location: Location, options: Mapping[str, Any]) -> ObjectStore:
+def _open_remote(
+    location: Location, options: Mapping[str, Any], patience: Mapping[str, Any] = _RETRIES
+) -> ObjectStore:
     public = location.uri
     config, client = split_options(options)
     provider = provider_of(options)
@@ -123,7 +134,7 @@ def _open_remote(location: Location, options: Mapping[str, Any]) -> ObjectStore:
             f"{location.scheme}://{location.authority}",
             config={**config, **more} or None,
             client_options=client or None,
-            retry_config={**_RETRIES, **retries},
+            retry_config={**_RETRIES, **patience, **retries},
             **({} if credentials is None else {"credential_provider": credentials}),
         )
 

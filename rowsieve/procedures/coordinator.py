@@ -276,6 +276,7 @@ def _run_tasks(
         table.handle.storage_options,
         f"rowsieve: CALL {procedure.name} on {table.uri} at version {handle.version}",
         handle.max_concurrent,
+        table.uri,
     )
     try:
         reports = list(engine.run(job)) if job.tasks else []

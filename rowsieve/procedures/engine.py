@@ -34,7 +34,7 @@ from rowsieve.types.schema import Schema
 class Job:
     """The tasks of one call; at most `max_concurrent` run at a time.
 
-    `description` is for the engine's own display.
+    `description` is for the engine's own display; `table_uri` is the table that tasks open.
     """
 
     procedure: DistributedProcedure
@@ -42,6 +42,7 @@ class Job:
     storage_options: StorageOptions = field(repr=False)  # may contain secrets
     description: str
     max_concurrent: int | None = None
+    table_uri: str = ""
 
 
 class Engine(Protocol):

@@ -25,6 +25,9 @@ from rowsieve.errors import (
 )
 
 _OWN_ERROR: Final = re.compile(r"rowsieve\.errors\.(\w+): (.+)")
+_NO_PACKAGE: Final = re.compile(
+    r"ModuleNotFoundError: No module named '(rowsieve|pyarrow|obstore|msgspec)"
+)
 _NO_SOURCE: Final = "DATA_SOURCE_NOT_FOUND"
 _UNREADABLE: Final = "FAILED_READ_FILE"
 """Spark's condition of a file that a scan cannot read; the file is the parameter `path`."""
@@ -57,6 +60,12 @@ def own_error(error: Exception, operation: str) -> RowsieveError | None:
         return own
     if (missing := missing_source(error, operation)) is not None:
         return missing
+    if (package := _NO_PACKAGE.search(str(error))) is not None:
+        return UnsupportedOperation(
+            f"{operation}: an executor has no package {package[1]}, and nothing was committed; "
+            "send it the environment of the driver (spark.archives), then try it by "
+            "rowsieve.providers.spark.check(spark)"
+        )
     for cause in _causes(error):
         condition = condition_of(cause) or ""
         if condition.partition(".")[0] == _UNREADABLE:

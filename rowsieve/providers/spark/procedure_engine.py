@@ -26,10 +26,11 @@ from rowsieve.arguments import checked
 from rowsieve.arguments.annotations import Progress
 from rowsieve.bridges.sql.spark.settings import TIME_ZONE
 from rowsieve.errors import CallCancelled, InvalidInput
-from rowsieve.objects.storage_options import options_elsewhere
+from rowsieve.objects.storage_options import flat_options, options_elsewhere
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.procedures.engine import Job
 from rowsieve.procedures.task_reports import REPORT, run_task
+from rowsieve.providers.spark.cluster.task_stores import check_reached
 from rowsieve.providers.spark.job_errors import condition_of, own_error
 from rowsieve.providers.spark.session_settings import semantics_of_session
 from rowsieve.providers.spark.writes.batch_tokens import labels_of
@@ -205,8 +206,11 @@ class SparkEngine:
 def _runner(job: Job) -> Callable[[int, bytes], bytes]:
     """Return the function that runs a task on a worker; holds no task, as each task gets it."""
     procedure, storage_options = job.procedure, options_elsewhere(job.storage_options)
+    table_uri, flat = job.table_uri, flat_options(job.storage_options)
 
     def run(number: int, task: bytes) -> bytes:
+        if table_uri:
+            check_reached(table_uri, flat)
         report = run_task(procedure, number, task, _attempt(), storage_options)
         _freeze_modules()
         return _stream(report)

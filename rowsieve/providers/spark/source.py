@@ -46,6 +46,7 @@ from rowsieve.predicate.later_now import from_now_on
 from rowsieve.predicate.normalize import normalize
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.providers.native_files.planned_parts import only_parts
+from rowsieve.providers.spark.cluster.task_stores import task_store
 from rowsieve.providers.spark.name_case import OddNames, check_case, odd_names
 from rowsieve.providers.spark.option_values import uri_of
 from rowsieve.providers.spark.reads.audited import audited_plan, reported_rows, reporter_of
@@ -253,10 +254,10 @@ class RowsieveReader(DataSourceReader):
         plan = ScanPlan.from_bytes(partition.value)
         if (text := self._options.where) is not None and not self._used_whole_text(plan):
             plan = plan_in_task(plan, text, property_of_task, ansi=self._pinned.ansi_default)
-            plan = refine(plan, open_store(plan.table_uri, self._options.storage))
+            plan = refine(plan, task_store(plan.table_uri, self._options.storage))
         schema = plan.schema.select(tuple(column.name for column in plan.columns))
         target = arrow_schema_of(spark_schema(schema))
-        store = open_store(plan.table_uri, self._options.storage)
+        store = task_store(plan.table_uri, self._options.storage)
         for batch in reported_rows(plan, store, reporter_of(self._options.reporter)):
             yield to_spark(batch, schema, target)
 

@@ -37,6 +37,7 @@ from rowsieve.objects import open_store
 from rowsieve.planner.splits import even_split_bytes
 from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.providers.spark.cluster.task_stores import task_store
 from rowsieve.providers.spark.name_case import OddNames, check_case, odd_names
 from rowsieve.providers.spark.reads.feed_options import LATEST, FeedOptions
 from rowsieve.providers.spark.row_types import arrow_schema_of, to_spark
@@ -113,7 +114,7 @@ def read_commits(
         )
     columns = FeedColumns.bound(pinned.target, options.columns, predicate, semantics, pinned.now_us)
     target = arrow_schema_of(spark_schema(columns.schema))
-    store = open_store(options.uri, options.storage)
+    store = task_store(options.uri, options.storage)
     for data in msgspec.msgpack.decode(encoded, type=list[bytes]):
         commit = CommitParts.from_bytes(data)
         for batch in rows_of_commit(store, pinned.target, commit, columns):

@@ -23,9 +23,9 @@ from pyspark.sql.types import StructType
 
 from rowsieve import clock
 from rowsieve.bridges.spark_columns.types import spark_schema
-from rowsieve.objects import open_store
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.planner.resolved import join_small_splits
+from rowsieve.providers.spark.cluster.task_stores import task_store
 from rowsieve.providers.spark.reads.audited import audited_plan, reported_rows, reporter_of
 from rowsieve.providers.spark.reads.spark_read import SparkRead
 from rowsieve.providers.spark.row_types import arrow_schema_of, to_spark
@@ -90,7 +90,7 @@ class _PlannedReader(DataSourceReader):
         plan = ScanPlan.from_bytes(partition.value)
         schema = plan.schema.select(tuple(column.name for column in plan.columns))
         target = arrow_schema_of(spark_schema(schema))
-        store = open_store(plan.table_uri, self._storage)
+        store = task_store(plan.table_uri, self._storage)
         for batch in reported_rows(plan, store, reporter_of(None)):
             yield to_spark(batch, schema, target)
 

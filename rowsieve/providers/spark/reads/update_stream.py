@@ -37,6 +37,7 @@ from rowsieve.planner.plan import ScanPlan
 from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate import ir
 from rowsieve.predicate.comparison_op import ComparisonOp
+from rowsieve.providers.spark.cluster.task_stores import task_store
 from rowsieve.providers.spark.known_options import flag_of, known_names, refuse_unknown
 from rowsieve.providers.spark.option_values import count_of, uri_of
 from rowsieve.providers.spark.reads.audited import reported_rows, reporter_of
@@ -170,7 +171,7 @@ class UpdateStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return
         plan = ScanPlan.from_bytes(partition.value)
         target = arrow_schema_of(spark_schema(plan.schema))
-        store = open_store(plan.table_uri, self._options.storage)
+        store = task_store(plan.table_uri, self._options.storage)
         for batch in reported_rows(plan, store, reporter_of(None)):
             yield to_spark(batch, plan.schema, target)
 

@@ -20,6 +20,7 @@ from pyspark.sql.types import StructType
 from rowsieve.changes.data.ingest import Changes
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.objects import open_store
+from rowsieve.providers.spark.cluster.task_stores import task_store
 from rowsieve.providers.spark.row_types import arrow_schema_of
 from rowsieve.providers.spark.source_options import WriteOptions
 from rowsieve.providers.spark.writes.added_columns import with_new_columns
@@ -222,7 +223,7 @@ class TaskParts:
         self._job = job
         self._schema = job.schema
         self._order = job.order
-        self._store = open_store(job.table_uri, job.storage)
+        self._store = task_store(job.table_uri, job.storage)
         self._pending: list[pa.RecordBatch] = []
         self._pending_bytes = 0
         self._writer: PartWriter | None = None

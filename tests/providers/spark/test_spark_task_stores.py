@@ -1,0 +1,157 @@
+"""A task that cannot reach a store, or lacks the package, fails soon and says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+pytest.importorskip("pyspark")
+
+import rowsieve as rs
+from rowsieve.bridges.spark_columns.types import spark_schema
+from rowsieve.errors import StoreError, UnsupportedOperation
+from rowsieve.objects import ObjectNotFound, open_probe
+from rowsieve.procedures.engine import Job
+from rowsieve.providers.spark.cluster import task_stores
+from rowsieve.providers.spark.job_errors import own_error
+from rowsieve.providers.spark.procedure_engine import _runner
+from rowsieve.providers.spark.source import RowsieveSource
+from rowsieve.providers.spark.source_options import WriteOptions
+from rowsieve.providers.spark.store_options import passed_on
+from rowsieve.providers.spark.writes.write_tasks import RowsieveWriter
+from tests.procedures.test_task_reports import Halves
+from tests.stores.folder_server import FolderServer, folder_server
+
+pytestmark = pytest.mark.spark
+COLUMNS = pa.schema([("id", pa.int64())])
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FolderServer]:
+    folder = tmp_path_factory.mktemp("buckets")
+    (folder / "b").mkdir()
+    with folder_server(folder) as started:
+        yield started
+
+
+@pytest.fixture(autouse=True)
+def fresh_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(task_stores, "_REACHED", set())
+
+
+def table_in(server: FolderServer, name: str) -> rs.Table:
+    rows = pa.table({"id": [1, 2]}, schema=COLUMNS)
+    uri, options = f"s3://b/{name}", server.s3.options
+    return rs.create_table(uri, rows, key=["id"], storage_options=options)
+
+
+def read_task(table: rs.Table, options: dict[str, str], **more: str) -> Callable[[], Any]:
+    source = RowsieveSource({"path": table.uri, **options, **more})
+    reader = source.reader(source.schema())
+    partition = reader.partitions()[0]
+    return lambda: list(reader.read(partition))
+
+
+def write_task(table: rs.Table, options: dict[str, str]) -> Callable[[], Any]:
+    given = WriteOptions.parse({"path": table.uri, "mode": "upsert", **options})
+    writer = RowsieveWriter.begin(given, spark_schema(table.handle.pinned.schema))
+    return lambda: writer.write(iter([pa.record_batch({"id": [7]}, schema=COLUMNS)]))
+
+
+def procedure_task(table: rs.Table, _: dict[str, str]) -> Callable[[], Any]:
+    run = _runner(Job(Halves(), [b"ab"], table.handle.storage_options, "", None, table.uri))
+    return lambda: run(0, b"ab")
+
+
+TASKS: dict[str, Callable[[rs.Table, dict[str, str]], Callable[[], Any]]] = {
+    "read": read_task,
+    "feed": lambda table, options: read_task(
+        table, options, readchangefeed="true", startingversion="0"
+    ),
+    "write": write_task,
+    "procedure": procedure_task,
+}
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_task_that_cannot_reach_the_store_names_machine_and_cause(
+    name: str, server: FolderServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The driver reaches the store, and this process, as an executor, does not."""
+    table = table_in(server, f"out-{name}")
+    task = TASKS[name](table, passed_on(server.s3.options))
+    opened = open_probe
+
+    def elsewhere(uri: str, storage: Any) -> Any:
+        return opened(uri, {**storage, "endpoint": "http://127.0.0.1:9"})
+
+    monkeypatch.setattr(task_stores, "open_probe", elsewhere)
+    with pytest.raises(
+        StoreError, match=r"a task on .* cannot reach the store.*check\(spark"
+    ) as raised:
+        task()
+    assert raised.value.cause == "connection_refused"
+    assert server.s3.options["secret_access_key"] not in str(raised.value)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_process_asks_a_store_once(name: str, server: FolderServer) -> None:
+    table = table_in(server, f"once-{name}")
+    server.requests.clear()
+    for _ in range(3):
+        TASKS[name](table, passed_on(server.s3.options))()
+    asked = [key for _, key in server.requests if key.endswith("/_rowsieve/reached")]
+    assert asked == [f"b/once-{name}/_rowsieve/reached"]
+
+
+class Answers:
+    """Stands for a probe whose store answers in one way."""
+
+    def __init__(self, cause: str | None) -> None:
+        self._cause = cause
+
+    def get(self, path: str) -> bytes:
+        if self._cause is None:
+            raise ObjectNotFound("absent", path=path)
+        raise StoreError("no", operation="read", path=path, cause=self._cause)
+
+
+@pytest.mark.parametrize("cause", [None, "denied", "throttled", "server", "reset", "unsupported"])
+def test_an_answer_that_says_nothing_of_the_next_request_is_no_error(
+    cause: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(task_stores, "open_probe", lambda *_: Answers(cause))
+    task_stores.check_reached("s3://b/t", {})
+
+
+@pytest.mark.parametrize("cause", ["no_credentials", "expired", "unknown_host", "certificate"])
+def test_a_failure_is_asked_for_again(cause: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(task_stores, "open_probe", lambda *_: Answers(cause))
+    for _ in range(2):
+        with pytest.raises(StoreError, match="a task on") as raised:
+            task_stores.check_reached("s3://b/t", {})
+        assert raised.value.cause == cause
+
+
+def test_a_folder_is_not_probed(tmp_path: Path) -> None:
+    task_stores.check_reached(str(tmp_path), {})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_cause_is_one_that_stores_report() -> None:
+    from rowsieve.objects.request_failures import Cause
+
+    assert {each.name.lower() for each in Cause} >= task_stores._HOPELESS
+
+
+@pytest.mark.parametrize("package", ["rowsieve", "rowsieve.providers", "pyarrow"])
+def test_an_executor_without_a_package_is_an_error_of_ours(package: str) -> None:
+    error = RuntimeError(f"Job aborted\nModuleNotFoundError: No module named '{package}'\n at x")
+    own = own_error(error, "write_spark into t")
+    assert isinstance(own, UnsupportedOperation)
+    assert f"an executor has no package {package.partition('.')[0]}" in str(own)
+    assert own_error(RuntimeError("No module named 'mine'"), "write_spark into t") is None
