@@ -56,8 +56,18 @@ class DataFusionCatalogProvider(Protocol):
     def catalog_provider(self, catalog: Any) -> Any:
         """Return the catalog for `SessionContext.register_catalog_provider`."""
 
-    def query(self, catalog: Any, statement: str, *, changes: bool = False) -> pa.Table:
-        """Run a query over the newest versions of its tables; `changes`: or a change of rows."""
+    def query(
+        self,
+        catalog: Any,
+        statement: str,
+        *,
+        params: Mapping[str, Any] | None = None,
+        changes: bool = False,
+    ) -> pa.Table:
+        """Run a query over the newest versions of its tables; `changes`: or a change of rows.
+
+        `params` are the values of its parameters.
+        """
 
 
 class ArrowProvider(Protocol):

@@ -206,11 +206,12 @@ class DatabaseTransaction(TransactionBlock):
 
         self._order.created[table_id] = NewTable(wanted, created)
 
-    def sql(self, statement: str) -> pa.Table:
+    def sql(self, statement: str, *, params: Mapping[str, Any] | None = None) -> pa.Table:
         """Run a query, or a change of rows, over the tables as the transaction sees them.
 
-        Names are those of `Database.sql`. UnsupportedOperation for other statements: they change
-        names, columns or files, which a transaction does not.
+        Names are those of `Database.sql`. `params` are the values of `$name` or `:name` in the
+        statement; they are bound as typed values, never as text. UnsupportedOperation for other
+        statements: they change names, columns or files, which a transaction does not.
         """
         self._open.check_usable("sql")
         if not statement.strip():
@@ -230,7 +231,8 @@ class DatabaseTransaction(TransactionBlock):
                 "without this statement. Run it before or after the transaction"
             )
         tables = _TransactionTables(self, self._order)
-        result: pa.Table = engines.datafusion_catalog().query(tables, statement, changes=True)
+        provider = engines.datafusion_catalog()
+        result: pa.Table = provider.query(tables, statement, params=params, changes=True)
         return result
 
     def commit(self) -> dict[str, Commit]:

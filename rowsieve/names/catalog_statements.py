@@ -6,7 +6,7 @@ A subclass knows the names: which tables there are, and where.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Protocol, assert_never
 
@@ -47,6 +47,7 @@ from rowsieve.statements.parse_statement import parse
 from rowsieve.statements.queries import Kept
 from rowsieve.statements.read_change import Change, CreateTable, DropTable, read_change
 from rowsieve.statements.refused import Refused
+from rowsieve.statements.statement_parameters import refuse_values
 from rowsieve.table import Table
 
 
@@ -217,24 +218,30 @@ class CatalogStatements(ABC):
             )
         return self._coordinator(None, dialect, session).explain(call)
 
-    def sql(self, statement: str, *, engine: Any = None) -> pa.Table:
+    def sql(
+        self, statement: str, *, engine: Any = None, params: Mapping[str, Any] | None = None
+    ) -> pa.Table:
         """Run a query over the catalog's tables in DataFusion, or a statement for `call`.
 
         `CREATE SCHEMA`, `DROP SCHEMA`, `SHOW SCHEMAS`, `CREATE TABLE`, `DROP TABLE [PURGE]`, `SHOW
         TABLES` and `ALTER TABLE … RENAME TO` concern its names. Tables are `namespace.name`;
         `namespace.name FOR VERSION AS OF 12` and `namespace."name@v12"` are version 12. All parts
-        of a query read one version of a table.
+        of a query read one version of a table. `params` are the values of `$name` or `:name` in a
+        query; they are bound as typed values, never as text.
         """
         parsed = parse(statement, "datafusion", names=True)
         if isinstance(parsed, CallStatement):
+            refuse_values(params, "a call")
             return self.call(statement, engine=engine, dialect="datafusion")
         if isinstance(parsed, NameStatement):
+            refuse_values(params, "a statement on names")
             return self._on_names(parsed)
         if isinstance(parsed, Refused):
             raise parsed.error
         if isinstance(parsed, Change):
             created = read_change(parsed.tokens) if parsed.verb == "CREATE" else None
             if isinstance(created, CreateTable) and created.query is None:
+                refuse_values(params, "CREATE TABLE")
                 return self._created_from(created)
         verb = parsed.verb if isinstance(parsed, Change | Kept) else ""
         if verb:
@@ -243,7 +250,7 @@ class CatalogStatements(ABC):
                 "rowsieve.providers.datafusion.SessionContext, in which to_datafusion() registers "
                 "all tables"
             )
-        return engines.datafusion_catalog().query(self, statement)
+        return engines.datafusion_catalog().query(self, statement, params=params)
 
     def _created_from(self, statement: CreateTable) -> pa.Table:
         """Create the table of a statement; return its name."""

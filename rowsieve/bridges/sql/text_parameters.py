@@ -1,13 +1,13 @@
-"""Conditions with parameters: `$name` or `:name` in SQL text, and values that are bound to them.
+"""Texts with parameters: `$name` or `:name` in SQL, and values that are bound to them.
 
-Soundness: a value is never text. The reader gets a name that no column has in the place of each
-parameter, and takes the value as a constant with its type.
+Soundness: a value is never text. The reader of a condition gets a name that no column has in the
+place of each parameter, and takes the value as a constant with its type.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Final
 
@@ -70,46 +70,60 @@ def read_with_values(
         )
     check_text(where.text)
     stand_ins = StandIns(schema, known)
-    text = _with_names(where, known, stand_ins)
+    text = with_names(
+        where,
+        known,
+        lambda _, value: stand_ins.constant(value),
+        lambda _, values: stand_ins.members(values),
+    )
     check_names(text, schema, dialect)
     predicate = _without_empty_lists(parse.encoded(text, stand_ins, known))
     read = accepted_as_engine if known.listed_only else typed_as_engine
     return read(predicate, schema, known, semantics or known.semantics).source
 
 
-def _with_names(where: TextWithValues, dialect: Dialect, stand_ins: StandIns) -> str:
-    """Return the text with a name of `stand_ins` for each parameter."""
+def with_names(
+    text: TextWithValues,
+    dialect: Dialect,
+    constant: Callable[[str, Literal], str],
+    members: Callable[[str, ValueSet], str],
+) -> str:
+    """Return the text with what `constant` and `members` name in the place of each parameter.
+
+    Both get the name of the parameter and its value. `members` returns a list with its
+    parentheses. InvalidInput if a name is missing or unused.
+    """
     pieces: list[str] = []
     used: set[str] = set()
     end = 0
-    for match in _pattern(dialect).finditer(where.text):
+    for match in _pattern(dialect).finditer(text.text):
         name = match["name"]
         if name is None or match.start() < end:
             continue
-        if name not in where.values:
-            raise _missing(name, match.start(), where)
+        if name not in text.values:
+            raise _missing(name, match.start(), text)
         used.add(name)
-        pieces.append(where.text[end : match.start()])
-        value, end = where.values[name], match.end()
+        pieces.append(text.text[end : match.start()])
+        value, end = text.values[name], match.end()
         if isinstance(value, _LISTS):
             before = "".join(pieces)
             place = _IN.search(before)
-            closing = _CLOSING.match(where.text, end)
+            closing = _CLOSING.match(text.text, end)
             if place is None or (place[1] and closing is None):
                 raise InvalidInput(
                     f"params: {name!r} is a list of values, which stands after IN only, as in "
                     f"x IN (${name})"
                 )
-            pieces = [before[: place.start()], "IN ", stand_ins.members(_members(name, value))]
+            pieces = [before[: place.start()], "IN ", members(name, _members(name, value))]
             end = closing.end() if place[1] and closing is not None else end
         else:
-            pieces.append(stand_ins.constant(_constant(name, value)))
-    if unused := sorted(where.values.keys() - used):
+            pieces.append(constant(name, _constant(name, value)))
+    if unused := sorted(text.values.keys() - used):
         raise InvalidInput(
-            f"params: the condition has no parameter {', '.join(map(repr, unused))}; write "
+            f"params: the {text.kind} has no parameter {', '.join(map(repr, unused))}; write "
             f"${unused[0]} or :{unused[0]} where the value belongs, or leave it out"
         )
-    return "".join([*pieces, where.text[end:]])
+    return "".join([*pieces, text.text[end:]])
 
 
 def _pattern(dialect: Dialect) -> re.Pattern[str]:
@@ -117,11 +131,11 @@ def _pattern(dialect: Dialect) -> re.Pattern[str]:
     return re.compile("|".join((*strings, *_QUOTED, _NAME)), re.DOTALL)
 
 
-def _missing(name: str, place: int, where: TextWithValues) -> InvalidInput:
-    near = get_close_matches(name, list(where.values), n=1)
+def _missing(name: str, place: int, text: TextWithValues) -> InvalidInput:
+    near = get_close_matches(name, list(text.values), n=1)
     hint = f"did you mean ${near[0]}?" if near else f"give it as params={{{name!r}: …}}"
     return InvalidInput(
-        f"params: the parameter {name!r} at offset {place} of the condition has no value; {hint}"
+        f"params: the parameter {name!r} at offset {place} of the {text.kind} has no value; {hint}"
     )
 
 

@@ -11,7 +11,7 @@ version of it. `query` uses a new provider for each statement.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
@@ -32,6 +32,7 @@ from rowsieve.metadata_tables.information_schema import INFORMATION_SCHEMA, VIEW
 from rowsieve.metadata_tables.table_kinds import METADATA_TABLES, split_metadata_name
 from rowsieve.providers.datafusion.registered_table import catalog_table
 from rowsieve.providers.datafusion.rows_in_memory import rows_table
+from rowsieve.statements.statement_parameters import bound_statement
 from rowsieve.statements.versions import with_named_versions
 from rowsieve.table import Table
 
@@ -39,8 +40,8 @@ if TYPE_CHECKING:
     from rowsieve.storage.snapshot import Snapshot
 
 _CATALOG = "rowsieve"
-_OF_STATEMENT = re.compile(r"rowsieve_[0-9a-f]{32}")
-"""The names under which a statement that changes rows registers its steps."""
+_OF_STATEMENT = re.compile(r"rowsieve_(?:subquery_)?[0-9a-f]{32}")
+"""The names of the steps of a change, and of the rows of subqueries that were read before."""
 
 
 def catalog_provider(catalog: Any) -> Any:
@@ -68,11 +69,18 @@ def _subclass(implementation: type, interface: str) -> Any:
     return type(f"Rowsieve{interface}", (implementation, base), {})
 
 
-def query(catalog: Any, statement: str, *, changes: bool = False) -> pa.Table:
+def query(
+    catalog: Any,
+    statement: str,
+    *,
+    params: Mapping[str, Any] | None = None,
+    changes: bool = False,
+) -> pa.Table:
     """Run a SELECT over the versions that it names; without one, over the newest.
 
-    `changes`: also a statement that changes rows.
+    `params` are bound to its parameters. `changes`: also a statement that changes rows.
     """
+    text, values = bound_statement(statement, params)
     datafusion = imported("datafusion", "datafusion")
     session = import_module("rowsieve.providers.datafusion.sql_session")
     config = datafusion.SessionConfig().with_create_default_catalog_and_schema(enabled=False)
@@ -83,7 +91,7 @@ def query(catalog: Any, statement: str, *, changes: bool = False) -> pa.Table:
     allowed = datafusion.SQLOptions().with_allow_ddl(allow=False)
     allowed = allowed.with_allow_dml(allow=changes).with_allow_statements(allow=False)
     try:
-        return context.sql(with_named_versions(statement), allowed).to_arrow_table()
+        return context.sql(with_named_versions(text), allowed, values).to_arrow_table()
     except Exception as error:
         raise provider.own_error(error) from error
 
@@ -109,7 +117,7 @@ class CatalogTables:
         self._open: Callable[[str], Table] | None = None  # those of one log in one version
         self._registered: dict[str, Any] = {}
         self.steps: dict[str, Any] = {}
-        """What a statement that changes rows has registered, by its name."""
+        """What a statement has registered while it runs, by its name."""
         self._failures: list[RowsieveError] = []
         self._refusal: UnsupportedOperation | None = None
 
