@@ -63,7 +63,7 @@ def to_plain(array: pa.Array, form: Form) -> pa.Array:
     if target.equals(type_) and not type_.num_fields:
         return array
     if pa.types.is_struct(type_):
-        members = [to_plain(array.field(i), form) for i in range(type_.num_fields)]
+        members = [to_plain(each, form) for each in array.flatten()]
         return pa.StructArray.from_arrays(members, fields=list(target), mask=array.is_null())
     if pa.types.is_map(type_):
         lists = array.cast(pa.list_(pa.struct(_pair_fields(type_))))
@@ -83,8 +83,10 @@ def to_plain(array: pa.Array, form: Form) -> pa.Array:
 def from_plain(array: pa.Array, type_: pa.DataType, form: Form) -> pa.Array:
     """Return the array of a column from its plain one."""
     if pa.types.is_struct(type_):
+        within = array.flatten()  # below a NULL, a member may have any value, as text may be empty
         members = [
-            from_plain(array.field(i), type_.field(i).type, form) for i in range(type_.num_fields)
+            _as_required(from_plain(each, field.type, form), field)
+            for each, field in zip(within, type_, strict=True)
         ]
         return pa.StructArray.from_arrays(members, fields=list(type_), mask=array.is_null())
     if pa.types.is_map(type_):
@@ -109,6 +111,17 @@ def from_plain(array: pa.Array, type_: pa.DataType, form: Form) -> pa.Array:
     if pa.types.is_binary(array.type):
         return numbers_of_bytes(array, type_)
     return array.cast(type_)
+
+
+def _as_required(array: pa.Array, field: pa.Field) -> pa.Array:
+    """Give a required member some value below a NULL: Parquet is not written without one."""
+    if field.nullable or not array.null_count:
+        return array
+    some = pa.array([None], pa.struct([field.with_nullable(nullable=True)])).field(
+        0
+    )  # an empty value
+    places = pc.if_else(array.is_valid(), pa.array(np.arange(len(array))), len(array))
+    return pa.concat_arrays([array, empty]).take(places)
 
 
 def values_of(array: pa.Array) -> list[Any]:

@@ -8,6 +8,7 @@ another kind of type are refused, because their order may differ.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from enum import Enum
 from typing import Any, Final
 
@@ -109,7 +110,16 @@ def _integers(array: pa.Array, type_: LogicalType, side: Side) -> pa.Array | Non
         array = _unless(pc.if_else(exact, _whole(floats, side), None))
     if not pa.types.is_integer(array.type) and not pa.types.is_floating(array.type):
         return None
-    return array.cast(arrow_type(type_))
+    return _within(array.cast(pa.decimal128(20, 0)), arrow_type(type_), side)
+
+
+def _within(numbers: pa.Array, type_: pa.DataType, side: Side) -> pa.Array:
+    """Bounds in a type of integers: wider ones are its ends, and what has no values is unknown."""
+    info = np.iinfo(type_.to_pandas_dtype())
+    lowest, highest = (pa.scalar(Decimal(int(end)), numbers.type) for end in (info.min, info.max))
+    below, above = pc.less(numbers, lowest), pc.greater(numbers, highest)
+    wider, end, empty = (below, lowest, above) if side is Side.LOWER else (above, highest, below)
+    return pc.if_else(empty, None, pc.if_else(wider, end, numbers)).cast(type_)
 
 
 def _whole(values: pa.Array, side: Side) -> pa.Array:

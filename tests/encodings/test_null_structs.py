@@ -1,0 +1,48 @@
+"""Below a NULL struct a member has any value; every codec gives the struct back as NULL."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import rowsieve as rs
+from tests.encodings.tables_with_codecs import every_type
+
+MEMBERS = every_type().drop_columns(["id"]).combine_chunks().to_batches()[0]
+ABSENT = pa.array([True, False, False, True])
+
+
+def rows_with(struct: pa.StructArray) -> pa.Table:
+    """Rows with the struct as a column, in a list, and in a struct."""
+    within = pa.StructArray.from_arrays([struct], ["inner"], mask=pa.array([False] * 3 + [True]))
+    lists = pa.ListArray.from_arrays([0, 1, 1, 3, 4], struct)
+    return pa.table({"id": range(4), "st": struct, "within": within, "lists": lists})
+
+
+@pytest.mark.parametrize("required", [False, True])
+@pytest.mark.parametrize("encoding", ["both", "codec"])
+@pytest.mark.parametrize("codec", ["msgpack", "json", "avro"])
+def test_null_structs_come_back(tmp_path: Path, codec: str, encoding: str, required: bool) -> None:
+    members, fields = MEMBERS.columns, list(MEMBERS.schema)
+    if required:
+        members = [each.drop_null().take([0] * 4) for each in members]
+        fields = [field.with_nullable(nullable=False) for field in fields]
+    rows = rows_with(pa.StructArray.from_arrays(members, fields=fields, mask=ABSENT))
+    plain = rs.create_table(tmp_path / "plain", rows, key=["id"])
+    expected = plain.scan(order_by_key=True).to_arrow()
+    properties = {"row_codec": codec, "write_encoding": encoding}
+    table = rs.create_table(tmp_path / "t", rows, key=["id"], properties=properties)
+    for reading in ("codec", "shadow") if encoding == "both" else ("codec",):
+        found = table.scan(order_by_key=True, read_encoding=reading).to_arrow()
+        assert shown(found) == shown(expected)
+    table.set_properties({"write_encoding": "columns"})
+    table.upsert(rows.slice(1, 1))
+    table.compact()
+    assert shown(table.scan(order_by_key=True).to_arrow()) == shown(expected)
+
+
+def shown(rows: pa.Table) -> list[str]:
+    """The rows as text, in which NaN is itself."""
+    return [repr(row) for row in rows.to_pylist()]
