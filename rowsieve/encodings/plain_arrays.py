@@ -117,9 +117,7 @@ def _as_required(array: pa.Array, field: pa.Field) -> pa.Array:
     """Give a required member some value below a NULL: Parquet is not written without one."""
     if field.nullable or not array.null_count:
         return array
-    some = pa.array([None], pa.struct([field.with_nullable(nullable=True)])).field(
-        0
-    )  # an empty value
+    empty = pa.array([None], pa.struct([field.with_nullable(nullable=True)])).field(0)
     places = pc.if_else(array.is_valid(), pa.array(np.arange(len(array))), len(array))
     return pa.concat_arrays([array, empty]).take(places)
 
