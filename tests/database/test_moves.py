@@ -17,7 +17,7 @@ from rowsieve.errors import (
     UnsupportedProtocol,
 )
 from rowsieve.objects import open_store
-from rowsieve.objects.shared.group_commit import GroupCommit
+from rowsieve.objects.shared.group_commit import GroupCommit, Overtaken
 from rowsieve.objects.shared.section_store import SectionStore
 from rowsieve.objects.shared.shared_entry import Section
 from tests.small_tables import files, fresh_uri, kv, pairs
@@ -181,6 +181,20 @@ def test_an_interrupted_move_out_is_completed_by_the_next_commit(
     found.upsert(kv((6, 6)))
     assert pairs(rs.open_table(table.uri)) == [(1, 1), (2, 2), (3, 3), (5, 5), (6, 6)]
     assert rs.open_table(table.uri).uri == table.uri
+    newest = rs.open_table(table.uri).version
+    entries = {f"_rowsieve/log/{version:020d}.json" for version in range(moved.version, newest + 1)}
+    assert entries <= {*files(rs.open_table(table.uri))}  # the database is no longer needed
+
+
+def test_no_entry_of_a_table_that_has_left_is_in_the_shared_log(database: rs.Database) -> None:
+    """Invariant 40: not even the next one, of a writer that has not seen that it left."""
+    born = database.open_table("born")
+    store = born.handle.store
+    assert isinstance(store, SectionStore)
+    database.move_out("born")
+    number = rs.open_table(born.uri).version + 1
+    with pytest.raises(Overtaken):
+        GroupCommit(store.member.log).commit([Section(store.member.table, number, b"late")])
 
 
 def test_a_move_is_ordered_among_commits(database: rs.Database) -> None:
