@@ -1,5 +1,7 @@
 """Estimate the result of a plan from the manifest: rows, bytes, bounds and NULL counts.
 
+Parts in memory have the statistics of their rows.
+
 Soundness (invariant 26): counts are upper bounds. They are exact only if every stored row is
 certainly returned: no residual, no newer part or deletion vector that could hide it, no limit that
 may exclude it. Bounds hold whichever rows are hidden. A bound is exact if a part that is returned
@@ -28,6 +30,7 @@ from rowsieve.stats.columnar import PartStatistics
 from rowsieve.stats.tabulate import statistics_name
 from rowsieve.storage.differential import DIFF
 from rowsieve.storage.manifests.manifest import PartTable
+from rowsieve.storage.parts.memory_statistics import with_memory_statistics
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.logical import Field
 
@@ -171,7 +174,7 @@ class _Returned:
         sure = np.array([id_ not in unsure for id_ in parts.part_ids], dtype=np.bool_)
         complete = counts == parts.data_rows()
         return cls(
-            parts,
+            with_memory_statistics(parts, snapshot.schema),
             np.where(complete, counts - hidden, counts),
             counted=sure & (complete | (hidden == 0)),
             whole=sure & complete & (hidden == 0),
