@@ -108,6 +108,11 @@ def _catalog_of(format_: str, catalog: Any, name: str | None) -> Any:
         raise InvalidInput(
             f"publish: a catalog and the table's name in it go together; give {missing}="
         )
+    if not all(name.split(".")) or "." not in name:
+        raise InvalidInput(
+            f"publish: {name!r} names no table of a catalog; give a namespace and a name, as in "
+            "'db.places'"
+        )
     if format_ != "iceberg":
         raise InvalidInput(
             f"publish: pyiceberg's catalogs have no {format_} tables; leave out catalog="

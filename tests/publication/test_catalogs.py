@@ -170,6 +170,8 @@ def test_a_catalog_is_opened_by_its_properties(tmp_path: Path) -> None:
         ("iceberg", {"name": NAME}, "give catalog="),
         ("iceberg", {"catalog": "c"}, "give name="),
         ("delta", {"catalog": "c", "name": NAME}, "no delta tables"),
+        ("iceberg", {"catalog": "c", "name": "places"}, "give a namespace and a name"),
+        ("iceberg", {"catalog": "c", "name": "db."}, "give a namespace and a name"),
         ("iceberg", {"catalog": 3, "name": NAME}, "catalog is int; give a catalog of pyiceberg"),
         ("iceberg", {"catalog": {"type": "no"}, "name": NAME}, "cannot open the catalog"),
     ],
