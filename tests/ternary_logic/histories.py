@@ -32,6 +32,7 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
     "value_forms": ("structured", "opaque"),
     "column_names": ("user", "tag"),
 }
+_PLACES = 7  # of seeds: the rows of number 5 are in the log, number 6 is in a database
 _WIDENED: Mapping[str, str] = {
     "i8": "int64",
     "i32": "int64",
@@ -227,7 +228,7 @@ def random_table(
     for _ in tiny_row_groups(rows) if uri is None else (None,):
         history = History(
             chance,
-            _created(chance, names, kinds, uri or fresh_uri()),
+            _created(chance, names, kinds, uri or fresh_uri(), seed % _PLACES),
             {name: kinds[name] for name in names},
         )
         history.kinds["id"] = Kind(Int(64), range(_IDS))
@@ -242,7 +243,7 @@ def random_table(
 
 
 def _created(
-    chance: random.Random, names: tuple[str, ...], kinds: Mapping[str, Kind], uri: str
+    chance: random.Random, names: tuple[str, ...], kinds: Mapping[str, Kind], uri: str, place: int
 ) -> Table:
     key: tuple[str, ...] = ()
     if chance.random() < 0.6:
@@ -259,8 +260,11 @@ def _created(
         f.with_nullable(False) if f.name in key else f  # noqa: FBT003 - pyarrow takes no name
         for f in arrow_rows(schema_of(names, kinds), dict.fromkeys(("id", *names), ())).schema
     ]
-    table = rowsieve.create_table(
-        uri, pa.schema(fields), key=list(key) or None, properties=settings
+    if place in (5, 6):
+        settings["inline_bytes"] = "16384" if place == 5 else "400"
+    create = rowsieve.create_table if place != 6 else rowsieve.Database(uri).create_table
+    table = create(
+        "t" if place == 6 else uri, pa.schema(fields), list(key) or None, properties=settings
     )
     rows = drawn_rows(
         chance, table.handle.pinned.schema, kinds, list(range(chance.choice((6, 20)))), key

@@ -14,6 +14,7 @@ import pytest
 from rowsieve.planner.part_facts import KnownParts
 from rowsieve.predicate.interpret import Verdict
 from tests.daily import today
+from tests.parts_in_memory import count_in_memory
 from tests.profiles import IS_DEEP
 from tests.ternary_logic.engine_texts import check_texts
 from tests.ternary_logic.histories import random_table
@@ -47,6 +48,19 @@ def test_every_reader_keeps_the_rows_of_its_judge(share: int) -> None:
             check_table(seed, [condition], ALONE, report)
     assert not report.findings
     assert min(report.compared[name] for name in ALONE) > 0
+
+
+@pytest.mark.skipif(PAIR is not None, reason="one pair is replayed")
+@pytest.mark.parametrize("seed", [pytest.param(5, id="log"), pytest.param(6, id="database")])
+def test_every_reader_keeps_the_rows_of_changes_in_the_log_and_of_databases(seed: int) -> None:
+    """Invariants 39 and 40."""
+    with random_table(seed) as history:
+        assert count_in_memory(history.table)
+        assert ("/_tables/" in history.table.uri) == (seed == 6)
+    report = Report()
+    check_table(seed, range(CONDITIONS if IS_DEEP else 1), ALONE, report)
+    assert not report.findings
+    assert report.compared
 
 
 @pytest.mark.skipif(PAIR is not None, reason="one pair is replayed")
