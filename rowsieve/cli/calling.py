@@ -15,10 +15,12 @@ from rowsieve.cli.options import (
     Format,
     Limit,
     Output,
+    Params,
     StorageOptions,
     Vertical,
     Wide,
     read_pairs,
+    read_params,
 )
 from rowsieve.cli.output import bar, print_table
 from rowsieve.cli.progress import CatalogChange, begin
@@ -102,6 +104,7 @@ def sql(
         ),
     ] = None,
     *,
+    param: Params = None,
     limit: Limit = None,
     output: Output = "text",
     vertical: Vertical = False,
@@ -113,13 +116,16 @@ def sql(
     options = read_pairs(storage_option, "--storage-option")
     catalog = required_catalog(options)
     chosen: Format = "json" if as_json else output
+    values = read_params(param)
+    if statement is None and values is not None:
+        raise typer.BadParameter("--param gives values to the parameters of one STATEMENT; add it")
 
     def run(text: str, vertical: bool) -> None:
         from rowsieve.cli.printing.writing import show_rows
         from rowsieve.cli.prompting.run_statement import run_statement
 
         begin(CatalogChange(catalog.uri))
-        rows = run_statement(catalog, text, options)
+        rows = run_statement(catalog, text, options, values)
         batches = iter(rows.to_batches())
         show_rows(rows.schema, batches, chosen, limit, wide=wide, vertical=vertical)
 

@@ -5,9 +5,13 @@ Text that is not `name=value` is wrong usage (exit code 2); the API checks the v
 
 from __future__ import annotations
 
+import datetime as dt
 import os
+from collections.abc import Callable, Mapping
+from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
+from uuid import UUID
 
 import typer
 
@@ -21,6 +25,22 @@ if TYPE_CHECKING:
 
 INT64_MAX: Final = 2**63 - 1  # the largest whole number
 SHOWN_ROWS: Final = 100  # of a text table, unless the command says how many
+
+
+_PARAMETERS: Final[Mapping[str, Callable[[str], Any]]] = {
+    "text": str,
+    "int": int,
+    "float": float,
+    "decimal": Decimal,
+    "bool": {"true": True, "false": False}.__getitem__,
+    "date": dt.date.fromisoformat,
+    "time": dt.time.fromisoformat,
+    "timestamp": dt.datetime.fromisoformat,
+    "uuid": UUID,
+    "hex": bytes.fromhex,
+    "null": {"": None}.__getitem__,
+}
+"""The parsers of the values of parameters, by the type that is written."""
 
 
 def existing_file(path: Path | None) -> Path | None:
@@ -118,6 +138,14 @@ Html = Annotated[
     Path | None,
     typer.Option("--html", metavar="FILE", help="Also write the picture to this file, as HTML."),
 ]
+Params = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--param",
+        metavar="NAME[:TYPE]=VALUE",
+        help="The value of $NAME in the statement, text without a TYPE; a list if repeated.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Nulls = Annotated[
     list[str] | None,
@@ -152,6 +180,25 @@ def read_pairs(texts: list[str] | None, option: str) -> dict[str, str]:
             raise typer.BadParameter(f"{option} names {name!r} twice; give it once")
         pairs[name] = value
     return pairs
+
+
+def read_params(texts: list[str] | None) -> dict[str, Any] | None:
+    """Parse `name:type=value` texts; a repeated name has a list of values. None without texts."""
+    values: dict[str, list[Any]] = {}
+    for text in texts or ():
+        written, equals, value = text.partition("=")
+        name, _, kind = written.partition(":")
+        if not (name and equals):
+            raise typer.BadParameter(f"--param takes NAME[:TYPE]=VALUE, not {text!r}")
+        if (parsed := _PARAMETERS.get(kind or "text")) is None:
+            raise typer.BadParameter(f"--param {text}: a TYPE is one of {', '.join(_PARAMETERS)}")
+        try:
+            values.setdefault(name, []).append(parsed(value))
+        except (ValueError, KeyError, ArithmeticError) as error:
+            raise typer.BadParameter(f"--param {text}: {value!r} is not of type {kind}") from error
+    if not values:
+        return None
+    return {name: each[0] if len(each) == 1 else each for name, each in values.items()}
 
 
 def read_token(text: str | None) -> tuple[str, int] | None:

@@ -26,12 +26,14 @@ _COMMANDS: Final = {
     "unset_properties": "rowsieve unset",
 }
 _CALL: Final = re.compile(rf"\b(?:rs\.|table\.|t\.)?({'|'.join(_COMMANDS)})\b(?:\(\))?(?![\w(])")
+_PARAMETER: Final = re.compile(r"\bparams=\{'(\w+)': …\}")
 _VALUE: Final = r"('[^']*'|\"[^\"]*\"|\w+)?"
 
 
 def in_own_words(message: str, options: Iterable[str]) -> str:
     """The message; `options` are the names of the command's options in Python."""
     text = _CALL.sub(lambda match: _COMMANDS[match[1]], message)
+    text = _PARAMETER.sub(r"--param \1=…", text)
     if names := "|".join(map(re.escape, sorted(options, key=len, reverse=True))):
         text = re.sub(rf"(?<![\w.])({names})={_VALUE}", _option, text)
     return text

@@ -17,6 +17,7 @@ from rowsieve.cli.options import (
     Html,
     Limit,
     Output,
+    Params,
     StorageOptions,
     TimeZone,
     Uri,
@@ -25,6 +26,7 @@ from rowsieve.cli.options import (
     Wide,
     open_at,
     read_pairs,
+    read_params,
     session_of,
 )
 from rowsieve.cli.output import print_facts, print_json, print_table
@@ -47,6 +49,7 @@ def query(
     ] = None,
     version: Version = None,
     as_of: AsOf = None,
+    param: Params = None,
     limit: Limit = None,
     output: Output = "text",
     vertical: Vertical = False,
@@ -59,17 +62,18 @@ def query(
     from rowsieve.cli.run_query import run_query
 
     named = _by_name(tables or [], read_pairs(table, "--table"))
+    values = read_params(param)
     catalog = None if named else catalog_of(read_pairs(storage_option, "--storage-option"))
     if catalog is not None:
         if version is not None or as_of is not None:
             raise typer.BadParameter("write db.t FOR VERSION AS OF 12 in the query instead")
         check_catalog(catalog, read_pairs(storage_option, "--storage-option"))
         begin(CatalogChange(catalog.uri))  # it may be a statement that changes something
-        answer = catalog.sql(sql)
+        answer = catalog.sql(sql, params=values)
         schema, batches = answer.schema, iter(answer.to_batches())
     elif named:
         opened = {name: open_at(uri, storage_option, version, as_of) for name, uri in named.items()}
-        schema, batches = run_query(sql, opened)
+        schema, batches = run_query(sql, opened, values)
     else:
         raise typer.BadParameter("name the tables that the query reads, or use --table NAME=TABLE")
     chosen = "json" if as_json else output

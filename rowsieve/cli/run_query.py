@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -16,13 +16,20 @@ from rowsieve.statements.parse_statement import parse
 from rowsieve.statements.query_words import VERSION
 from rowsieve.statements.read_change import Change
 from rowsieve.statements.refused import Refused
+from rowsieve.statements.statement_parameters import bound_statement
 from rowsieve.statements.tokens import quoted
 from rowsieve.table import Table
 
 
-def run_query(sql: str, tables: dict[str, Table]) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """The columns and rows of a query; UnsupportedOperation for other statements."""
+def run_query(
+    sql: str, tables: dict[str, Table], params: Mapping[str, Any] | None = None
+) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """The columns and rows of a query; UnsupportedOperation for other statements.
+
+    `params` are the values of its parameters.
+    """
     _check_reads(sql)
+    text, values = bound_statement(sql, params)
     datafusion = imported("datafusion", "datafusion")
     context = import_module("rowsieve.providers.datafusion").SessionContext()
     for name, table in tables.items():
@@ -30,7 +37,7 @@ def run_query(sql: str, tables: dict[str, Table]) -> tuple[pa.Schema, Iterator[p
     only_read = datafusion.SQLOptions().with_allow_ddl(allow=False)
     only_read = only_read.with_allow_dml(allow=False).with_allow_statements(allow=False)
     try:
-        frame = context.sql(sql, only_read)
+        frame = context.sql(text, only_read, values)
         stream = frame.execute_stream()
         schema = frame.schema()
     except Exception as error:

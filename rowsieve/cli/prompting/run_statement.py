@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import rowsieve
 from rowsieve import engines
@@ -24,10 +25,14 @@ if TYPE_CHECKING:
 
 
 def run_statement(
-    catalog: Catalog | Database, statement: str, options: StorageOptions | None
+    catalog: Catalog | Database,
+    statement: str,
+    options: StorageOptions | None,
+    params: Mapping[str, Any] | None = None,
 ) -> pa.Table:
     """Run one statement; a change of rows is one commit. NotFound if there is no catalog.
 
+    `params` are the values of its parameters.
     A statement that creates something makes the catalog.
     """
     parsed = parse(statement, "datafusion", names=True)
@@ -36,7 +41,8 @@ def run_statement(
     if isinstance(parsed, Change) and parsed.changes_rows:
         if isinstance(catalog, rowsieve.Database):
             with catalog.transaction() as transaction:
-                return transaction.sql(statement)
-        return engines.datafusion_catalog().query(catalog, statement, changes=True)
+                return transaction.sql(statement, params=params)
+        provider = engines.datafusion_catalog()
+        return provider.query(catalog, statement, params=params, changes=True)
     with bar("done") if isinstance(parsed, CallStatement) else nullcontext() as progress:
-        return catalog.sql(statement, engine=LocalEngine(progress=progress))
+        return catalog.sql(statement, engine=LocalEngine(progress=progress), params=params)
