@@ -97,6 +97,7 @@ class Merging:
         self, condition: Condition | None = None, *, except_cols: ColumnNames | None = None
     ) -> Merging:
         """Update matched rows: each column gets the value of the source's column of its name."""
+        self._keep_sequence(except_cols or ())
         values = self._own_columns(except_cols)
         return self._with(When.MATCHED, Action.UPDATE, values, condition)
 
@@ -214,6 +215,16 @@ class Merging:
                     name=name,
                 )
         return {n: f"{self._source}.{quoted(n)}" for n in names if n not in left_out}
+
+    def _keep_sequence(self, left_out: Sequence[str]) -> None:
+        """Refuse to update rows by the source and yet without its sequence."""
+        for name in self._handle.newest.table.sequence:
+            if name in left_out and name in self._rows.column_names:
+                raise InvalidInput(
+                    f"merge: except_cols= names {name!r}, by which the table orders changes, and "
+                    "the data has it; let it be updated, or leave the column out of the data to "
+                    "keep the sequence of the row"
+                )
 
     def _texts(self, values: Mapping[str, Any]) -> dict[str, str]:
         """SQL by column; what is not text is a parameter of the statement."""

@@ -68,6 +68,21 @@ def test_a_merge_leaves_out_late_rows(spark: Any, tmp_path: Path) -> None:
     assert content(table) == [(1, 10, "a"), (4, 1, "first")]
 
 
+def test_a_merge_deletes_and_updates_at_the_sequences_of_its_rows(
+    spark: Any, tmp_path: Path
+) -> None:
+    table = ordered(tmp_path)
+    table.upsert([{"id": 5, "lsn": 20, "v": "c"}])
+    source = spark.createDataFrame([(1, 9, "late"), (2, 60, "gone"), (5, 21, "new")], FRAME)
+    clauses: list[Any] = [
+        {"delete": True, "where": "source.id < 3"},
+        {"update": {"v": "source.v"}},
+    ]
+    table.merge_spark(source, ["id"], when_matched=clauses)
+    assert content(table) == [(1, 10, "a"), (5, 21, "new")]
+    assert table.upsert([{"id": 2, "lsn": 59, "v": "late"}]).rows_late == 1
+
+
 def test_whole_rows_set_what_nothing_newer_has_set(spark: Any, tmp_path: Path) -> None:
     table = ordered(tmp_path, column_order="each")
     table.upsert([{"id": 5, "lsn": 70}], columns="given")

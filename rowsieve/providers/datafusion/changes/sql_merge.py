@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 from rowsieve.arguments.annotations import Metadata, Token
 from rowsieve.changes.change import Change
 from rowsieve.changes.computed import changes_rows, keyed_change
-from rowsieve.changes.current_rows import near_keys
+from rowsieve.changes.current_rows import current_rows, near_keys
 from rowsieve.changes.data.ingest import Changes, prepare_appended, prepare_keys, prepare_rows
 from rowsieve.changes.defaults import with_defaults
 from rowsieve.changes.hiding import hide_places
@@ -43,6 +43,7 @@ from rowsieve.providers.datafusion.changes.sql_changes import (
     selected,
 )
 from rowsieve.providers.datafusion.changes.updated_rows import stored_keys, updated_rows
+from rowsieve.statements.merge_sequences import in_order, sequences_of_source
 from rowsieve.statements.merge_statement import Action, Merge, MergeClause, When
 from rowsieve.statements.read_change import Insert
 from rowsieve.statements.tokens import folded, quoted
@@ -154,7 +155,12 @@ class _Merging:
         self._schema: Schema = snapshot.schema
         self._target_relation = statement.target.relation
         self.order = self._identity()
-        self._clauses = statement.clauses
+        self._sequences = sequences_of_source(
+            statement.clauses, snapshot.table.sequence, source.column_names
+        )
+        self._clauses = [
+            in_order(clause, self._sequences, self._text_of_source) for clause in statement.clauses
+        ]
         if _ROW in source.column_names:
             raise InvalidInput(f"merge: rename the column {_ROW!r} of the source: MERGE adds it")
         self._source = source.append_column(_ROW, pa.array(np.arange(source.num_rows)))
@@ -171,6 +177,9 @@ class _Merging:
     def _identity(self) -> KeyOrder:
         """The columns that identify a row of the table."""
         return KeyOrder.of(self._schema, self._snapshot.table.key)
+
+    def _text_of_source(self, name: str) -> str:
+        return f"{self._statement.source_alias}.{quoted(name)}"
 
     def changes(self) -> Changes:
         """The rows to write and the keys to delete."""
@@ -193,7 +202,7 @@ class _Merging:
         deletes = None
         if gone:
             whole = pa.concat_tables(gone, promote_options="default")
-            deletes = prepare_keys(whole, self._schema, self.order, "merge")
+            deletes = self._prepared_keys(whole)
         self._refuse_repeated([part for part in (rows, deletes) if part is not None])
         return Changes(rows, deletes)
 
@@ -280,10 +289,29 @@ class _Merging:
 
     def _deleted(self, fired: _Fired) -> pa.Table:
         """The keys of a clause that deletes; without a condition, a row may be in several pairs."""
-        keys = self._keys_of(fired.pairs)
-        if fired.clause.where:
+        keys = self._with_sequences(self._keys_of(fired.pairs), fired)
+        return keys if fired.clause.where else self._prepared_keys(without_views(keys))
+
+    def _with_sequences(self, keys: pa.Table, fired: _Fired) -> pa.Table:
+        """Keys to delete with the sequences of the source, or those of rows that it has not."""
+        if not self._sequences:
             return keys
-        return prepare_keys(without_views(keys), self._schema, self.order, "merge")
+        fields = [self._schema.field(name) for name in self._sequences]
+        if fired.clause.when is When.MATCHED:
+            theirs = self._source.select(list(self._sequences.values()))
+            columns = assigned(theirs.take(fired.pairs.column(_ROW)), fields)
+        else:
+            stored = stored_keys(keys, self.order, self._schema)
+            store, names = self._queries.table.handle.store, list(self._sequences)
+            current = current_rows(store, self._snapshot, self.order, stored, names)
+            columns = current.rows.take(pa.array(current.places))
+        for field, column in zip(fields, columns.columns, strict=True):
+            keys = keys.append_column(field.name, column)
+        return keys
+
+    def _prepared_keys(self, keys: pa.Table) -> pa.Table:
+        names = tuple(self._sequences)
+        return prepare_keys(keys, self._schema, self.order, "merge", names)
 
     def _updated(self, fired: _Fired) -> pa.Table:
         """The new rows of a clause that updates."""

@@ -114,12 +114,15 @@ class WriteJob:
         assert order is not None
         is_delete = rows.column(self.op)
         written = self.prepare(rows.drop_columns([self.op]).filter(pc.invert(is_delete)))
-        keys = from_spark(rows.filter(is_delete).select(list(order.names)), order.fields)
-        deleted = prepare_keys(keys, self.schema, order, self.operation)
+        fields = (*order.fields, *map(self.schema.field, self.event_order))
+        gone = rows.filter(is_delete).select([field.name for field in fields])
+        keys = from_spark(gone, fields)
+        deleted = prepare_keys(keys, self.schema, order, self.operation, self.event_order)
         if deleted.num_rows < keys.num_rows:
             raise repeated_key_error(self.operation, _example(keys, order))
         if written.num_rows and deleted.num_rows:
-            both = pa.concat_tables([written.select(list(order.names)), deleted])
+            names = list(order.names)
+            both = pa.concat_tables([written.select(names), deleted.select(names)])
             if repeated := _example(both, order):
                 raise repeated_key_error(self.operation, repeated)
         return Changes(written, deleted)

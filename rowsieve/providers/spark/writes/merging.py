@@ -26,6 +26,7 @@ from rowsieve.providers.spark.reads.native_columns import quoted
 from rowsieve.providers.spark.row_types import UUID_FORM
 from rowsieve.providers.spark.writes.clauses import Aliases
 from rowsieve.providers.spark.writes.merge_types import is_assignable, is_comparable
+from rowsieve.statements.merge_sequences import in_order, sequences_of_source
 from rowsieve.statements.merge_statement import Action, MergeClause, When
 from rowsieve.types.logical import Uuid
 
@@ -57,9 +58,15 @@ class Merge:
         self._schema = pinned.handle.pinned.schema
         self._key = tuple(pinned.key)
         self._on = self._compared(tuple(on))
-        self._clauses = clauses
         self._aliases = aliases
         self._frame = frame
+        self._order = pinned.handle.pinned.table.sequence
+        self._sequences = sequences_of_source(clauses, self._order, frame.columns)
+        alias = quoted(aliases.source)
+        self._clauses = [
+            in_order(clause, self._sequences, lambda name: f"{alias}.{quoted(name)}")
+            for clause in clauses
+        ]
         self._functions = _functions_of(frame.sparkSession)
         self._columns = _source_columns(frame, self._schema.names)
         for name, theirs in on.items():
@@ -132,12 +139,15 @@ class Merge:
         return deletes == [True]
 
     def _deleted_once(self, rows: Any) -> Any:
-        """The rows with each deleted key once; the inserted ones stay, so two of a key are seen."""
+        """The rows with each deleted key once; the inserted ones stay, so two of a key are seen.
+
+        In a table with an event order so do deletes of a key with different sequences.
+        """
         make = self._functions
         number = free_name("_rowsieve_number", (*self._schema.names, self.deletes))
         each = make.when(make.col(self.deletes), make.lit(-1))
         numbered = rows.withColumn(number, each.otherwise(make.monotonically_increasing_id()))
-        return numbered.dropDuplicates([*self._key, number]).drop(number)
+        return numbered.dropDuplicates([*self._key, *self._order, number]).drop(number)
 
     def _joined(self) -> Any:
         whens = {clause.when for clause in self._clauses}
@@ -187,7 +197,7 @@ class Merge:
             if name in self._key:
                 column = self._compared_of_source(name) if inserts else self._target_column(name)
             elif clause.action is Action.DELETE:
-                column = self._functions.lit(None)
+                column = self._of_deleted(clause, name)
             elif name in values:
                 self._check_type(clause, name, values[name])
                 column = self._column(values[name])
@@ -195,6 +205,16 @@ class Merge:
                 column = self._target_column(name)
             result[name] = column.cast(type_)
         return result
+
+    def _of_deleted(self, clause: MergeClause, name: str) -> Any:
+        """The value of a column in a deleted row: its sequence, of the source if that has one."""
+        if name not in self._order:
+            return self._functions.lit(None)
+        if clause.when is not When.MATCHED or name not in self._sequences:
+            return self._target_column(name)
+        text = f"{quoted(self._aliases.source)}.{quoted(self._sequences[name])}"
+        self._check_type(clause, name, text)
+        return self._column(text)
 
     def _column(self, value: Any) -> Any:
         """The Column of SQL text; a Column is returned as it is."""
