@@ -19,17 +19,17 @@ import pyarrow.compute as pc
 import pyarrow.json
 
 from rowsieve.input_files.csv_files import is_rounded
+from rowsieve.input_files.json_values import (
+    NumberText,
+    convert,
+    first_of_another_kind,
+    type_to_read,
+)
 
 Documents: TypeAlias = Sequence[Mapping[str, Any]]
 _MAYBE_NULL: Final = re.compile(rb"(?:^|[\n\r}])[ \t\n\r]*null")
 _WHITE: Final = re.compile(r"[ \t\n\r]*")
 _SPACES: Final = bytes.maketrans(b"\r\n", b"  ")
-
-
-class NumberText(str):
-    """A number of a document with a point or an exponent, as it is written there."""
-
-    __slots__ = ()
 
 
 def as_lines(text: bytes) -> bytes:
@@ -59,10 +59,11 @@ def read_lines(
 ) -> pa.Table:
     """Read JSON lines; `fields` are known columns. `check` gets the documents if it may matter.
 
-    ValueError if a document is null: pyarrow takes it for a row of NULLs, or ends the process.
+    ValueError if a document is null: pyarrow takes it for a row of NULLs, or ends the process. Also
+    if a value is not one of its column's type.
     """
     _refuse_null(text)
-    table = _parsed(text, fields, block_bytes)
+    table = _converted(_parsed_as_known(text, fields, block_bytes), fields)
     if not fields or not any(_has_null(column) for column in table.columns):
         return table
     rows = documents(text)
@@ -70,7 +71,9 @@ def read_lines(
         check(rows)
     present = [field for field in fields if any(field.name in row for row in rows)]
     present = [_present(field, [row.get(field.name) for row in rows]) for field in present]
-    return table if present == list(fields) else _parsed(text, present, block_bytes)
+    if present == list(fields):
+        return table
+    return _converted(_parsed_as_known(text, present, block_bytes), present)
 
 
 def _refuse_null(text: bytes) -> None:
@@ -124,6 +127,57 @@ def is_another(value: Any, type_: pa.DataType) -> bool:
         return (np.float32(value).item() if type_ == pa.float32() else float(value)) != value
     except OverflowError:
         return True
+
+
+def _parsed_as_known(text: bytes, fields: Sequence[pa.Field], block_bytes: int) -> pa.Table:
+    """Parse the text with the types that are to be read for these; what is inferred is text."""
+    read = [field.with_type(type_to_read(field.type)) for field in fields]
+    try:
+        return _parsed_as_text(text, read, block_bytes)
+    except pa.ArrowInvalid as error:
+        try:
+            rows = documents(text)
+        except ValueError:
+            raise error from None
+        of_names = [[row.get(field.name) for row in rows] for field in fields]
+        again = [
+            field.with_type(type_to_read(field.type, values))
+            for field, values in zip(fields, of_names, strict=True)
+        ]
+        if (told := first_of_another_kind(rows, fields, again)) is not None:
+            raise ValueError(told) from error
+        if again == read:
+            raise
+        return _parsed_as_text(text, again, block_bytes)
+
+
+def _parsed_as_text(text: bytes, read: Sequence[pa.Field], block_bytes: int) -> pa.Table:
+    table = _parsed(text, read, block_bytes)
+    texts = [field.with_type(type_to_read(field.type)) for field in table.schema]
+    return table if texts == list(table.schema) else _parsed(text, texts, block_bytes)
+
+
+def _converted(table: pa.Table, fields: Sequence[pa.Field]) -> pa.Table:
+    """Convert texts to the types of the known columns, and infer dates and times of others."""
+    known = {field.name: field.type for field in fields}
+    for place, field in enumerate(table.schema):
+        if field.type == known.get(field.name) or not _has_text(field.type):
+            continue
+        values = table.column(place).combine_chunks()
+        try:
+            values = convert(values, known.get(field.name))
+        except ValueError as error:
+            raise ValueError(f"column {field.name!r}: {error}") from error
+        table = table.set_column(place, field.with_type(values.type), values)
+    return table
+
+
+def _has_text(type_: pa.DataType) -> bool:
+    if pa.types.is_list(type_):
+        return _has_text(type_.value_type)
+    if pa.types.is_struct(type_):
+        return any(_has_text(member.type) for member in type_)
+    return bool(pa.types.is_string(type_))
 
 
 def _parsed(text: bytes, fields: Sequence[pa.Field], block_bytes: int) -> pa.Table:

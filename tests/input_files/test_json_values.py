@@ -1,0 +1,182 @@
+"""JSON lines are read into columns, and types inferred of them, as CSV with the same values is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import rowsieve as rs
+from rowsieve.errors import InvalidData
+from rowsieve.input_files.files import Input, read_rows
+
+LOCAL, INSTANT = pa.timestamp("us"), pa.timestamp("us", "UTC")
+DAY, CLOCK = "2026-01-31", "10:00:00"
+MOMENT = f"{DAY}T{CLOCK}"
+
+
+def _written(folder: Path, kind: str, *values: Any) -> Path:
+    path = folder / f"rows.{kind}"
+    if kind == "csv":
+        texts = [
+            "" if value is None else (str(value).lower() if isinstance(value, bool) else value)
+            for value in values
+        ]
+        path.write_text("id,c\n" + "".join(f"{row},{text}\n" for row, text in enumerate(texts)))
+        return path
+    rows = [json.dumps({"id": row, "c": value}) for row, value in enumerate(values)]
+    path.write_text(f"[{','.join(rows)}]" if kind == "json" else "\n".join(rows))
+    return path
+
+
+def _column(type_: pa.DataType, path: Path) -> list[Any]:
+    schema = pa.schema([("id", pa.int64()), ("c", type_)])
+    table = read_rows(Input(path), schema)
+    assert table.schema.field("c").type == type_
+    column: list[Any] = table["c"].to_pylist()
+    return column
+
+
+@pytest.mark.parametrize(
+    ("type_", "values"),
+    [
+        pytest.param(LOCAL, [MOMENT, None, f"{DAY} 10:00:00.123456", DAY], id="local times"),
+        pytest.param(INSTANT, [f"{MOMENT}+02:00", f"{MOMENT}Z"], id="instants"),
+        pytest.param(pa.date32(), [DAY, None, "1500-12-31"], id="dates"),
+        pytest.param(pa.time64("us"), [CLOCK, "10:00:00.123456", None], id="times"),
+        pytest.param(pa.bool_(), ["t", "f", "true", "TRUE", None], id="texts of booleans"),
+        pytest.param(pa.bool_(), [True, False, None], id="booleans"),
+    ],
+)
+def test_json_has_the_values_of_csv(tmp_path: Path, type_: pa.DataType, values: list[Any]) -> None:
+
+    expected = _column(type_, _written(tmp_path, "csv", *values))
+    assert [value is None for value in expected] == [value is None for value in values]
+    for kind in ("jsonl", "json"):
+        assert _column(type_, _written(tmp_path, kind, *values)) == expected
+
+
+@pytest.mark.parametrize(
+    ("type_", "value", "message"),
+    [
+        pytest.param(LOCAL, f"{MOMENT}+02:00", "no zone offset", id="an instant as a local time"),
+        pytest.param(LOCAL, f"{MOMENT}Z", "no zone offset", id="an instant of UTC"),
+        pytest.param(INSTANT, MOMENT, "a zone offset", id="a local time as an instant"),
+        pytest.param(INSTANT, DAY, "a zone offset", id="a date as an instant"),
+        pytest.param(LOCAL, f"{MOMENT}.123456789", "6 digits", id="nanoseconds"),
+        pytest.param(pa.date32(), MOMENT, "such as 20", id="a time as a date"),
+        pytest.param(pa.time64("us"), f"{CLOCK}Z", "such as 10", id="a time with an offset"),
+        pytest.param(pa.time64("us"), "", "such as 10", id="empty text"),
+        pytest.param(pa.bool_(), "yes", "true, false, t or f", id="another text as a boolean"),
+    ],
+)
+def test_text_of_another_kind_is_refused_with_column_and_value(
+    tmp_path: Path, type_: pa.DataType, value: str, message: str
+) -> None:
+    if value:  # an empty field of CSV is NULL
+        with pytest.raises(InvalidData, match="conversion error"):
+            _column(type_, _written(tmp_path, "csv", None, value))
+    for kind in ("jsonl", "json"):
+        with pytest.raises(InvalidData) as raised:
+            _column(type_, _written(tmp_path, kind, None, value))
+        assert f"column 'c': {value!r} is not" in str(raised.value)
+        assert message in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("type_", "value", "message"),
+    [
+        (pa.string(), 7, "7 is a number; the column's type string is read from text in quotes"),
+        (pa.int64(), "5", '"5" is text; the column\'s type int64 is read from whole numbers'),
+        (pa.int64(), 1.5, "1.5 is a number; the column's type int64 is read from whole numbers"),
+        (pa.float64(), True, "true is a boolean; the column's type double is read from numbers"),
+        (pa.date32(), 20454, "20454 is a number; the column's type date32[day] is read from text"),
+        (pa.time64("us"), 5, "5 is a number; the column's type time64[us] is read from text"),
+        (LOCAL, 5, "5 is a number; the column's type timestamp[us] is read from text"),
+        (pa.bool_(), 1, "1 is a number; the column's type bool is read from true and false"),
+        (pa.list_(pa.string()), ["x", 7], "7 is a number; the column's type list"),
+        (pa.struct([("a", pa.int64())]), {"a": "5"}, '"5" is text; the column\'s type struct'),
+        (pa.struct([("a", pa.int64())]), [1], "[1] is an array; the column's type struct"),
+    ],
+)
+def test_a_value_of_another_json_type_is_refused_with_its_own_name(
+    tmp_path: Path, type_: pa.DataType, value: Any, message: str
+) -> None:
+    with pytest.raises(InvalidData) as raised:
+        _column(type_, _written(tmp_path, "jsonl", None, value))
+    assert f"column 'c', row 1: {message}" in str(raised.value)
+
+
+def test_a_column_of_booleans_and_texts_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidData, match=r"column 'c', row 1: \"t\" is text; .* true and false"):
+        _column(pa.bool_(), _written(tmp_path, "jsonl", *[True, "t"]))
+
+
+def test_texts_inside_lists_and_structs_are_converted_too(tmp_path: Path) -> None:
+    type_ = pa.list_(pa.struct([("at", INSTANT), ("day", pa.date32()), ("n", pa.int64())]))
+    row = {"at": f"{MOMENT}+02:00", "day": DAY, "n": 1}
+    values = [[row, None, {**row, "at": None}], None, []]
+    column = _column(type_, _written(tmp_path, "jsonl", *values))
+    flat = [item and (str(item["at"]), str(item["day"]), item["n"]) for item in column[0]]
+    assert flat == [(f"{DAY} 08:00:00+00:00", DAY, 1), None, ("None", DAY, 1)]
+    assert column[1:] == [None, []]
+    with pytest.raises(InvalidData, match=r"column 'c': '2026-01-31T10:00:00' is not .*zone"):
+        _column(type_, _written(tmp_path, "jsonl", [{**row, "at": MOMENT}]))
+
+
+@pytest.mark.parametrize(
+    ("values", "type_"),
+    [
+        pytest.param([f"{MOMENT}+02:00", None, f"{MOMENT}Z"], INSTANT, id="instants"),
+        pytest.param([f"{MOMENT}.5Z", f"{MOMENT}Z"], INSTANT, id="instants with fractions"),
+        pytest.param([MOMENT, f"{DAY} 11:00:00", DAY], LOCAL, id="local times"),
+        pytest.param([f"{MOMENT}.123456"], LOCAL, id="local times with fractions"),
+        pytest.param([DAY, None], pa.date32(), id="dates"),
+        pytest.param([f"{MOMENT}+02:00", MOMENT], pa.string(), id="instants and local times"),
+        pytest.param([f"{MOMENT}Z", DAY], pa.string(), id="instants and dates"),
+        pytest.param([MOMENT, "soon"], pa.string(), id="local times and other text"),
+        pytest.param(["2026", "x"], pa.string(), id="other text"),
+    ],
+)
+def test_inferred_types_are_those_of_csv(
+    tmp_path: Path, values: list[Any], type_: pa.DataType
+) -> None:
+    tables = {
+        kind: rs.create_table(tmp_path / kind, _written(tmp_path, kind, *values))
+        for kind in ("csv", "jsonl", "json")
+    }
+    assert {table.schema.field("c").type for table in tables.values()} == {type_}
+    stored = [table.to_arrow()["c"].to_pylist() for table in tables.values()]
+    assert stored[1] == stored[0]
+    assert stored[2] == stored[0]
+
+
+def test_inferred_text_that_a_type_does_not_keep_stays_text(tmp_path: Path) -> None:
+    values = [f"{MOMENT}.123456789", f"{MOMENT}.1"]
+    table = rs.create_table(tmp_path / "t", _written(tmp_path, "jsonl", *values))
+    assert table.to_arrow()["c"].to_pylist() == values
+    texts = [["2026"], ["0015"], [""]]
+    table = rs.create_table(tmp_path / "u", _written(tmp_path, "jsonl", *texts))
+    assert table.to_arrow()["c"].to_pylist() == texts
+
+
+def test_types_inside_inferred_structs_are_inferred_as_well(tmp_path: Path) -> None:
+    values = [{"at": f"{MOMENT}+02:00", "n": [DAY, None]}, None, {"at": None, "n": None}, {}]
+    table = rs.create_table(tmp_path / "t", _written(tmp_path, "jsonl", *values))
+    assert table.schema.field("c").type.field("at").type == INSTANT
+    column = table.to_arrow()["c"].to_pylist()
+    assert str(column[0]["at"]) == f"{DAY} 08:00:00+00:00"
+    assert [value and value["at"] for value in column[1:]] == [None, None, None]
+    assert [str(day) for day in column[0]["n"]] == [DAY, "None"]
+
+
+def test_a_table_takes_json_as_its_own_types(tmp_path: Path) -> None:
+    schema = pa.schema([("id", pa.int64()), ("c", LOCAL)])
+    table = rs.create_table(tmp_path / "t", schema, key=["id"])
+    with pytest.raises(InvalidData, match=r"column 'c': '.*\+02:00' is not a local time"):
+        table.upsert(_written(tmp_path, "jsonl", f"{MOMENT}+02:00"))
+    table.upsert(_written(tmp_path, "jsonl", MOMENT))
+    assert [str(each) for each in table.to_arrow()["c"].to_pylist()] == [f"{DAY} {CLOCK}"]
