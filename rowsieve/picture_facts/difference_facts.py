@@ -14,12 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.pictures.difference import ChangedCell, Difference
+from rowsieve.types.cell_text import CellText, cell
 from rowsieve.types.shown_values import python_value
 
 _BEFORE, _AFTER = "update_preimage", "update_postimage"
 _FEED: Final = ("_change_type", "_commit_version", "_commit_timestamp")
 _KINDS: Final = {"insert": "inserted", "delete": "deleted"}
 _MAX_TEXT: Final = 120
+_ABSENT: Final = CellText("")
 
 
 def difference_of(
@@ -110,15 +112,15 @@ def _rows_of(
 ) -> Iterator[ChangedCell]:
     for row in range(rows.num_rows):
         shown = _key_of(rows, row, key)
-        values = ", ".join(f"{name}={_cell(rows, name, row)}" for name in columns)
-        ends = ("", values) if kind == "inserted" else (values, "")
+        values = CellText(", ".join(f"{name}={_cell(rows, name, row)}" for name in columns))
+        ends = (_ABSENT, values) if kind == "inserted" else (values, _ABSENT)
         yield ChangedCell(shown, kind, "all", *ends)
 
 
-def _key_of(rows: pa.Table, row: int, key: Sequence[str]) -> str:
-    return ", ".join(_cell(rows, name, row) for name in key)
+def _key_of(rows: pa.Table, row: int, key: Sequence[str]) -> CellText:
+    return CellText(", ".join(_cell(rows, name, row) for name in key))
 
 
-def _cell(rows: pa.Table, name: str, row: int) -> str:
-    value: Any = python_value(rows.column(name)[row])
-    return "NULL" if value is None else str(value)[:_MAX_TEXT]
+def _cell(rows: pa.Table, name: str, row: int) -> CellText:
+    """The value as the cell of a table, in which NULL and the text 'NULL' differ."""
+    return CellText(cell(python_value(rows.column(name)[row]))[:_MAX_TEXT])

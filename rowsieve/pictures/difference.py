@@ -14,7 +14,10 @@ _KINDS: Final = {"inserted": "read", "updated": "merged", "deleted": "hides"}
 
 
 class ChangedCell(NamedTuple):
-    """One column of a changed row; `before` of an inserted and `after` of a deleted one are ""."""
+    """One column of a changed row; `before` of an inserted and `after` of a deleted one are "".
+
+    Values are cells as of a text table: NULL is `NULL`, that text `'NULL'` and empty text `''`.
+    """
 
     key: str
     kind: str

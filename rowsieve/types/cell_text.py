@@ -16,11 +16,19 @@ import msgspec
 from rowsieve.shown import printable
 
 
+class CellText(str):
+    """A cell that is formatted already."""
+
+    __slots__ = ()
+
+
 def cell(value: Any) -> str:
     """Format a value for people; text is quoted if it looks like another value."""
     match value:
         case None:
             return "NULL"
+        case CellText():
+            return str(value)
         case bool():
             return str(value).lower()
         case float():

@@ -52,6 +52,20 @@ def test_diff_and_profile_print_their_facts(lake: Path) -> None:
     assert run("profile", table).splitlines()[1].split()[:3] == ["name", "type", "nulls"]
 
 
+def test_diff_shows_null_and_no_value_unlike_their_texts(tmp_path: Path) -> None:
+    data = pa.table({"id": [1, 2], "a": pa.array([None, "x"], pa.string()), "b": ["NULL", ""]})
+    table = rs.create_table(tmp_path / "t", data, key=["id"])
+    table.upsert([{"id": 1, "a": "NULL", "b": None}, {"id": 3, "a": "", "b": " y"}])
+    table.delete("id = 2")
+    shown = [" ".join(line.split()) for line in run("diff", tmp_path / "t", 0).splitlines()]
+    assert "1 updated a NULL 'NULL'" in shown
+    assert "1 updated b 'NULL' NULL" in shown
+    assert "3 inserted all a='', b=' y'" in shown
+    assert "2 deleted all a=x, b=''" in shown
+    samples = run_json("diff", tmp_path / "t", 0)["samples"]
+    assert [each["before"] for each in samples if each["kind"] == "inserted"] == [""]
+
+
 def test_a_width_shortens_values_and_chooses_columns_by_worth() -> None:
     names = ["id", "a", "b", "_change_type"]
     lines, shown = text_table(names, [(1, LONG, LONG, "insert")], 60, ["_change_type"])

@@ -44,6 +44,12 @@ def test_a_script_ends_with_its_first_error(lake: Path) -> None:
     assert rs.Catalog(lake).open_table("db.t").count() == 1
 
 
+def test_a_script_may_begin_with_a_byte_order_mark(lake: Path) -> None:
+    script = b"\xef\xbb\xbfSELECT count(*) AS n FROM db.t;"
+    run = CliRunner().invoke(cli.app, ["--catalog", str(lake), "sql", "--json"], input=script)
+    assert (run.exit_code, run.stdout) == (0, '{"n":2}\n')
+
+
 class Typed:
     """Lines that somebody types; an exception is raised in place of a line."""
 

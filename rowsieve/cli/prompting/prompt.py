@@ -37,6 +37,7 @@ _WORDS: Final = (
     *("CREATE TABLE", "DROP TABLE", "ALTER TABLE", "CREATE SCHEMA", "SHOW TABLES", "DESCRIBE"),
     *("CALL system.", "EXPLAIN", "COUNT(*)", "FOR VERSION AS OF", "BEGIN", "COMMIT", "ROLLBACK"),
 )
+_BYTE_ORDER_MARK: Final = "\ufeff"
 _LEAVES: Final = ("\\q", "exit", "quit")
 _DESCRIBES: Final = re.compile(r"\\d\s+(\S+)")
 
@@ -51,8 +52,8 @@ class Prompt:
     _columns: dict[str, list[str]] = field(default_factory=dict)
 
     def script(self, text: str) -> None:
-        """Run the statements of a text; the first error ends it."""
-        statements, rest = split_statements(text)
+        """Run the statements of a text, without a byte order mark; the first error ends it."""
+        statements, rest = split_statements(text.removeprefix(_BYTE_ORDER_MARK))
         for statement in [*statements, *([rest] if has_tokens(rest) else [])]:
             self.run(statement, self.vertical)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from rowsieve.errors import InvalidInput, RowsieveError, UnsupportedOperation
@@ -16,6 +17,7 @@ from rowsieve.statements.tokens import quoted_path
 if TYPE_CHECKING:
     from rowsieve.providers.datafusion.sql_session import SessionContext
 
+_NAME_WITH_DOLLAR: Final = re.compile(r"\w\$[A-Za-z]")  # not a parameter, such as $id
 ENGINE_ERRORS: Final = (Exception, ValueError)
 """The classes of DataFusion's errors; subclasses of them are faults of ours or of Python."""
 
@@ -54,7 +56,7 @@ def planning_error(session: SessionContext, text: str, error: Exception) -> Rows
         if (failure := catalog.failure()) is not None:
             return failure
     hint = ""
-    if "$" in text:
+    if _NAME_WITH_DOLLAR.search(text):
         hint = f"; metadata tables of a table t are t${', t$'.join(METADATA_TABLES)}"
     return InvalidInput(f"sql: {str(error).removeprefix('DataFusion error: ')}{hint}")
 

@@ -261,6 +261,12 @@ def test_a_table_that_does_not_exist_has_none(session: SessionContext, catalog: 
         session.sql("SELECT * FROM flights$nothing")
 
 
+def test_an_error_with_a_parameter_does_not_advise_metadata_tables(session: SessionContext) -> None:
+    with pytest.raises(InvalidInput, match="zz") as raised:
+        session.sql("SELECT zz FROM flights WHERE id = $id", param_values={"id": 1})
+    assert "metadata tables" not in str(raised.value)
+
+
 @pytest.mark.parametrize(
     "text",
     [
