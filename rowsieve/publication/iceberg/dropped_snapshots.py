@@ -1,7 +1,9 @@
 """Delete what only snapshots have that have left the metadata: because they expired, or for age.
 
 A list of manifests follows from the one before, and names of manifests and of files of vectors are
-never used again. So what the oldest snapshot that is left does not have, no later one has.
+never used again. So snapshots have a file in one run: what those that left have, and neither the
+newest one before them that is left nor the oldest one after them, no other one has. Snapshots of
+tags may be left before others that left.
 
 Soundness: only what a snapshot that left refers to is deleted, never what a listing shows, so files
 of a publication that is being written stay. Files with rows stay too, as Delta's log may have them.
@@ -38,25 +40,43 @@ def _old_metadata(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterable[st
 
 
 def _old_files(folder: Folder, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterable[str]:
-    left = {each["snapshot-id"] for each in new["snapshots"]}
-    dropped = [
-        each["manifest-list"]
-        for each in old.get("snapshots", ())
-        if each["snapshot-id"] not in left
-    ]
+    dropped, neighbours = _dropped(old, new)
     if not dropped:
         return ()
-    oldest = {each.path: each for each in read_list(folder, new["snapshots"][0]["manifest-list"])}
+    kept = {each.path: each for place in neighbours for each in read_list(folder, place)}
     gone = {
         each.path: each
         for manifest_list in dropped
         for each in read_list(folder, manifest_list)
-        if each.path not in oldest
+        if each.path not in kept
     }
     vectors = _vectors(folder, gone.values())
     if vectors:
-        vectors -= _vectors(folder, oldest.values())
+        vectors -= _vectors(folder, kept.values())
     return [*dropped, *gone, *vectors]
+
+
+def _dropped(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """The lists of snapshots that left, and those of the snapshots that are left beside them."""
+    left = {each["snapshot-id"] for each in new["snapshots"]}
+    earlier = {each["snapshot-id"] for each in old.get("snapshots", ())}
+    later = [each for each in new["snapshots"] if each["snapshot-id"] not in earlier]
+    dropped: list[str] = []
+    beside: list[str] = []
+    last: str | None = None
+    is_after_dropped = False
+    for each in [*old.get("snapshots", ()), *later]:
+        place = each["manifest-list"]
+        if each["snapshot-id"] in left:
+            if is_after_dropped:
+                beside.append(place)
+            last, is_after_dropped = place, False
+            continue
+        if not is_after_dropped and last is not None:
+            beside.append(last)
+        dropped.append(place)
+        is_after_dropped = True
+    return dropped, beside
 
 
 def _vectors(folder: Folder, manifests: Iterable[Manifest]) -> set[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -129,7 +130,8 @@ def document(
 ) -> dict[str, Any]:
     """The next metadata file: that before, with the schema and the snapshot.
 
-    `tags` are versions by name. Snapshots of versions before `oldest_version` are left out.
+    `tags` are versions by name. Snapshots of versions before `oldest_version` are left out, unless
+    a tag reads them.
     """
     old = before.metadata
     log = [*old.get("metadata-log", ())]
@@ -137,7 +139,7 @@ def document(
         name = folder.location(name_of(before.number))
         log.append({"timestamp-ms": old["last-updated-ms"], "metadata-file": name})
     others = [each for each in old.get("schemas", ()) if each["schema-id"] != schema["schema-id"]]
-    snapshots = [*_kept(before, oldest_version), new]
+    snapshots = [*_kept(before, oldest_version, frozenset(tags.values())), new]
     by_version = {int(each["summary"][VERSION]): each["snapshot-id"] for each in snapshots}
     used = {each["schema-id"] for each in snapshots}
     refs = {
@@ -174,12 +176,13 @@ def document(
     }
 
 
-def _kept(before: Before, oldest_version: int) -> Sequence[Mapping[str, Any]]:
+def _kept(
+    before: Before, oldest_version: int, tagged: AbstractSet[int]
+) -> Sequence[Mapping[str, Any]]:
     if not before.is_continued:
         return ()
-    kept = [
-        each
-        for each in before.metadata["snapshots"]
-        if int(each["summary"][VERSION]) >= oldest_version
-    ]
-    return kept[1 - _MAX_SNAPSHOTS :]
+    snapshots = before.metadata["snapshots"]
+    versions = [int(each["summary"][VERSION]) for each in snapshots]
+    recent = {version for version in versions if version >= oldest_version}
+    kept = tagged | set(sorted(recent)[1 - _MAX_SNAPSHOTS :])
+    return [each for each, at in zip(snapshots, versions, strict=True) if at in kept]
