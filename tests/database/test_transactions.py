@@ -225,6 +225,26 @@ def test_a_token_is_used_once(database: rs.Database) -> None:
     assert database.version == 3
 
 
+def test_run_transaction_runs_again_after_a_conflict(database: rs.Database) -> None:
+    attempts: list[int] = []
+
+    def transfer(tx: Any) -> int:
+        (value,) = tx.table("a").to_arrow("k = 1").column("v").to_pylist()
+        if not attempts:
+            database.open_table("a").upsert(kv((1, 10)))
+        attempts.append(value)
+        tx.table("a").upsert(kv((1, value - 1)))
+        tx.table("b").upsert(kv((1, value + 1)))
+        return int(value)
+
+    assert rs.run_transaction(transfer, database, token=("job", 1)) == 10
+    assert attempts == [100, 10]
+    assert rs.run_transaction(transfer, database, token=("job", 1)) == 9
+    assert [dict(pairs(database.open_table(name)))[1] for name in "ab"] == [9, 11]
+    with pytest.raises(InvalidInput, match="table is"):
+        rs.run_transaction(transfer, "a")  # type: ignore[arg-type]
+
+
 def test_only_rows_change_in_a_transaction(database: rs.Database) -> None:
     with database.transaction() as tx:
         with pytest.raises(UnsupportedOperation):
