@@ -66,7 +66,7 @@ def documents(*, with_spark: bool) -> list[Any]:
     return found
 
 
-@pytest.mark.usefixtures("own_registry")
+@pytest.mark.usefixtures("own_registry", "former_config")
 @pytest.mark.parametrize("path", documents(with_spark=False))
 def test_code_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -74,7 +74,7 @@ def test_code_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.spark
-@pytest.mark.usefixtures("own_registry")
+@pytest.mark.usefixtures("own_registry", "former_config")
 @pytest.mark.parametrize("path", documents(with_spark=True))
 def test_code_with_spark_runs(
     path: Path,
@@ -267,7 +267,7 @@ def test_every_operation_is_in_the_matrix() -> None:
     assert missing(OPERATIONS, DOCS / "how-to" / "concurrent-writers.md") == []
 
 
-@pytest.mark.usefixtures("own_registry")
+@pytest.mark.usefixtures("own_registry", "former_config")
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_examples_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

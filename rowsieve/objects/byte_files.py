@@ -161,10 +161,11 @@ class ByteFiles:
     def _sweep(self) -> None:
         """Delete the least recently used files until the folder is below its limit."""
         files: list[tuple[float, int, Path]] = []
-        for file in self._folder.glob("*/*/*"):
-            with suppress(OSError):
-                status = file.stat()
-                files.append((status.st_mtime, status.st_size, file))
+        for folder, _, names in os.walk(self._folder):  # others may delete what it walks
+            for file in map(Path(folder).joinpath, names):
+                with suppress(OSError):
+                    status = file.stat()
+                    files.append((status.st_mtime, status.st_size, file))
         size_bytes = sum(size for _, size, _ in files)
         if size_bytes <= self._limit_bytes:
             return

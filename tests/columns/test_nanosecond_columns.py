@@ -202,7 +202,7 @@ def test_microseconds_compare_with_nanoseconds_in_engines() -> None:
 
 
 TRANSLATED = {"polars", "pyarrow_exprs", "delta_dnf", "rowsieve"}
-TRANSLATED |= {"duckdb", "datafusion", "datafusion_exprs"}
+TRANSLATED |= {"duckdb", "datafusion", "datafusion_exprs", "iceberg_json"}
 
 
 @pytest.mark.parametrize(

@@ -27,9 +27,11 @@ def test_spark_reads_parts_of_all_forms(spark: SparkSession, tmp_path: Path) -> 
 
 
 def test_spark_compares_both_forms(spark: SparkSession, tmp_path: Path) -> None:
-    rs.register_codec("right", 1, lying_in({3: "right"}, "s"), message_pack.decode)
+    rs.register_codec("right-in-spark", 1, lying_in({3: "right"}, "s"), message_pack.decode)
     rows = numbered(range(9))
-    table = create(tmp_path / "t", rows, key=True, row_codec="right", write_encoding="both")
+    table = create(
+        tmp_path / "t", rows, key=True, row_codec="right-in-spark", write_encoding="both"
+    )
     assert table.to_spark(spark, "id = 3").collect()[0]["s"] == "s3"
     with pytest.raises(Exception, match=r"codec right version 1.*does not know|does not know"):
         table.to_spark(spark, "id = 3", read_encoding="codec").collect()  # a task has no codecs

@@ -180,8 +180,9 @@ def test_metrics_are_a_table_in_a_notebook(tmp_path: Path) -> None:
 
 
 def test_values_of_our_own_types_are_shown_as_people_write_them(
-    capsys: pytest.CaptureFixture[str],
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     number = uuid.UUID(int=7)
     table = rs.create_table(
         fresh_uri(),
