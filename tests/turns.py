@@ -18,7 +18,7 @@ import pytest
 from tests.daily import today
 from tests.profiles import IS_DEEP
 
-DAYS = 3
+DAYS = 4
 MANY = 6
 EACH_DAY = ("tests/traps/", "tests/invariants/")
 

@@ -122,7 +122,7 @@ def private_store() -> ObjectStore:
 
 
 def _open_remote(
-    location: Location, options: Mapping[str, Any], patience: Mapping[str, Any] = _RETRIES
+    location: Location, options: Mapping[str, Any], patience: Mapping[str, Any] | None = None
 ) -> ObjectStore:
     public = location.uri
     config, client = split_options(options)
@@ -134,7 +134,7 @@ def _open_remote(
             f"{location.scheme}://{location.authority}",
             config={**config, **more} or None,
             client_options=client or None,
-            retry_config={**_RETRIES, **patience, **retries},
+            retry_config={**_RETRIES, **(patience or {}), **retries},
             **({} if credentials is None else {"credential_provider": credentials}),
         )
 

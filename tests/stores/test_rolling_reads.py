@@ -11,6 +11,7 @@ import rowsieve as rs
 from rowsieve import Table
 from rowsieve.executor import execute
 from rowsieve.providers.datafusion import SessionContext
+from tests.small_tables import fresh_uri
 from tests.stores.proxy import Proxy, proxy_to
 from tests.stores.s3_server import S3
 from tests.stores.trips import counted
@@ -93,7 +94,7 @@ def test_a_count_opens_only_the_files_that_decide_it(
 def test_explain_says_why_our_dataset_reads_a_store(table: Table) -> None:
     session = SessionContext()
     session.register_table("t", table)
-    session.register_table("m", rs.create_table("memory:///explained", rows(0), key=["id"]))
+    session.register_table("m", rs.create_table(fresh_uri(), rows(0), key=["id"]))
     plan = session.sql("EXPLAIN SELECT t.v FROM t JOIN m ON t.id = m.id").to_pydict()["plan"][-1]
     assert "12 of 12 parts; our dataset reads them, because across a network it reads fewer" in plan
     assert "1 of 1 parts; our dataset reads them, because it is in memory of this process" in plan
