@@ -30,6 +30,7 @@ class RestServer:
         self.places: dict[str, str] = {}
         self.commits = 0
         self.others: list[Callable[[], object]] = []
+        self.lost_answers = 0
 
     def answer(self, path: str, body: Any) -> tuple[int, Any]:
         """The status and the content for a request."""
@@ -73,6 +74,9 @@ class RestServer:
         place = folder / f"{self.commits:05}-{uuid.uuid4()}.metadata.json"
         place.write_text(BaseModel.model_dump_json(new, by_alias=True, exclude_none=True), "utf-8")
         self.places[name] = str(place)
+        if self.lost_answers:
+            self.lost_answers -= 1
+            return _error(504, "GatewayTimeout")
         return 200, self.shown(name)
 
 

@@ -12,7 +12,13 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.sql import SqlCatalog
 
 import rowsieve as rs
-from rowsieve.errors import CommitConflict, InvalidInput, NotFound, UnsupportedOperation
+from rowsieve.errors import (
+    CommitConflict,
+    InvalidInput,
+    NotFound,
+    StoreError,
+    UnsupportedOperation,
+)
 from tests.publication.rest_catalog import RestServer, rest_catalog
 
 NAME = "db.places"
@@ -135,6 +141,28 @@ def test_of_two_publications_the_newer_one_stays(tmp_path: Path) -> None:
             table.publish("iceberg", catalog=catalog, name=NAME)
         assert [row["id"] for row in rows_in(catalog)] == [1, 2, 3, 4, 5]
         catalog._session.close()
+
+
+def test_an_answer_that_is_lost_is_asked_for_again(tmp_path: Path) -> None:
+    with rest_catalog() as (server, catalog):
+        table = rs.create_table(tmp_path / "t", ROWS, key=["id"])
+        table.publish("iceberg", catalog=catalog, name=NAME)
+        table.upsert({"id": [4], "name": ["d"]})
+        server.lost_answers = 1
+        published = table.publish("iceberg", catalog=catalog, name=NAME)
+        assert published.metadata_location == server.places["places"]
+        assert server.commits == 1
+        catalog._session.close()
+
+
+def test_a_catalog_that_fails_is_a_store_error(tmp_path: Path) -> None:
+    table = rs.create_table(tmp_path / "t", ROWS, key=["id"])
+    with rest_catalog() as (_, catalog):
+        table.publish("iceberg", catalog=catalog, name=NAME)
+    table.upsert({"id": [4], "name": ["d"]})
+    with pytest.raises(StoreError, match="the catalog failed with ConnectionError"):
+        table.publish("iceberg", catalog=catalog, name=NAME)
+    catalog._session.close()
 
 
 def test_a_catalog_that_always_moves_on_is_a_conflict(

@@ -19,7 +19,14 @@ from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
 from rowsieve.bridges.extras import imported, is_instance
-from rowsieve.errors import CommitConflict, InvalidInput, NotFound, UnsupportedOperation
+from rowsieve.errors import (
+    CommitConflict,
+    InvalidInput,
+    NotFound,
+    RowsieveError,
+    StoreError,
+    UnsupportedOperation,
+)
 from rowsieve.publication.iceberg.table_metadata import CATALOG_FOLDER, TABLE, VERSION
 
 _METADATA_PATH: Final = "write.metadata.path"
@@ -55,8 +62,22 @@ def put_into_catalog(catalog: Any, name: str, metadata_location: str) -> str:
     """Make the newest snapshot of a metadata file the newest one of a catalog's table.
 
     Returns the catalog's metadata location. Does nothing if the snapshot is the newest one there.
+    StoreError if the catalog fails, after which the same call goes on.
     """
+    try:
+        return _put(catalog, name, metadata_location)
+    except RowsieveError:
+        raise
+    except Exception as error:
+        raise StoreError(
+            f"publish: the catalog failed with {type(error).__name__} while {name!r} was put into "
+            "it; the version is published in its folder, so call it again once the catalog answers"
+        ) from error
+
+
+def _put(catalog: Any, name: str, metadata_location: str) -> str:
     errors: Any = imported("pyiceberg.exceptions", "iceberg")
+    overtaken = errors.CommitFailedException, errors.CommitStateUnknownException
     for _ in range(_ATTEMPTS):
         try:
             theirs = catalog.load_table(name)
@@ -72,7 +93,7 @@ def put_into_catalog(catalog: Any, name: str, metadata_location: str) -> str:
                 ) from error
         try:
             return _moved_on(catalog, theirs, metadata_location, name)
-        except errors.CommitFailedException:  # another process committed first
+        except overtaken:  # another process committed first, or the answer was lost
             continue
     raise CommitConflict(
         f"publish: other commits to {name!r} in the catalog came first, {_ATTEMPTS} times; call it "
