@@ -151,3 +151,23 @@ def test_shares_hold_all_updates_of_their_rows_and_fit_the_memory() -> None:
     assert sum(b.num_rows for share in shares for b in share) == 20_000
     assert all(sum(b.nbytes for b in share) <= total // 4 for share in shares)
     assert [*update_shares(lambda: iter(()), 0)] == []
+
+
+def test_a_row_has_one_share_whatever_else_its_batch_has() -> None:
+    schema = pa.schema(
+        [
+            ("n", pa.int64()),
+            ("b", pa.bool_()),
+            ("t", pa.time64("us")),
+            ("_rowsieve_diff", pa.int64()),
+        ]
+    )
+    row = {"t": 5, "_rowsieve_diff": 1}
+    rows = [{"n": n, "b": n % 2 == 0, **row} for n in range(200)]
+    plain = pa.RecordBatch.from_pylist(rows, schema)
+    with_nulls = pa.RecordBatch.from_pylist([*rows, dict.fromkeys(schema.names[:3])], schema)
+    batches = [plain, with_nulls, with_nulls.slice(3), plain.slice(5, 0)]
+    shares = [*update_shares(lambda: iter(batches), plain.nbytes)]
+    assert len(shares) > 1
+    keys = [{(r["n"], r["b"], r["t"]) for b in share for r in b.to_pylist()} for share in shares]
+    assert sum(map(len, keys)) == len(set().union(*keys)) == 201

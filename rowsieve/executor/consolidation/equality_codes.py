@@ -71,10 +71,14 @@ def plain_codes(values: pa.Array) -> Codes | None:
 
 
 def fixed_codes(values: pa.Array) -> list[Codes]:
-    """The bits of booleans and numbers of up to 64 bits, and which of them are NULL."""
-    codes = _fixed_bits(values)
-    assert codes is not None
-    return codes
+    """The bits of booleans and numbers of up to 64 bits, and which of them are NULL.
+
+    Always two arrays, so that a row has the same codes in every batch.
+    """
+    bits = _fixed_bits(values)
+    assert bits is not None
+    is_valid = values.is_valid().to_numpy(zero_copy_only=False).astype(np.int64)
+    return [is_valid, bits[-1]]
 
 
 def _is_plain(type_: pa.DataType) -> bool:
