@@ -10,10 +10,15 @@ from rowsieve.changes.table_handle import Handle
 from rowsieve.changes.table_methods import TableMethods
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.objects import ObjectStore, open_store, table_store
-from rowsieve.publication.iceberg.catalog_commits import open_catalog, put_into_catalog
+from rowsieve.publication.iceberg.catalog_commits import (
+    identity_of,
+    open_catalog,
+    put_into_catalog,
+)
 from rowsieve.publication.publication import Publication
 from rowsieve.publication.publish_version import (
     FORMATS,
+    held_for_catalog,
     publish_as_configured,
     publish_version,
     unpublish_all,
@@ -54,10 +59,11 @@ class PublishMethods(TableMethods):
         handle = self.handle
         handle.require_committed("publish")
         snapshot, target = handle.committed(), self._target("publish", uri, storage_options)
-        published = publish_version(handle, snapshot, format, target, holds_all=True)
         if into is None:
-            return published
-        place = put_into_catalog(into, str(name), str(published.metadata_location))
+            return publish_version(handle, snapshot, format, target, holds_all=True)
+        with held_for_catalog(handle, snapshot, target, f"{identity_of(into)} {name}"):
+            published = publish_version(handle, snapshot, format, target, holds_all=True)
+            place = put_into_catalog(into, str(name), str(published.metadata_location))
         return replace(published, metadata_location=place)
 
     def unpublish(

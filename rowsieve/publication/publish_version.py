@@ -12,7 +12,8 @@ from __future__ import annotations
 import hashlib
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final
 
 from rowsieve.changes.change import send_failure
@@ -27,7 +28,7 @@ from rowsieve.publication.iceberg.publish_snapshot import publish_snapshot
 from rowsieve.publication.iceberg.table_metadata import HINT, read_newest
 from rowsieve.publication.places import Folder
 from rowsieve.publication.publication import Publication
-from rowsieve.retention.leases import held_versions, hold
+from rowsieve.retention.leases import held_versions, hold, holds_below
 from rowsieve.retention.published_files import (
     PUBLISHED_FILES,
     PUBLISHED_FOLDERS,
@@ -81,6 +82,24 @@ def publish_version(
     return published
 
 
+@contextmanager
+def held_for_catalog(
+    handle: Handle, snapshot: Snapshot, target: ObjectStore, catalog: str
+) -> Iterator[None]:
+    """Hold the version that a catalog is about to name; if it does, the one before is let go.
+
+    A folder may have newer versions than a catalog, whose readers still need that one.
+    """
+    of = _id_of("iceberg", target)
+    own = hashlib.sha256(f"{of} {catalog}".encode()).hexdigest()[:16]
+    before = held_versions(handle.store, own)
+    if snapshot.version not in before:
+        hold(handle.store, own, snapshot.version, of)
+        check_kept(snapshot.version, handle.latest())
+    yield
+    handle.store.delete([path for version, path in before.items() if version < snapshot.version])
+
+
 def _id_of(format_: Format, target: ObjectStore) -> str:
     """The id of a publication, by which its holds are named."""
     return hashlib.sha256(f"{format_} {target.uri}".encode()).hexdigest()[:16]
@@ -105,7 +124,7 @@ def unpublish_all(handle: Handle, format_: Format, target: ObjectStore) -> int:
     first = [path for path in own if path.endswith("json") or path in (HINT, LAST_CHECKPOINT)]
     target.delete(first)
     target.delete(sorted(set(own) - set(first)))
-    handle.store.delete(list(held_versions(handle.store, _id_of(format_, target)).values()))
+    handle.store.delete(holds_below(handle.store, _id_of(format_, target)))
     return len(own)
 
 

@@ -34,7 +34,7 @@ from typing import Final, NamedTuple, Self
 from rowsieve import clock
 from rowsieve.errors import InvalidInput, RowsieveError, StoreError
 from rowsieve.objects import ObjectExists, ObjectStore, put_fresh
-from rowsieve.storage.log.sealed_lines import seal
+from rowsieve.storage.log.sealed_lines import seal, unseal
 
 LEASES: Final = "_rowsieve/leases"
 LEASE_S: Final = 600.0
@@ -112,15 +112,16 @@ def oldest_leased(leases: Iterable[LeaseFile], over: Collection[LeaseFile] = ())
     return min((lease.version for lease in leases if lease not in over), default=None)
 
 
-def hold(store: ObjectStore, publication: str, version: int) -> None:
+def hold(store: ObjectStore, publication: str, version: int, of: str = "") -> None:
     """Keep a published version, and all later ones, until the hold of a later one is there.
 
     A hold is a lease without end: its holder creates it before it reads the floor. `publication` is
-    the id of what was published, 16 hexadecimal digits.
+    the id of what was published, 16 hexadecimal digits; `of` that of a publication to which it
+    belongs, such as the one that a catalog names.
     """
     path = f"{LEASES}/{version:020}.published-{publication}.json"
     try:
-        store.put_new(path, seal([{"published": {"version": version}}]))
+        store.put_new(path, seal([{"published": {"version": version, "of": of}}]))
     except ObjectExists:
         return
 
@@ -132,6 +133,18 @@ def held_versions(store: ObjectStore, publication: str) -> dict[int, str]:
         for path in store.list(LEASES)
         if (name := _HOLD.fullmatch(path)) is not None and name["id"] == publication
     }
+
+
+def holds_below(store: ObjectStore, publication: str) -> list[str]:
+    """The paths of the holds that belong to a publication, those of catalogs among them."""
+    paths = [path for path in store.list(LEASES) if _HOLD.fullmatch(path) is not None]
+    own = set(held_versions(store, publication).values())
+    return [path for path in paths if path in own or _owner_of(store, path) == publication]
+
+
+def _owner_of(store: ObjectStore, path: str) -> str:
+    lines = dict(unseal(store.get(path), path))
+    return str(lines.get("published", {}).get("of", ""))
 
 
 class Lease:

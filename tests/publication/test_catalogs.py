@@ -143,6 +143,22 @@ def test_of_two_publications_the_newer_one_stays(tmp_path: Path) -> None:
         catalog._session.close()
 
 
+def test_the_version_that_a_catalog_names_is_kept(opened: Opened, tmp_path: Path) -> None:
+    table = rs.create_table(tmp_path / "t", ROWS, key=["id"])
+    table.publish("iceberg", catalog=opened.catalog, name=NAME)
+    table.overwrite(pa.table({"id": [9], "name": ["z"]}))
+    table.publish("iceberg")  # the catalog does not know it
+    table.vacuum(retain_last=1)
+    assert rows_in(opened.catalog) == ROWS.to_pylist()
+    table.publish("iceberg", catalog=opened.catalog, name=NAME)
+    files = len(list((tmp_path / "t" / "data").iterdir()))
+    table.vacuum(retain_last=1)
+    assert len(list((tmp_path / "t" / "data").iterdir())) < files
+    assert rows_in(opened.catalog) == [{"id": 9, "name": "z"}]
+    table.unpublish("iceberg")
+    assert not list((tmp_path / "t" / "_rowsieve" / "leases").iterdir())
+
+
 def test_an_answer_that_is_lost_is_asked_for_again(tmp_path: Path) -> None:
     with rest_catalog() as (server, catalog):
         table = rs.create_table(tmp_path / "t", ROWS, key=["id"])

@@ -58,6 +58,11 @@ def open_catalog(catalog: Any) -> Any:
     )
 
 
+def identity_of(catalog: Any) -> str:
+    """The name and the address by which publications tell catalogs apart."""
+    return f"{catalog.name} {catalog.properties.get('uri', '')}"
+
+
 def put_into_catalog(catalog: Any, name: str, metadata_location: str) -> str:
     """Make the newest snapshot of a metadata file the newest one of a catalog's table.
 
