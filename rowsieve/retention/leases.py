@@ -143,8 +143,8 @@ def holds_below(store: ObjectStore, publication: str) -> list[str]:
 
 
 def _owner_of(store: ObjectStore, path: str) -> str:
-    lines = dict(unseal(store.get(path), path))
-    return str(lines.get("published", {}).get("of", ""))
+    ((_, line),) = unseal(store.get(path), path)
+    return str(line["published"].get("of", ""))  # before 0.2, a hold had no owner
 
 
 class Lease:
