@@ -144,7 +144,7 @@ def holds_below(store: ObjectStore, publication: str) -> list[str]:
 
 def _owner_of(store: ObjectStore, path: str) -> str:
     ((_, line),) = unseal(store.get(path), path)
-    return str(line["published"].get("of", ""))  # before 0.2, a hold had no owner
+    return str(line["published"].get("of", ""))
 
 
 class Lease:
