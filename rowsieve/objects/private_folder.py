@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -22,15 +23,12 @@ def is_private(folder: Path, *names: str) -> bool:
     """Return whether only this user can change the folder and its folders of these names.
 
     Creates those that are absent, for this user alone. A warning is logged if the answer is no.
-    True if they cannot be created: nothing will be there to read.
     """
-    try:
+    with suppress(OSError):  # what is there is judged all the same: others may have made it
         folder.mkdir(mode=_MODE, parents=True, exist_ok=True)
         for name in names:
             (folder / name).mkdir(mode=_MODE, exist_ok=True)
-        problems = [_problem_of_parent(folder), *(_problem(folder / name) for name in names)]
-    except OSError:
-        return True
+    problems = [_problem_of_parent(folder), *(_problem(folder / name) for name in names)]
     problem = next((each for each in problems if each), None)
     if problem is not None:
         _log.warning(
@@ -43,7 +41,12 @@ def is_private(folder: Path, *names: str) -> bool:
 
 
 def _problem(folder: Path) -> str | None:
-    status = folder.lstat()
+    try:
+        status = folder.lstat()
+    except NotADirectoryError:
+        return None  # the parent is a file: nothing can be below it
+    except OSError as error:
+        return _unknown(folder, error)
     if not stat.S_ISDIR(status.st_mode):
         return f"{folder} is a link" if stat.S_ISLNK(status.st_mode) else f"{folder} is no folder"
     if status.st_uid != os.geteuid():
@@ -55,9 +58,19 @@ def _problem(folder: Path) -> str | None:
 
 def _problem_of_parent(folder: Path) -> str | None:
     """In a folder such as /tmp, whose sticky bit is set, others cannot rename what is ours."""
-    status = folder.stat()
+    try:
+        status = folder.stat()
+    except NotADirectoryError:
+        return None
+    except OSError as error:
+        return _unknown(folder, error)
     if status.st_uid not in (os.geteuid(), _ROOT):
         return f"{folder} belongs to user {status.st_uid}"
     if status.st_mode & _WRITABLE_BY_OTHERS and not status.st_mode & stat.S_ISVTX:
         return f"{folder} is writable by others"
     return None
+
+
+def _unknown(folder: Path, error: OSError) -> str:
+    """Of a folder that is not there for us: another user could create it."""
+    return f"{folder} cannot be created or looked at ({type(error).__name__})"

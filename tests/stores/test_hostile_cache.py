@@ -98,8 +98,22 @@ def _of_another_user(cache: Path) -> None:
     os.chown(cache, 12_345, 12_345)
 
 
+def _with_planted_ranges(cache: Path) -> None:
+    """Another user's, in which the folder that is absent cannot be created."""
+    cache.chmod(0o777)
+    (cache / "tables").rename(cache.parent / "elsewhere")
+    (cache / "tables").touch()
+
+
 @pytest.mark.parametrize(
-    "change", [_writable_by_others, _writable_ranges, _linked_tables, _of_another_user]
+    "change",
+    [
+        _writable_by_others,
+        _writable_ranges,
+        _linked_tables,
+        _of_another_user,
+        _with_planted_ranges,
+    ],
 )
 def test_a_folder_that_others_can_change_is_not_used(
     change: Callable[[Path], None],
