@@ -216,7 +216,7 @@ def as_options(provider: Any, scheme: str) -> dict[str, str]:
     credential = Credentials(provider, scheme).prepare()
     tokens = {"s3": "session_token", "s3a": "session_token"}
     names = {**_STATIC, "token": tokens.get(scheme, "bearer_token")}
-    return {names[field]: str(value) for field, value in credential.items() if value is not None}
+    return {name: str(value) for field, name in names.items() if (value := credential.get(field))}
 
 
 class _Environment:
@@ -303,5 +303,5 @@ def _attribute(name: str) -> Any:
 
 
 def _values(credential: Credential | None) -> tuple[str, ...]:
-    values = {str(value) for value in (credential or {}).values() if value is not None}
+    values = {str(value) for value in (credential or {}).values() if value}
     return tuple(sorted(values, key=lambda each: (-len(each), each)))

@@ -112,10 +112,10 @@ def static_options(options: Mapping[str, Any], scheme: str) -> dict[str, str]:
 
     It has the credentials of this moment, which nothing renews.
     """
-    given = {name: value for name, value in options.items() if name != PROVIDER}
+    given = {name: _text(value) for name, value in _unnested(options) if name != PROVIDER}
     if (provider := provider_of(options)) is not None:
         given |= as_options(provider, scheme)
-    return {name: str(value) for name, value in given.items()}
+    return given
 
 
 def provider_of(options: Mapping[str, Any]) -> Any:

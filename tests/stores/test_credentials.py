@@ -233,6 +233,30 @@ def test_a_name_goes_to_other_processes_and_never_a_secret(s3: S3) -> None:
     assert "credential_provider" not in for_delta
 
 
+def test_what_a_provider_says_beside_its_credential_is_no_option() -> None:
+    given = {"access_key_id": "AKIA", "secret_access_key": SECRET}
+    beside = {"token": "", "region": "us-east-1", "expires_at": None}
+    options = {"credential_provider": lambda: {**given, **beside}}
+    assert static_options(options, "s3") == given
+
+
+def test_options_of_a_reader_without_providers_are_flat() -> None:
+    given = {
+        "allow_http": True,
+        "client_options": {"timeout": "5s"},
+        "client_options.user_agent": "a",
+    }
+    flat = {"allow_http": "true", "timeout": "5s", "user_agent": "a"}
+    assert static_options(given, "s3") == flat_options(given) == flat
+
+
+def test_an_empty_field_of_a_credential_is_no_secret() -> None:
+    given = {"access_key_id": "AKIA", "secret_access_key": SECRET, "token": ""}
+    credentials = Credentials(lambda: given, "s3")
+    credentials.prepare()
+    assert credentials.secrets == (SECRET, "AKIA")
+
+
 @pytest.mark.skipif(not profiles.IS_DEEP, reason="starts two processes")
 def test_processes_of_a_call_find_the_provider_by_its_name(uri: str, proxy: Proxy) -> None:
     table = rs.open_table(uri, storage_options=options(proxy, issued))
