@@ -84,20 +84,24 @@ def from_plain(array: pa.Array, type_: pa.DataType, form: Form) -> pa.Array:
     """Return the array of a column from its plain one."""
     if pa.types.is_struct(type_):
         within = array.flatten()  # below a NULL, a member may have any value, as text may be empty
+        for each, field in zip(within, type_, strict=True):
+            _check_present(each, field, array.null_count)
         members = [
             _as_required(from_plain(each, field.type, form), field)
             for each, field in zip(within, type_, strict=True)
         ]
         return pa.StructArray.from_arrays(members, fields=list(type_), mask=array.is_null())
     if pa.types.is_map(type_):
-        pairs = array.flatten()
-        keys = from_plain(pairs.field(0), type_.key_type, form)
-        items = from_plain(pairs.field(1), type_.item_type, form)
+        plain_keys, plain_items = array.flatten().flatten()
+        keys = from_plain(plain_keys, type_.key_type, form)
+        items = from_plain(plain_items, type_.item_type, form)
         if keys.null_count:
             raise NotPlain("a map has a key without a value")
+        _check_present(items, type_.item_field)
         return pa.MapArray.from_arrays(_offsets(array, mask=True), keys, items, type=type_)
     if pa.types.is_list(type_):
         values = from_plain(array.flatten(), type_.value_type, form)
+        _check_present(values, type_.value_field)
         return _list_of(array, values).cast(type_)
     if array.type.equals(type_):
         return array
@@ -111,6 +115,13 @@ def from_plain(array: pa.Array, type_: pa.DataType, form: Form) -> pa.Array:
     if pa.types.is_binary(array.type):
         return numbers_of_bytes(array, type_)
     return array.cast(type_)
+
+
+def _check_present(values: pa.Array, field: pa.Field, absent: int = 0) -> None:
+    """Raise NotPlain if a nested value that is NOT NULL is missing; `absent` have no parent."""
+    if not field.nullable and values.null_count > absent:
+        missing = values.null_count - absent
+        raise NotPlain(f"{missing:,} of the values of {field.name!r}, which is NOT NULL, are NULL")
 
 
 def _as_required(array: pa.Array, field: pa.Field) -> pa.Array:

@@ -1,13 +1,19 @@
-"""Below a NULL struct a member has any value; every codec gives the struct back as NULL."""
+"""Below a NULL struct a member has any value; every codec gives the struct back as NULL.
+
+Elsewhere a nested value that is NOT NULL must be in the bytes: none is made up for it.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pyarrow as pa
 import pytest
 
 import rowsieve as rs
+from rowsieve.encodings.codecs import codec_to_read
+from rowsieve.errors import CorruptData
 from tests.encodings.tables_with_codecs import every_type
 
 MEMBERS = every_type().drop_columns(["id"]).combine_chunks().to_batches()[0]
@@ -41,6 +47,34 @@ def test_null_structs_come_back(tmp_path: Path, codec: str, encoding: str, requi
     table.upsert(rows.slice(1, 1))
     table.compact()
     assert shown(table.scan(order_by_key=True).to_arrow()) == shown(expected)
+
+
+REQUIRED = pa.field("m", pa.int64(), nullable=False)
+
+
+@pytest.mark.parametrize("codec", ["msgpack", "json"])
+@pytest.mark.parametrize(
+    ("type_", "value"),
+    [
+        (pa.struct([REQUIRED, ("s", pa.string())]), {"m": None, "s": "a"}),
+        (pa.struct([REQUIRED, ("s", pa.string())]), {"s": "a"}),
+        (pa.list_(pa.struct([REQUIRED])), [{"m": 1}, {"m": None}]),
+        (pa.list_(REQUIRED), [1, None]),
+        (pa.map_(pa.string(), REQUIRED), [{"key": "a", "value": None}]),
+        (pa.map_(pa.string(), pa.int64()), [{"key": None, "value": 1}]),
+        (pa.map_(pa.string(), pa.int64()), [None]),
+    ],
+    ids=["member", "absent member", "in a list", "item", "value", "key", "pair"],
+)
+def test_bytes_without_a_required_nested_value_are_refused(
+    codec: str, type_: pa.DataType, value: object
+) -> None:
+    row = (
+        msgspec.msgpack.encode([value]) if codec == "msgpack" else msgspec.json.encode({"x": value})
+    )
+    schema = pa.schema([pa.field("x", type_)])
+    with pytest.raises(CorruptData, match=r"NOT NULL|without a value"):
+        codec_to_read(codec, 1, "a test").decoded(pa.array([row], pa.binary()), schema, "a test")
 
 
 def shown(rows: pa.Table) -> list[str]:
