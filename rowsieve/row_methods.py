@@ -16,7 +16,7 @@ from rowsieve.arguments.annotations import (
     Token,
     Version,
 )
-from rowsieve.bridges.python_constants import assigned
+from rowsieve.bridges.assignments import assigned
 from rowsieve.bridges.session import Session
 from rowsieve.bridges.text_with_values import with_values
 from rowsieve.bridges.where import locating_errors, semantics_of, to_predicate
