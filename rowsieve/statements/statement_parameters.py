@@ -43,7 +43,7 @@ def bound_statement(
 
     def members(name: str, values: ValueSet) -> str:
         prefix = f"{name}_"
-        while any(each.startswith(prefix) for each in given.values):
+        while any(each.startswith(prefix) for each in (*given.values, *bound)):
             prefix += "_"
         names = [f"{prefix}{number}" for number in range(len(values))]
         bound.update(zip(names, map(_plain, values.array), strict=True))
@@ -84,5 +84,5 @@ def _plain(value: pa.Scalar) -> pa.Scalar:
     """The value as it is stored: DataFusion knows no extension types."""
     if not isinstance(value, pa.ExtensionScalar):
         return value
-    kept = value.value
-    return pa.scalar(None, value.type.storage_type) if kept is None else kept
+    stored = value.value
+    return pa.scalar(None, value.type.storage_type) if stored is None else stored

@@ -126,6 +126,15 @@ def test_values_of_types_that_duckdb_binds_otherwise(catalog: rs.Catalog) -> Non
     )
 
 
+def test_members_of_two_lists_never_share_a_name(catalog: rs.Catalog) -> None:
+    for names in (("x", "x_"), ("x_", "x"), ("x", "x__0"), ("x", "x")):
+        first, second = names
+        statement = f"SELECT id FROM db.t WHERE id IN (${first}) OR n IN (${second}) ORDER BY id"
+        values = {first: [1, 7], second: [7, 2]}
+        rows = catalog.sql(statement, params=values)
+        assert rows["id"].to_pylist() == ([1, 4] if first != second else [2, 4]), names
+
+
 def test_a_parameter_keeps_name_and_type(catalog: rs.Catalog) -> None:
     params = {"x": 1.5, "x_0": "it's $y", "y": [1, 2]}
     rows = catalog.sql("SELECT $x, :x_0 AS s, '$x' AS t FROM db.t WHERE id IN ($y)", params=params)
