@@ -105,7 +105,8 @@ def files_of(paths: Paths, operation: str) -> list[Path]:
 
 def _matching(given: str | os.PathLike[str], operation: str) -> list[Path]:
     text = os.fspath(given)
-    if isinstance(given, str) and _URI.match(text) and not text.lower().startswith("file://"):
+    is_uri = isinstance(given, str) and _URI.match(text) is not None
+    if is_uri and not text.lower().startswith("file://"):
         raise InvalidInput(
             f"{operation}: {text!r} is not a path of this machine; read it first, as in "
             "pyarrow.dataset.dataset(uri).to_table()"
@@ -122,7 +123,8 @@ def _matching(given: str | os.PathLike[str], operation: str) -> list[Path]:
         return [path]
     if not isinstance(given, str) or not _GLOB.search(text):
         raise InvalidInput(f"{operation}: there is no file {text!r}; nothing was written")
-    matching = sorted(map(Path, glob.glob(str(Path(text).expanduser()), recursive=True)))  # noqa: PTH207 - `**` and absolute patterns
+    pattern = path if is_uri else Path(text).expanduser()
+    matching = sorted(map(Path, glob.glob(str(pattern), recursive=True)))  # noqa: PTH207 - `**` and absolute patterns
     files = [Location.local(str(each)).path for each in matching if not each.is_dir()]
     if not files:
         raise InvalidInput(f"{operation}: no file matches {text!r}; nothing was written")
@@ -181,7 +183,7 @@ def _common_types(
                     f"{field.type} in {file}; nothing was written. Create the table with a "
                     "pyarrow schema, so that all files are read as its types"
                 )
-            common = wider
+            common = wider.with_nullable(common.nullable or field.nullable)
         types[name] = common
     return types
 

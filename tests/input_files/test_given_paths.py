@@ -99,6 +99,26 @@ def test_files_of_one_call_have_the_same_columns(table: rs.Table, tmp_path: Path
     assert table.version == 0
 
 
+def test_null_in_one_of_several_files_is_kept(tmp_path: Path) -> None:
+    names = ("id", "n")
+    required = pa.schema([pa.field(name, pa.int64(), nullable=False) for name in names])
+    pq.write_table(pa.table({"id": [1], "n": [1]}, required), tmp_path / "a.parquet")
+    optional = pa.schema([(name, pa.int64()) for name in names])
+    pq.write_table(pa.table({"id": [2], "n": [None]}, optional), tmp_path / "b.parquet")
+    for order in ("ab", "ba"):
+        paths = [tmp_path / f"{name}.parquet" for name in order]
+        created = rs.create_table(tmp_path / order, paths, ["id"])
+        assert rows(created) == [(1, 1), (2, None)]
+
+
+def test_a_file_uri_may_be_a_glob(table: rs.Table, tmp_path: Path) -> None:
+    folder = tmp_path / "a b"
+    folder.mkdir()
+    (folder / "a.csv").write_text("id,code,n\n1,x,1\n")
+    table.upsert(f"{folder.as_uri()}/*.csv")
+    assert rows(table) == [(1, "x", 1)]
+
+
 def test_inferred_types_of_several_files_are_never_mixed(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id,code\n1,7\n")
     (tmp_path / "b.csv").write_text("id,code\n2,007\n")
