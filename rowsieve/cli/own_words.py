@@ -25,7 +25,9 @@ _COMMANDS: Final = {
     "set_properties": "rowsieve set",
     "unset_properties": "rowsieve unset",
 }
-_CALL: Final = re.compile(rf"\b(?:rs\.|table\.|t\.)?({'|'.join(_COMMANDS)})\b(?:\(\))?(?![\w(])")
+_CALL: Final = re.compile(
+    rf"(?<![\w/.])(?:rs\.|table\.|t\.)?({'|'.join(_COMMANDS)})\b(?:\(\))?(?![\w(/])"
+)
 _PARAMETER: Final = re.compile(r"\bparams=\{'(\w+)': …\}")
 _VALUE: Final = r"('[^']*'|\"[^\"]*\"|\w+)?"
 
@@ -35,7 +37,7 @@ def in_own_words(message: str, options: Iterable[str]) -> str:
     text = _CALL.sub(lambda match: _COMMANDS[match[1]], message)
     text = _PARAMETER.sub(r"--param \1=…", text)
     if names := "|".join(map(re.escape, sorted(options, key=len, reverse=True))):
-        text = re.sub(rf"(?<![\w.])({names})={_VALUE}", _option, text)
+        text = re.sub(rf"(?<![\w./])({names})={_VALUE}", _option, text)
     return text
 
 

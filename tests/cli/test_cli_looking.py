@@ -110,3 +110,5 @@ def test_messages_name_options_and_commands(lake: Path, tmp_path: Path) -> None:
     text = "where=x and version=3; pass on_bad='collect'; t.create_table() or drop_tables"
     expected = "where=x and --version 3; pass --on-bad collect; rowsieve create or drop_tables"
     assert in_own_words(text, ["version", "on_bad"]) == expected
+    path = "there is no table at /data/create_table/version=3/t or s3://b/t.drop_table/version=3"
+    assert in_own_words(path, ["version"]) == path
