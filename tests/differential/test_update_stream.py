@@ -124,6 +124,27 @@ def test_a_query_begins_at_a_time_and_ends_where_times_were_given_up(tmp_path: A
     reader.stop()
 
 
+def test_a_first_batch_is_not_repeated_once_its_times_were_given_up(tmp_path: Any) -> None:
+    table = rs.create_table(tmp_path / "t", KV, mode="differential")
+    table.append_updates(updates((1, "a", 1, 1), (2, "b", 3, 1)), upper=4)
+    query = UpdateQuery(table.uri)
+    reader = query.reader()
+    start = reader.initialOffset()
+    end = reader.latestOffset(start, None)
+    reader.stop()  # Spark has kept the offsets, and runs the batch again later
+    table.append_updates([], upper=10)
+    table.advance_since(3)
+    table.compact()
+    reader = query.reader()
+    rows = [row for t in reader.partitions(start, end) for b in reader.read(t) for row in b]
+    assert rows
+    reader.stop()
+    table.advance_since(4)
+    table.compact()  # the updates have the time 4 now
+    with pytest.raises(SnapshotExpired, match="given up before this query read them"):
+        query.reader().partitions(start, end)
+
+
 def test_what_is_no_stream_of_updates_is_refused(tmp_path: Any) -> None:
     plain = rs.create_table(tmp_path / "p", KV)
     with pytest.raises(UnsupportedOperation, match="readChangeFeed"):

@@ -221,6 +221,8 @@ class _Driver:
                 f"and upper is {shown_time(upper, time_type)}: the table is an older copy. Start a "
                 "query with a new checkpoint"
             )
+        if start.upper is None:  # a first batch, which may be planned again much later
+            self._check_kept(head, end.upper)
         self._protect(head)
         bounds = [(ComparisonOp.LT, end.upper)]
         if start.upper is not None:
@@ -249,16 +251,21 @@ class _Driver:
                 f"other columns or another id than {head.table.uuid}, which is at "
                 f"{self._options.uri}; load it again, and give each query a checkpoint of its own"
             )
+        if start.upper is not None:
+            self._check_kept(head, start.upper)
+        return head
+
+    def _check_kept(self, head: Snapshot, time: int) -> None:
+        """SnapshotExpired if updates of times before this one may have a later time by now."""
         time_type = head.schema.field(TIME).type
-        if start.upper is not None and may_have_merged(head.table, start.upper, time_type):
+        if may_have_merged(head.table, time, time_type):
             since = frontiers_of(head.table).since
             raise SnapshotExpired(
-                f"the times from {shown_time(start.upper, time_type)} to "
+                f"the times from {shown_time(time, time_type)} to "
                 f"{shown_time(since, time_type)} were given up before this query read them, "
                 "and may have updates of earlier times by now. Start "
                 "a query with a new checkpoint: without startingTime it begins with all updates"
             )
-        return head
 
     def _refresh(self) -> Snapshot:
         self._head = self._log.latest(self._head)
