@@ -32,6 +32,7 @@ from rowsieve.errors import (
     InvalidInput,
     NamespaceNotFound,
     TableExists,
+    TableMoved,
     TableNotFound,
     UnsupportedOperation,
     VersionNotFound,
@@ -41,6 +42,7 @@ from rowsieve.names.catalog_statements import CatalogStatements, OpensTables
 from rowsieve.names.qualified_names import identifier
 from rowsieve.objects import ObjectNotFound, open_store
 from rowsieve.objects.shared.group_commit import Overtaken
+from rowsieve.objects.shared.section_store import SectionStore
 from rowsieve.objects.shared.shared_entry import Section
 from rowsieve.objects.shared.shared_state import State
 from rowsieve.objects.shared.shared_tables import shared_tables
@@ -396,9 +398,16 @@ class Database(DatabaseRefs, CatalogStatements):
     def _opened_at(self, name: str, state: State, *, read_only: bool = False) -> Table:
         table_id = self._id_of(name, state)
         store = open_store(self._place_of(table_id), self._storage_options)
-        log = CommitLog(store)
-        snapshot = newest_of(self._shared.log, log, table_id, state)
-        options = self._storage_options
+        log, options = CommitLog(store), self._storage_options
+        try:
+            snapshot = newest_of(self._shared.log, log, table_id, state)
+        except TableMoved:
+            known = self._shared.log.table(table_id, state)
+            if known is None or not read_only:
+                raise
+            assert isinstance(store, SectionStore)  # its versions have the same numbers elsewhere
+            uri, number = store.inner.uri, known.next_number - 1
+            return open_table(uri, version=number, storage_options=options)
         return Table(Handle(store, log, snapshot, read_only=read_only, storage_options=options))
 
     def _id_of(self, name: str, state: State) -> str:

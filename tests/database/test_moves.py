@@ -146,6 +146,24 @@ def test_a_table_leaves_with_its_history(database: rs.Database, is_born: bool) -
     assert pairs(rs.open_table(out.uri)) == [*expected, (7, 7), (8, 8), (9, 9)]
 
 
+@pytest.mark.parametrize("is_born", [False, True])
+@pytest.mark.parametrize("returns", [False, True])
+def test_older_versions_of_the_database_have_a_table_that_went_elsewhere(
+    database: rs.Database, is_born: bool, returns: bool
+) -> None:
+    if not is_born:
+        database.move_in("t", lived().uri)
+    name = "born" if is_born else "t"
+    expected, version = pairs(database.open_table(name)), database.version
+    place = database.move_out(name).uri
+    elsewhere = database if returns else rs.Database(fresh_uri())
+    elsewhere.move_in("moved", place).upsert(kv((7, 7)))
+    old = database.open_table(name, version=version)
+    assert pairs(old) == pairs(database.open_table(f"{name}@v{version}")) == expected
+    with pytest.raises(UnsupportedOperation, match=r"read-only|opened at a version"):
+        old.upsert(kv((8, 8)))
+
+
 def fail(*_: object) -> None:
     raise KeyboardInterrupt
 
