@@ -19,7 +19,6 @@ from typing import Literal
 
 from rowsieve.catalog.catalog_log import CatalogState
 from rowsieve.catalog.table_places import Places
-from rowsieve.database.database_names import DEFAULT_NAMESPACE
 from rowsieve.errors import (
     CommitConflict,
     CorruptData,
@@ -80,7 +79,7 @@ class Dropping(Places):
         `cascade` drops its tables in the same step; their files stay where they are. `purge` first
         drops them one by one with their files, as `drop_table` does, and refuses to begin if the
         files of one are not the catalog's to delete. Tables that share a log are dropped by one
-        commit of that log, right before.
+        commit of that log, right before, for each namespace that their database has.
         """
         space = identifier(name)
         state = self._log.read()
@@ -88,8 +87,9 @@ class Dropping(Places):
         if if_absent == "ignore" and not is_known:
             return
         database = self._database_of(state, space)
-        if database is not None and (cascade or purge) and database.tables():
-            database.drop_namespace(DEFAULT_NAMESPACE, cascade=True, purge=purge)
+        if database is not None and (cascade or purge):
+            for each in database.namespaces():
+                database.drop_namespace(each, cascade=True, purge=purge, if_absent="ignore")
         elif purge:
             self._purge_tables(state, space)
 
@@ -101,6 +101,8 @@ class Dropping(Places):
                     f"the catalog {self.uri} has no namespace {space}; see Catalog.namespaces()"
                 )
             tables = self._tables(now, [space])
+            if space in now.shared:  # those that only the database names as well
+                tables = [f"{space}.{each}" for each in self._database(space).tables()]
             if tables and (not cascade or space in now.shared):
                 raise UnsupportedOperation(
                     f"drop_namespace: {space} has tables ({len(tables)}, the first is "

@@ -127,6 +127,22 @@ def test_it_is_dropped_with_its_tables(catalog: rs.Catalog, purge: bool) -> None
     assert catalog.uri_of("shop.a").startswith(f"{catalog.uri}/shop/a.")
 
 
+@pytest.mark.parametrize("others", [False, True])
+def test_it_is_not_dropped_before_tables_that_only_its_database_names(
+    catalog: rs.Catalog, others: bool
+) -> None:
+    database = catalog.database("shop")
+    database.create_table("old.t", kv((1, 1)), ["k"])
+    if not others:
+        catalog.drop_table("shop.a")
+        catalog.drop_table("shop.b")
+    with pytest.raises(UnsupportedOperation, match="shop has tables"):
+        catalog.drop_namespace("shop")
+    assert "old.t" in database.tables()
+    catalog.drop_namespace("shop", cascade=True)
+    assert (catalog.namespaces(), database.tables()) == (["db"], [])
+
+
 def test_statements_name_it(catalog: rs.Catalog) -> None:
     catalog.sql("CREATE SCHEMA IF NOT EXISTS more WITH (log = 'shared')")
     catalog.sql("CREATE TABLE more.t (k bigint PRIMARY KEY, v bigint)")
