@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rowsieve import metrics as metrics
     from rowsieve import objects as objects
     from rowsieve import predicate as predicate
-    from rowsieve.bridges.base.python_constants import lit
+    from rowsieve.bridges.python_constants import lit
     from rowsieve.bridges.session import Session
     from rowsieve.bridges.translate import translate
     from rowsieve.bridges.translation import Exactness, Translation
@@ -121,7 +121,7 @@ _HOMES: Final = {
     "from_parquet": "rowsieve.foreign.import_parquet",
     "import_delta": "rowsieve.foreign.from_delta",
     "import_iceberg": "rowsieve.foreign.from_iceberg",
-    "lit": "rowsieve.bridges.base.python_constants",
+    "lit": "rowsieve.bridges.python_constants",
     "open_parquet": "rowsieve.foreign.open_parquet",
     "open_table": "rowsieve.opening",
     "read_split": "rowsieve.scan",

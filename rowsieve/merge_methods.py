@@ -13,8 +13,8 @@ from typing import Annotated, Any, Final, TypeAlias
 from rowsieve import engines
 from rowsieve.arguments import ANY_TEXT, Example, checked_methods
 from rowsieve.arguments.annotations import ColumnNames, Metadata, RetryTimeout, Token
-from rowsieve.bridges.assignments import refuse_number
-from rowsieve.bridges.base.python_constants import constant_of
+from rowsieve.bridges.python_constants import constant_of
+from rowsieve.bridges.sql.assignments import refuse_number
 from rowsieve.changes.column_order.order_column import without_order_column
 from rowsieve.changes.data.ingest import read_data
 from rowsieve.changes.table_handle import Handle

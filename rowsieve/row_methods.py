@@ -16,8 +16,8 @@ from rowsieve.arguments.annotations import (
     Token,
     Version,
 )
-from rowsieve.bridges.assignments import assigned
 from rowsieve.bridges.session import Session
+from rowsieve.bridges.sql.assignments import assigned
 from rowsieve.bridges.text_with_values import with_values
 from rowsieve.bridges.where import locating_errors, semantics_of, to_predicate
 from rowsieve.changes.change import Change, Question, nothing_done

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from rowsieve.bridges.base.python_constants import lit
+from rowsieve.bridges.python_constants import lit
 from rowsieve.bridges.sql.dialects import Dialect, dialect_named
 from rowsieve.bridges.sql.exactness.name_rules import check_names
 from rowsieve.bridges.sql.language import accepted_as_engine, typed_as_engine

@@ -8,7 +8,7 @@ from __future__ import annotations
 import decimal
 from typing import Any
 
-from rowsieve.bridges.base.python_constants import lit
+from rowsieve.bridges.python_constants import lit
 from rowsieve.bridges.where import to_operand
 from rowsieve.errors import InvalidInput, repr_of
 from rowsieve.predicate.ir import Literal, Operand
