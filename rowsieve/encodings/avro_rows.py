@@ -24,7 +24,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from rowsieve.encodings.cells import (
-    SLICE_ROWS,
     Cells,
     big_endian,
     bytes_of,
@@ -44,7 +43,7 @@ from rowsieve.encodings.plain_arrays import (
     plain_type,
     to_plain,
 )
-from rowsieve.encodings.rows_as_bytes import column_parts, numbers_of
+from rowsieve.encodings.rows_as_bytes import encoded_rows, numbers_of
 from rowsieve.errors import MissingExtra
 
 VERSION: Final = 1
@@ -70,14 +69,8 @@ def encode(batch: pa.RecordBatch) -> pa.Array:
     """Encode each row."""
     _fastavro()  # whoever writes must be able to read
     columns = [to_plain(column, Form.AVRO) for column in batch.columns]
-    slices = []
-    for start in range(0, batch.num_rows, SLICE_ROWS):
-        parts: list[Any] = [_EMPTY]
-        for column, field in zip(columns, batch.schema, strict=True):
-            rows = column.slice(start, SLICE_ROWS)
-            parts += column_parts(rows, _FORMAT, nullable=field.nullable)
-        slices.append(joined(parts, min(SLICE_ROWS, batch.num_rows - start)))
-    return pa.concat_arrays(slices) if slices else pa.array([], pa.binary())
+    nullable = [field.nullable for field in batch.schema]
+    return encoded_rows(columns, nullable, batch.num_rows, _EMPTY, _FORMAT)
 
 
 def decode(rows: pa.Array, schema: pa.Schema) -> pa.RecordBatch:

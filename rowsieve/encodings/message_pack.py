@@ -14,7 +14,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from rowsieve.encodings.cells import (
-    SLICE_ROWS,
     Cells,
     big_endian,
     bytes_of,
@@ -33,7 +32,7 @@ from rowsieve.encodings.plain_arrays import (
     plain_type,
     to_plain,
 )
-from rowsieve.encodings.rows_as_bytes import column_parts, numbers_of
+from rowsieve.encodings.rows_as_bytes import encoded_rows, numbers_of
 
 VERSION: Final = 1
 
@@ -73,13 +72,7 @@ def encode(batch: pa.RecordBatch) -> pa.Array:
     count = batch.num_columns
     head = constant(_pack((None,) * count)[: 1 if count < 16 else 3 if count < 1 << 16 else 5])
     columns = [to_plain(column, Form.BINARY) for column in batch.columns]
-    slices = []
-    for start in range(0, batch.num_rows, SLICE_ROWS):
-        parts = [head]
-        for column in columns:
-            parts += column_parts(column.slice(start, SLICE_ROWS), _FORMAT)
-        slices.append(joined(parts, min(SLICE_ROWS, batch.num_rows - start)))
-    return pa.concat_arrays(slices) if slices else pa.array([], pa.binary())
+    return encoded_rows(columns, [True] * count, batch.num_rows, head, _FORMAT)
 
 
 def decode(rows: pa.Array, schema: pa.Schema) -> pa.RecordBatch:

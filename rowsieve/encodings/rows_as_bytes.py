@@ -7,6 +7,7 @@ its items.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.encodings.cells import Cells, grouped, joined
+from rowsieve.encodings.cells import SLICE_ROWS, Cells, grouped, joined
 
 
 class Format(Protocol):
@@ -31,6 +32,19 @@ class Format(Protocol):
 
     def nullable(self, parts: list[Any], is_valid: pa.Array | None, count: int) -> list[Any]:
         """Values that may be NULL; without a mask, none is."""
+
+
+def encoded_rows(
+    columns: Sequence[pa.Array], nullable: Sequence[bool], count: int, head: Any, form: Format
+) -> Cells:
+    """A cell for each of `count` rows: the head, then the values of its plain columns."""
+    slices = []
+    for start in range(0, count, SLICE_ROWS):
+        parts = [head]
+        for column, may_be_null in zip(columns, nullable, strict=True):
+            parts += column_parts(column.slice(start, SLICE_ROWS), form, nullable=may_be_null)
+        slices.append(joined(parts, min(SLICE_ROWS, count - start)))
+    return pa.concat_arrays(slices) if slices else pa.array([], pa.binary())
 
 
 def column_parts(values: pa.Array, form: Format, *, nullable: bool = True) -> list[Any]:
