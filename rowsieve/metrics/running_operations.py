@@ -122,7 +122,7 @@ def operation(kind: Kind, name: str, table: str, reporter: object) -> Iterator[O
     if outer is not None and (outer.kind, outer.table) == (kind, table):
         yield outer
         return
-    inner = _made(kind, name, table, reporter)
+    inner = _new_operation(kind, name, table, reporter)
     token = _CURRENT.set(inner)
     leave = inner.begin()
     try:
@@ -140,10 +140,10 @@ def opened(
     kind: Kind, name: str, table: str, reporter: object, planned_s: float = 0.0
 ) -> Operation:
     """Begin an operation that ends elsewhere, such as a stream; its context is a copy."""
-    made = _made(kind, name, table, reporter, planned_s)
-    made.context = copy_context()
-    made.context.run(_enter, made)
-    return made
+    started = _new_operation(kind, name, table, reporter, planned_s)
+    started.context = copy_context()
+    started.context.run(_enter, started)
+    return started
 
 
 def _enter(operation: Operation) -> None:
@@ -151,7 +151,9 @@ def _enter(operation: Operation) -> None:
     operation.begin()
 
 
-def _made(kind: Kind, name: str, table: str, reporter: object, planned_s: float = 0.0) -> Operation:
+def _new_operation(
+    kind: Kind, name: str, table: str, reporter: object, planned_s: float = 0.0
+) -> Operation:
     observer = reporter if callable(getattr(reporter, "begun", None)) else None
     return Operation(kind, name, table, planned_s, cast("Observer | None", observer))
 

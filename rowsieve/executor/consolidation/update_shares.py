@@ -22,7 +22,7 @@ from rowsieve.executor.consolidation.sums import Words, words_of
 from rowsieve.storage.differential import DIFF
 
 MAX_SHARES: Final = 64
-_HELD: Final = 2  # a share is held with its codes, and shares are not of one size
+_SAFETY: Final = 2  # a share is held with its codes, and shares are not of one size
 _PIECE: Final = 8  # bytes of each end of a text that count
 
 Read = Callable[[], Iterator[pa.RecordBatch]]
@@ -41,7 +41,7 @@ def update_shares(read: Read, memory_bytes: int) -> Iterator[Sequence[pa.RecordB
         if kept:
             yield kept
         return
-    count = min(-(-total_bytes * _HELD // max(memory_bytes, 1)), MAX_SHARES)
+    count = min(-(-total_bytes * _SAFETY // max(memory_bytes, 1)), MAX_SHARES)
     for number in range(count):
         parts = (_of_share(batch, number, count) for batch in read())
         if share := [part for part in parts if part.num_rows]:

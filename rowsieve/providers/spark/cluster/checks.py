@@ -141,6 +141,6 @@ def _process(facts: Mapping[str, str]) -> SparkProcess:
 def _reason(error: Exception) -> str:
     """The line of Spark's error that says most: the last one of a worker's traceback."""
     lines = [line.strip() for line in str(error).splitlines()]
-    told = [line for line in lines if line and not line.startswith(("at ", "File ", "^"))]
-    errors = [line for line in told if "Error" in line.partition(" ")[0] or line.startswith("[")]
-    return (errors or told or [type(error).__name__])[-1][:_LONGEST_TEXT]
+    facts = [line for line in lines if line and not line.startswith(("at ", "File ", "^"))]
+    errors = [line for line in facts if "Error" in line.partition(" ")[0] or line.startswith("[")]
+    return (errors or facts or [type(error).__name__])[-1][:_LONGEST_TEXT]

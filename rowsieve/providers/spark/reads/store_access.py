@@ -103,7 +103,7 @@ def _problem(session: Any, uuid: str, place: HadoopPlace, files: Sequence[FileRe
     try:
         sizes, problem = _in_time(lambda: _looked_up(session, place, files))
     except Py4JError as error:
-        problem, sizes = _told(place, error), {}
+        problem, sizes = _hadoop_error(place, error), {}
     except TimeoutError:
         problem, sizes = f"{place.root} did not answer within {_LONGEST_S:.0f} s", {}
     if len(_SEEN) >= _MOST_TABLES:
@@ -138,7 +138,7 @@ def _looked_up(
     return {file.path: file.size_bytes for file in files}, ""
 
 
-def _told(place: HadoopPlace, error: Py4JError) -> str:
+def _hadoop_error(place: HadoopPlace, error: Py4JError) -> str:
     """Hadoop's error in one line, and the settings that may be missing."""
     text = str(error)
     if isinstance(error, Py4JJavaError):
