@@ -1,8 +1,8 @@
 """Join the fragments of `changelog.d` into a section of CHANGELOG.md: `python -m tools.changelog`.
 
-The section is that of the version in `pyproject.toml`; it is made if there is none, and dated. The
-fragments are deleted. Another call adds to the lists of the first. Read the result: a release of
-many fragments wants a few lines above its lists.
+The section is that of the version in `rowsieve/__init__.py`; it is made if there is none, and
+dated. The fragments are deleted. Another call adds to the lists of the first. Read the result: a
+release of many fragments wants a few lines above its lists.
 """
 
 from __future__ import annotations
