@@ -188,7 +188,8 @@ class Catalog(Dropping, CatalogStatements):
         """Give a table another name, in one step; its files stay where they are.
 
         Into a namespace with a shared log, or out of one, it moves by `Database.move_in` and
-        `move_out`, which take two steps: the table may have both names in between, or none.
+        `move_out`, which take two steps: the table may have both names in between, or none. A call
+        that was interrupted while it had both is repeated.
         TableNotFound if there is no such table, TableExists if the new name is taken.
         """
         old, new = table_name(name), table_name(new_name)
@@ -204,8 +205,9 @@ class Catalog(Dropping, CatalogStatements):
                 self.register_table(new_name, database.move_out(old.table).uri)
             return
         if (database := self._database_of(state, new.namespace)) is not None:
-            database.move_in(new.table, self._uri(self._table_location(state, old)))
-            self._log.change("rename_table", lambda now: now.placed({name: None}))
+            location = self._table_location(state, old)
+            self._move_in(database, new, self._uri(location))
+            self._log.change("rename_table", lambda now: self._without(now, old, location))
             return
 
         def moved(now: CatalogState) -> CatalogState:
@@ -319,6 +321,20 @@ class Catalog(Dropping, CatalogStatements):
             return replace(now, properties=kept)
 
         self._log.change("unset_properties", without)
+
+    def _move_in(self, database: Database, name: TableName, uri: str) -> None:
+        """Move a table into the database of a namespace, unless a call before this one has."""
+        try:
+            database.move_in(name.table, uri)
+        except TableExists:
+            here = open_table(uri, storage_options=self._storage_options)  # wherever it went
+            if here.uri != database.uri_of(name.table):
+                raise
+
+    def _without(self, state: CatalogState, name: TableName, location: str) -> CatalogState:
+        """The state without a name, unless that is of another table by now."""
+        is_same = self._place(state, name) == location
+        return state.placed({name.plain: None}) if is_same else state
 
     def _check_new(self, state: CatalogState, space: str, *, is_shared: bool) -> None:
         """Raise NamespaceExists if a namespace cannot be created.

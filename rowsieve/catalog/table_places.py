@@ -152,10 +152,13 @@ class Places:
     def _check_free(self, state: CatalogState, name: TableName, wanted: str = "") -> None:
         """Raise TableExists if a table at another place than `wanted` has the name."""
         location = self._place(state, name)
-        if location in (None, wanted):
-            return
-        assert location is not None
-        if name.plain in state.locations or self._holds_table(location):
+        if (database := self._database_of(state, name.namespace)) is not None:
+            is_taken = name.table in database.tables()
+        elif location is None or location == wanted:
+            is_taken = False
+        else:
+            is_taken = name.plain in state.locations or self._holds_table(location)
+        if is_taken:
             raise TableExists(
                 f"a table {name.plain} exists already in {self.uri}; open it with open_table, or "
                 "choose another name"

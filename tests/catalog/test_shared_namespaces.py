@@ -177,6 +177,36 @@ def test_names_take_tables_into_their_log(catalog: rs.Catalog) -> None:
         catalog.call("CALL system.move_out('shop', 'b')")
 
 
+def test_an_interrupted_renaming_into_their_log_is_repeated(
+    catalog: rs.Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(catalog._log, "change", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            catalog.rename_table("db.own", "shop.own")
+    assert {"db.own", "shop.own"} <= set(catalog.tables())
+    with pytest.raises(TableExists):
+        catalog.rename_table("db.own", "shop.a")
+    catalog.rename_table("db.own", "shop.own")
+    assert catalog.tables() == ["shop.a", "shop.b", "shop.own"]
+    assert pairs(catalog.open_table("shop.own")) == [(1, 1)]
+
+
+def test_a_name_that_is_taken_in_another_log_keeps_the_table_where_it_is(
+    catalog: rs.Catalog,
+) -> None:
+    catalog.create_namespace("other", log="shared")
+    catalog.create_table("other.a", kv((5, 5)), ["k"])
+    with pytest.raises(TableExists):
+        catalog.rename_table("shop.a", "other.a")
+    assert catalog.database("shop").tables() == ["a", "b"]
+    catalog.rename_table("shop.a", "other.b")
+    assert pairs(catalog.open_table("other.b")) == [(1, 100)]
+
+
 def test_older_versions_refuse_the_catalog(
     catalog: rs.Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
