@@ -212,12 +212,14 @@ class Reader(TreeReader[Any]):
             return ir.FALSE
         constants = [as_constant(value, term.type).value for value in values]
         type_ = Int(64) if isinstance(term.type, Int) else term.type
+        is_cut = isinstance(type_, Int) and any(not isinstance(each, int) for each in constants)
         try:
-            array = from_ticks(constants, type_)
+            if not is_cut:  # Arrow makes 1 of 1.5
+                return ir.InList(term.operand, ir.ValueSet(from_ticks(constants, type_), type_))
         except (pa.ArrowException, OverflowError, TypeError):
-            equal = [term.compared(ComparisonOp.EQ, value, None) for value in values]
-            return ir.Or(tuple(equal))
-        return ir.InList(term.operand, ir.ValueSet(array, type_))
+            pass  # compared one by one
+        equal = [term.compared(ComparisonOp.EQ, value, None) for value in values]
+        return ir.Or(tuple(equal)) if len(equal) > 1 else equal[0]
 
     def _between(self, kind: str, left: Any, right: Any) -> ir.Predicate:
         """Read a comparison of two values."""

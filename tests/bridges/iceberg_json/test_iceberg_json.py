@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -297,6 +298,18 @@ def test_a_number_in_text_keeps_all_its_digits() -> None:
     text = '{"type": "eq", "term": "m", "value": 1.01234567890123456789}'
     read = from_iceberg_json(text, schema).exact()
     assert "1.01234567890123456789" in str(read)
+
+
+@pytest.mark.parametrize("fraction", [1.5, Decimal("1.5")])
+def test_a_fraction_in_a_list_equals_no_integer(fraction: Any) -> None:
+    batch = pa.record_batch({"i": pa.array([1, 2, None], pa.int32())})
+    schema, _ = schema_of(batch.schema)
+    matching = {"in": [False, True, False], "not-in": [True, False, True]}
+    for kind, expected in matching.items():
+        condition = {"type": kind, "term": "i", "values": [fraction, 2]}
+        read = from_iceberg_json(condition, schema).exact()
+        outcome = evaluate(bind(read, schema, Semantics.ICEBERG_JSON), batch)
+        assert outcome.true.tolist() == expected
 
 
 def test_a_name_that_is_a_column_and_a_path_is_refused() -> None:
