@@ -60,7 +60,7 @@ def _parsed(stats: str | Mapping[str, Any] | None, number: int) -> Mapping[str, 
         return stats or {}
     try:
         parsed = json.loads(stats, parse_float=decimal.Decimal)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidInput(
             f"delta_bounds: the stats of file {number} are not JSON: {error}"
         ) from error
@@ -121,7 +121,10 @@ def _float(value: Any, type_: LogicalType, widened: int) -> float | None:
         return {"Infinity": float("inf"), "-Infinity": float("-inf")}.get(value)
     if isinstance(value, bool) or not isinstance(value, int | float | decimal.Decimal):
         return None
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:  # an integer
+        return None
 
 
 def _decimal(value: Any, type_: LogicalType, widened: int) -> decimal.Decimal | None:

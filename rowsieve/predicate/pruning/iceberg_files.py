@@ -94,8 +94,19 @@ def _bounds(
 ) -> pa.Array:
     values = [(getattr(file, attribute) or {}).get(id_) for file in files]
     return pa.array(
-        [None if value is None else read(bytes(value)) for value in values], arrow_type(type_)
+        [None if value is None else read(bytes(value)) for value in values], _storage(type_)
     )
+
+
+def _storage(type_: LogicalType) -> pa.DataType:
+    """Return the type of the bounds, of which `prune` makes those of the column."""
+    match type_:
+        case logical.Int():
+            return pa.int64()
+        case logical.Float():
+            return pa.float64()
+        case _:
+            return arrow_type(type_)
 
 
 def _number(formats: Mapping[int, str]) -> Callable[[bytes], Any]:

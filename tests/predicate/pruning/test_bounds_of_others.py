@@ -203,3 +203,18 @@ def test_columns_of_delta_are_known_by_their_physical_names() -> None:
     assert p.prune(tree, schema, **known).tolist() == [False]
     with pytest.raises(InvalidInput, match="the stats of file 0 are not JSON"):
         p.delta_bounds(["{"], schema)
+
+
+def test_a_bound_beyond_the_type_of_a_column_never_hides_a_file() -> None:
+    def equal(name: str) -> p.Comparison:
+        return p.Comparison(p.ComparisonOp.EQ, p.Column(name), p.Literal(3))
+
+    schema = pa.schema([("i", pa.int32()), ("f", pa.float32())])
+    narrow = [data_file(lower_bounds={1: to_bytes(LongType(), -(2**40))})]
+    bounds = p.iceberg_bounds(narrow, schema, {1: "i"})
+    assert p.prune(equal("i"), schema, **bounds).tolist() == [True]
+    stats = [{"numRecords": 1, "minValues": {"f": -(10**400)}, "maxValues": {"f": 10**400}}]
+    bounds = p.delta_bounds([json.dumps(each) for each in stats], schema)
+    assert p.prune(equal("f"), schema, **bounds).tolist() == [True]
+    with pytest.raises(InvalidInput, match="file 0 are not JSON"):
+        p.delta_bounds(["[" * 100_000], schema)
