@@ -236,8 +236,9 @@ def describe(error: BaseException, secrets: Iterable[str], host: str) -> str:
         details.append(f"after {failure.retries} retries")
     known = ", ".join(detail for detail in details if detail)
     where = named[0] if named else host
+    source = f", from {where}" if where else ""
     text = failure.cause.value.what + (f" ({known})" if known else "")
-    return _hidden(f"{text}, from {where}; {failure.cause.value.remedy}", secrets)
+    return _hidden(f"{text}{source}; {failure.cause.value.remedy}", secrets)
 
 
 def _plain(error: Any, failure: Failure, secrets: Iterable[str], host: str) -> str:

@@ -143,3 +143,9 @@ def test_a_bucket_that_does_not_exist_is_not_an_absent_table(s3: S3) -> None:
         with pytest.raises(StoreError, match="the bucket or container does not exist") as raised:
             act()
         assert raised.value.cause == "no_bucket"
+
+
+def test_no_host_is_named_where_none_is_known() -> None:
+    error = OSError("Generic S3 error: none\n\nDebug source:\nkind: ConnectionRefused")
+    assert describe(error, (), "").startswith("connection refused; check the endpoint")
+    assert describe(error, (), "http://h").startswith("connection refused, from http://h; check")
