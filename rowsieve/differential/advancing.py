@@ -1,19 +1,21 @@
 """Advance `since`: give up early times, as far as leases allow.
 
-Soundness (invariant 33): `since` only rises, stays below `upper`, and is never above that of the
-oldest leased version. Leases are listed for each attempt, after the version that it commits on is
-known. A lease that begins later reads its own version, whose files and frontiers stay as they are.
+Soundness (invariant 33): `since` only rises, stays below `upper`, and passes neither a time that a
+lease names nor, without one, that of a leased version. Leases are listed for each attempt, after
+the version that it commits on is known. A lease that begins later reads its own version, whose
+files and frontiers stay as they are.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Final
 
 from rowsieve.changes.change import Change, nothing_done
 from rowsieve.changes.table_handle import Handle
-from rowsieve.errors import InvalidInput
-from rowsieve.retention.leases import lease_files, oldest_leased
+from rowsieve.errors import InvalidInput, NotFound
+from rowsieve.retention.leases import Lease, LeaseFile, LeaseWatch, lease_files, since_of
 from rowsieve.storage.differential import (
     TIME,
     Frontiers,
@@ -23,10 +25,13 @@ from rowsieve.storage.differential import (
     with_frontiers,
 )
 from rowsieve.storage.log.commit_request import CommitRequest
+from rowsieve.storage.log.floors import floors_of
 from rowsieve.storage.log.log_entry import Commit
 from rowsieve.storage.snapshot import Snapshot
 
 ADVANCE: Final = "advance_since"
+_OWN_LEASE_S: Final = 300.0
+_BEFORE_ALL: Final = -(2**64)
 
 
 def advance_since(handle: Handle, change: Change, to: Any) -> Commit:
@@ -54,10 +59,39 @@ def advance_since(handle: Handle, change: Change, to: Any) -> Commit:
 
 
 def _reached(handle: Handle, head: Snapshot, wanted: int) -> int:
-    """How far `since` may go on this version: to the wanted time, or where leases hold it."""
+    """How far `since` may go on this version: to the wanted time, or where leases hold it.
+
+    A lease that holds it back is ignored once it is over, by the store's clock, as in retention.
+    """
     since = frontiers_of(head.table).since
-    leased = oldest_leased(lease_files(handle.store))
-    if leased is not None and leased <= head.version:
-        held = head if leased == head.version else handle.log.at(leased)
-        wanted = min(wanted, frontiers_of(held.table).since)
+    if wanted <= since:
+        return since
+    if _held_at(handle, head, lease_files(handle.store), wanted) < wanted:
+        own = Lease(handle.store, head.table.uuid, head.version, _OWN_LEASE_S, ADVANCE)
+        with own:
+            living, _ = LeaseWatch(handle.store, own).living()
+        wanted = _held_at(handle, head, living, wanted)
     return max(since, wanted)
+
+
+def _held_at(handle: Handle, head: Snapshot, leases: Iterable[LeaseFile], wanted: int) -> int:
+    """The wanted time, or an earlier one that a lease names or whose version has as `since`."""
+    floor = floors_of(head.table.properties).oldest_version
+    for lease in sorted(leases, key=lambda each: each.version):
+        version = max(lease.version, floor)  # below it, a lease came too late to protect
+        if version > head.version:
+            break
+        snapshot = head if version == head.version else handle.log.at(version)
+        held = frontiers_of(snapshot.table).since
+        if held < wanted:  # later versions have no earlier frontier
+            wanted = min(wanted, max(held, _named_since(handle, lease)))
+    return wanted
+
+
+def _named_since(handle: Handle, lease: LeaseFile) -> int:
+    """The time that the lease names; before all times if it names none, or was just renewed."""
+    try:
+        since = since_of(handle.store, lease)
+    except NotFound:
+        since = None
+    return _BEFORE_ALL if since is None else since

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from rowsieve import clock
 from rowsieve.changes.table_handle import Handle
-from rowsieve.errors import InvalidInput, SnapshotExpired
+from rowsieve.errors import SnapshotExpired
 from rowsieve.executor.consolidation.advanced_updates import consolidated_updates
 from rowsieve.executor.execute import Execution
 from rowsieve.planner.plan_scan import plan_scan
@@ -26,7 +26,7 @@ from rowsieve.storage.differential import (
     as_updates,
     frontiers_of,
     may_have_merged,
-    physical_time,
+    readable_time,
     shown_time,
 )
 from rowsieve.storage.snapshot import Snapshot
@@ -54,14 +54,7 @@ def subscription(
     """Yield items without end; with `interval_s` None, up to the newest version."""
     version = handle.resolve()
     time_type = version.schema.field(TIME).type
-    lower = physical_time(from_time, time_type, "subscribe: from_time")
-    since, upper = frontiers_of(version.table)
-    if not since <= lower < upper:
-        raise InvalidInput(
-            f"subscribe: from_time={shown_time(lower, time_type)} is not in "
-            f"[{shown_time(since, time_type)}, {shown_time(upper, time_type)}), the times from "
-            f"since to upper that version {version.version} can read"
-        )
+    lower = readable_time(version, from_time, "subscribe: from_time=")
     return _items(handle, version, lower, time_type, snapshot=snapshot, interval_s=interval_s)
 
 

@@ -292,6 +292,7 @@ class UpkeepMethods(TableMethods):
         version: Version | None = None,
         as_of: Moment | None = None,
         holder: str = "",
+        since: Any = None,
     ) -> Iterator[Self]:
         """Protect a version from deletion in a `with` block; yields a read-only table at it.
 
@@ -300,8 +301,11 @@ class UpkeepMethods(TableMethods):
         lease is renewed in the background; if the process dies, it is over `duration_s` seconds
         after the last renewal. SnapshotExpired if the version is gone. The table's folder must be
         writable.
+
+        The lease also keeps `since` of a differential table where that version has it, or, with
+        `since`, a time that the version can read, no later than there.
         """
-        with leased(self.handle, duration_s, version, as_of, holder) as pinned:
+        with leased(self.handle, duration_s, version, as_of, holder, since) as pinned:
             yield type(self)(pinned)
 
     @changes("expire_versions")

@@ -2,8 +2,10 @@
 
     _rowsieve/leases/<version, 20 digits>.<duration in ms>.<lease id>.<renewal>.json
 
-The name has all facts, so one listing shows every lease; the content is for people. A renewal is a
-new file under the next number. Only the renewal after it deletes the old one, so a listing that
+The name has all that deletion needs, so one listing shows every lease. The content is for people,
+except `since`: the holder reads a differential table at no earlier time (`since_of`).
+
+A renewal is a new file under the next number. Only the renewal after it deletes the old one, so a listing that
 began before a file was put still meets the one before.
 
 Soundness (invariants, rules 12 and 16): a holder creates its file and only then reads the table's
@@ -29,7 +31,7 @@ import threading
 import uuid
 from collections.abc import Collection, Iterable
 from types import TracebackType
-from typing import Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 from rowsieve import clock
 from rowsieve.errors import InvalidInput, RowsieveError, StoreError
@@ -126,6 +128,19 @@ def hold(store: ObjectStore, publication: str, version: int, of: str = "") -> No
         return
 
 
+def since_of(store: ObjectStore, lease: LeaseFile) -> int | None:
+    """The earliest time that the holder still reads, in physical form; None if it names none.
+
+    NotFound if the file is gone: the lease was renewed or ended since it was listed.
+    """
+    path = _path_of(lease.version, lease.duration_us // 1000, lease.id, lease.renewal)
+    if path not in lease.files:  # a hold, which has no such line
+        return None
+    ((_, line),) = unseal(store.get(path), path)
+    since = line["lease"].get("since")
+    return since if isinstance(since, int) else None
+
+
 def held_versions(store: ObjectStore, publication: str) -> dict[int, str]:
     """The versions that a publication holds, with the paths of the holds."""
     return {
@@ -150,20 +165,31 @@ def _owner_of(store: ObjectStore, path: str) -> str:
 class Lease:
     """A lease that this process holds and renews in a thread, until `end`.
 
-    `version`: it and all later versions are protected. Use it in a `with` block. A fork of the
-    process neither renews the lease nor ends it.
+    `version`: it and all later versions are protected. `since`: the earliest time of a differential
+    table that the holder still reads, in physical form; None: that of the version. Use it in a
+    `with` block. A fork of the process neither renews the lease nor ends it.
     """
 
     def __init__(
-        self, store: ObjectStore, table_uuid: str, version: int, duration_s: float, holder: str
+        self,
+        store: ObjectStore,
+        table_uuid: str,
+        version: int,
+        duration_s: float,
+        holder: str,
+        since: int | None = None,
     ) -> None:
         self.version = version
+        self.since = since
         self.duration_s = checked_duration(duration_s)
         self._store = store
         self._id = uuid.uuid4().hex
         self._renewal = 0
         self._process = os.getpid()
-        facts = {"table": table_uuid, "version": version, "holder": holder or _process_name()}
+        facts: dict[str, Any] = {"table": table_uuid, "version": version}
+        facts["holder"] = holder or _process_name()
+        if since is not None:
+            facts["since"] = since
         self._content = seal([{"lease": {**facts, "duration_s": self.duration_s}}])
         self._ended = threading.Event()
         put_fresh(store, self.path, self._content)
@@ -240,8 +266,11 @@ class Lease:
         self._store.delete([self._path_of(each) for each in before if each not in self._undeleted])
 
     def _path_of(self, renewal: int) -> str:
-        duration_ms = round(self.duration_s * 1000)
-        return f"{LEASES}/{self.version:020d}.{duration_ms}.{self._id}.{renewal}.json"
+        return _path_of(self.version, round(self.duration_s * 1000), self._id, renewal)
+
+
+def _path_of(version: int, duration_ms: int, lease_id: str, renewal: int) -> str:
+    return f"{LEASES}/{version:020d}.{duration_ms}.{lease_id}.{renewal}.json"
 
 
 def checked_duration(duration_s: float) -> float:
@@ -285,13 +314,21 @@ class LeaseWatch:
 
         The latter by path with their sizes.
         """
+        living, over = self.living(grace_s)
+        return oldest_leased(living), over
+
+    def living(self, grace_s: float = 0.0) -> tuple[list[LeaseFile], dict[str, int]]:
+        """Wait, list once more; return the leases that are not over, and the files of the others.
+
+        The latter by path with their sizes.
+        """
         pause_s = max(grace_s, SECOND_LOOK_S if self._suspects else 0.0)
         if pause_s:
             clock.sleep(pause_s)
         again, _ = self._other_leases()
         over = [lease for lease in again if lease in self._suspects]  # not renewed since
         files = {path: size for lease in over for path, size in lease.files.items()}
-        return oldest_leased(again, over), files
+        return [lease for lease in again if lease not in over], files
 
     def _other_leases(self) -> tuple[list[LeaseFile], int]:
         """List the others; StoreError if the listing lacks our own lease, and so may lack more."""

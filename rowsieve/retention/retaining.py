@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from rowsieve import clock
 from rowsieve.arguments import Example
@@ -40,6 +40,7 @@ from rowsieve.retention.orphans import (
 )
 from rowsieve.retention.other_logs import with_proof
 from rowsieve.retention.removed_files import RemovedFiles
+from rowsieve.storage.differential import readable_time
 from rowsieve.storage.log.commit_log import CommitLog, check_writable
 from rowsieve.storage.log.commit_request import CommitRequest
 from rowsieve.storage.log.floors import check_kept, floors_of, raised
@@ -59,8 +60,12 @@ def leased(
     version: int | str | None = None,
     as_of: Moment | None = None,
     holder: str = "",
+    since: Any = None,
 ) -> Iterator[Handle]:
-    """Protect a version from deletion in a `with` block; yields a read-only handle at it."""
+    """Protect a version from deletion in a `with` block; yields a read-only handle at it.
+
+    `since`: the earliest time of a differential table that is still read, at later versions too.
+    """
     if version is None and as_of is None and isinstance(handle.read_only, str):
         raise UnsupportedOperation(f"lease: {handle.read_only}")
     if isinstance(version, str):
@@ -71,7 +76,7 @@ def leased(
         while True:
             snapshot = handle.committed() if is_newest else handle.resolve(version, as_of)
             try:
-                kept = held.enter_context(_kept(handle, snapshot, duration_s, holder))
+                kept = held.enter_context(_kept(handle, snapshot, duration_s, holder, since))
                 break
             except SnapshotExpired:
                 if not is_newest or handle.committed().version == snapshot.version:
@@ -80,9 +85,13 @@ def leased(
 
 
 @contextmanager
-def _kept(handle: Handle, snapshot: Snapshot, duration_s: float, holder: str) -> Iterator[Snapshot]:
+def _kept(
+    handle: Handle, snapshot: Snapshot, duration_s: float, holder: str, since: Any
+) -> Iterator[Snapshot]:
     """Hold a lease of a version; SnapshotExpired if it had expired before the lease existed."""
-    with Lease(handle.store, snapshot.table.uuid, snapshot.version, duration_s, holder):
+    uuid, version = snapshot.table.uuid, snapshot.version
+    time = None if since is None else readable_time(snapshot, since, "lease: since=")
+    with Lease(handle.store, uuid, version, duration_s, holder, time):
         check_kept(snapshot.version, handle.latest())  # after the lease: invariants, rule 16
         if not snapshot.parts.in_memory:  # read columns from a checkpoint that stays
             snapshot = handle.log.read_version(snapshot.version)

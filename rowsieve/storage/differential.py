@@ -251,6 +251,25 @@ def may_have_merged(info: TableInfo, time: int, type_: LogicalType) -> bool:
     return since >= time and since > _range_of(type_)[0]
 
 
+def readable_time(snapshot: Snapshot, time: Any, what: str) -> int:
+    """Return a time in [since, upper) of this version in physical form, or raise InvalidInput."""
+    if not is_differential(snapshot.table):
+        raise InvalidInput(
+            f"{what}: only differential tables have times, and this one has mode "
+            f"{snapshot.table.mode!r}"
+        )
+    time_type = snapshot.schema.field(TIME).type
+    moment = physical_time(time, time_type, what)
+    since, upper = frontiers_of(snapshot.table)
+    if not since <= moment < upper:
+        raise InvalidInput(
+            f"{what}{shown_time(moment, time_type)} is not in [{shown_time(since, time_type)}, "
+            f"{shown_time(upper, time_type)}), the times from since to upper that version "
+            f"{snapshot.version} can read"
+        )
+    return moment
+
+
 def time_of_text(snapshot: Snapshot, text: str | None) -> Any:
     """Return a time that an option gives as text, for `read_at`; None stays None."""
     if text is None or not is_differential(snapshot.table):

@@ -12,10 +12,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 import rowsieve as rs
 from rowsieve import Table, errors
+from rowsieve.differential import advancing
+from rowsieve.retention.leases import Lease
 from tests.differential.updates import Update, differential, modelled, sums, updates
 from tests.faults.stores import MortalProcess
 from tests.faults.vocabulary import Crash, Fault
 from tests.profiles import examples
+from tests.retention.small_histories import later_by
 from tests.small_tables import fresh_uri
 
 
@@ -73,6 +76,34 @@ def test_leases_hold_since_back() -> None:
         assert not table.advance_since(4).committed
         assert (table.since, sums(held, 1)) == (1, modelled(rows, 1))
     assert (table.advance_since(4).committed, table.since) == (True, 4)
+
+
+def test_a_lease_whose_holder_died_no_longer_holds_since_once_it_is_over() -> None:
+    table, rows = churned()
+    store = table.handle.store
+    Lease(store, "uuid", 1, 100, "dead")._ended.set()
+    assert not table.advance_since(4).committed
+    with later_by(store, 101, f".{int(advancing._OWN_LEASE_S * 1000)}."):
+        assert table.advance_since(4).committed
+    assert (table.since, sums(table, 4)) == (4, modelled(rows, 4))
+
+
+def test_a_lease_that_names_a_time_holds_since_there() -> None:
+    table, rows = churned()
+    with table.lease(since=2), table.lease(since=3):
+        assert (table.advance_since(5).committed, table.since) == (True, 2)
+        assert not table.advance_since(5).committed
+    with table.lease(since=4) as pinned:
+        table.advance_since(5)
+        assert (table.since, pinned.since) == (4, 2)
+    assert sums(table, 4) == modelled(rows, 4)
+    with (
+        pytest.raises(errors.InvalidInput, match=r"since=3 is not in \[4, 6\)"),
+        table.lease(since=3),
+    ):
+        pass
+    with pytest.raises(errors.InvalidInput, match="only differential tables"):
+        rs.create_table(fresh_uri(), updates()).lease(since=3).__enter__()
 
 
 @pytest.mark.parametrize("to", [6, 9])

@@ -124,6 +124,21 @@ def test_a_query_begins_at_a_time_and_ends_where_times_were_given_up(tmp_path: A
     reader.stop()
 
 
+def test_since_follows_a_query_that_runs(tmp_path: Any) -> None:
+    table = rs.create_table(tmp_path / "t", KV, mode="differential")
+    reader = UpdateQuery(table.uri).reader()
+    offset = reader.initialOffset()
+    for upper in range(2, 8):
+        table.append_updates(updates((1, "a", upper - 1, 1)), upper=upper)
+        end = reader.latestOffset(offset, None)
+        assert len(reader.partitions(offset, end)) == 1
+        offset = end
+        assert reader.latestOffset(offset, None) == offset
+        table.advance_since(upper - 1)
+        assert table.since == upper - 1  # all times below `upper` are read
+    reader.stop()
+
+
 def test_a_first_batch_is_not_repeated_once_its_times_were_given_up(tmp_path: Any) -> None:
     table = rs.create_table(tmp_path / "t", KV, mode="differential")
     table.append_updates(updates((1, "a", 1, 1), (2, "b", 3, 1)), upper=4)

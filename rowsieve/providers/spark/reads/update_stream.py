@@ -7,7 +7,7 @@ Without `startingTime` the first batch has all updates that there are.
 Soundness: a batch ends at a frontier that a version has declared complete, so no update of its
 times comes later. A repeated batch has the same sums; updates of one row and time may have been
 added up since. Times that were given up before they were read are SnapshotExpired, never merged
-updates. While a query runs, a lease keeps `since` below what it has not read.
+updates. While a query runs, a lease keeps `since` below what it has not read, and no further.
 """
 
 from __future__ import annotations
@@ -60,6 +60,7 @@ from rowsieve.storage.snapshot import Snapshot
 
 READ_UPDATES: Final = "readUpdates"
 _KNOWN: Final = ("path", READ_UPDATES, "startingTime", "split_bytes")
+_HOLDER: Final = "spark stream of updates"
 _log = logging.getLogger(__name__)
 
 
@@ -201,7 +202,7 @@ class _Driver:
     def newest(self, start: Frontier) -> Frontier:
         head = self._checked(start)
         upper = frontiers_of(head.table).upper if self._stop is None else self._stop
-        self._protect(head)
+        self._protect(head, upper if start.upper is None else start.upper)
         if start.upper is None:
             return Frontier(start.table, upper)
         return Frontier(start.table, max(upper, start.upper))
@@ -223,7 +224,7 @@ class _Driver:
             )
         if start.upper is None:  # a first batch, which may be planned again much later
             self._check_kept(head, end.upper)
-        self._protect(head)
+        self._protect(head, end.upper if start.upper is None else start.upper)
         bounds = [(ComparisonOp.LT, end.upper)]
         if start.upper is not None:
             bounds.append((ComparisonOp.GE, start.upper))
@@ -271,15 +272,16 @@ class _Driver:
         self._head = self._log.latest(self._head)
         return self._head
 
-    def _protect(self, head: Snapshot) -> None:
-        """Hold a lease on the version, which keeps `since`; without one if it is read-only."""
-        old = self._lease
-        if old is not None and old.version == head.version:
+    def _protect(self, head: Snapshot, time: int) -> None:
+        """Hold a lease that keeps `since` below a time; without one if the table is read-only.
+
+        The times before it are read, or are those of a first batch, which are read together.
+        """
+        old, since = self._lease, max(frontiers_of(head.table).since, time - 1)
+        if old is not None and (old.version, old.since) == (head.version, since):
             return
         try:
-            self._lease = Lease(
-                self._store, head.table.uuid, head.version, LEASE_S, "spark stream of updates"
-            )
+            self._lease = Lease(self._store, head.table.uuid, head.version, LEASE_S, _HOLDER, since)
         except StoreError as error:
             _log.info("the stream of %s has no lease: %s", self._store.uri, error)
             return
