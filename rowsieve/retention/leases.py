@@ -5,8 +5,8 @@
 The name has all that deletion needs, so one listing shows every lease. The content is for people,
 except `since`: the holder reads a differential table at no earlier time (`since_of`).
 
-A renewal is a new file under the next number. Only the renewal after it deletes the old one, so a listing that
-began before a file was put still meets the one before.
+A renewal is a new file under the next number. Only the renewal after it deletes the old one, so a
+listing that began before a file was put still meets the one before.
 
 Soundness (invariants, rules 12 and 16): a holder creates its file and only then reads the table's
 floor. An expiry commits the floor and only then lists the leases. So either the holder sees that
