@@ -32,6 +32,7 @@ class _Row(NamedTuple):
     what: str
     remedy: str
     is_lasting: bool  # another try would fail too
+    concerns_machine: bool = False  # every request of this machine would fail
     codes: frozenset[str] = frozenset()
     statuses: frozenset[int] = frozenset()
     structure: tuple[str, ...] = ()  # words of the client's structure
@@ -49,11 +50,13 @@ class Cause(Enum):
         "service does not answer",
         "pass them in storage_options, or a credential_provider",
         is_lasting=True,
+        concerns_machine=True,
     )
     EXPIRED = _Row(
         "the credentials have expired",
         "renew them; a credential_provider in storage_options renews them during reads",
         is_lasting=True,
+        concerns_machine=True,
         codes=_codes(
             "ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired", "RequestExpired"
         ),
@@ -62,12 +65,14 @@ class Cause(Enum):
         "this machine's clock differs too much from the server's",
         "set the clock",
         is_lasting=True,
+        concerns_machine=True,
         codes=_codes("RequestTimeTooSkewed", "RequestNotInTimeRange"),
     )
     UNKNOWN_KEY = _Row(
         "the server does not accept the credentials",
         "check access key, secret and token, and that they belong to this server",
         is_lasting=True,
+        concerns_machine=True,
         codes=_codes(
             "InvalidAccessKeyId",
             "SignatureDoesNotMatch",
@@ -82,12 +87,14 @@ class Cause(Enum):
         "the bucket or container does not exist",
         "check its name, or create it",
         is_lasting=True,
+        concerns_machine=True,
         codes=_codes("NoSuchBucket", "ContainerNotFound", "BucketNotFound"),
     )
     REGION = _Row(
         "the bucket is in another region",
         "set region in storage_options",
         is_lasting=True,
+        concerns_machine=True,
         codes=_codes(
             "PermanentRedirect",
             "AuthorizationHeaderMalformed",
@@ -126,36 +133,42 @@ class Cause(Enum):
         "the endpoint has http://, which needs permission",
         'pass allow_http="true" in storage_options, or use https://',
         is_lasting=True,
+        concerns_machine=True,
         structure=("BadScheme",),
     )
     UNKNOWN_HOST = _Row(
         "the name of the host is unknown (DNS)",
         "check endpoint, region and network",
         is_lasting=False,
+        concerns_machine=True,
         structure=('"dns error"',),
     )
     CONNECTION_REFUSED = _Row(
         "connection refused",
         "check the endpoint, and that a server listens there",
         is_lasting=False,
+        concerns_machine=True,
         structure=("kind: ConnectionRefused",),
     )
     CERTIFICATE = _Row(
         "the server's certificate is not trusted",
         "pass root_certificate in storage_options, or use the host's name that it is issued for",
         is_lasting=True,
+        concerns_machine=True,
         structure=("InvalidCertificate", "UnknownIssuer"),
     )
     NOT_TLS = _Row(
         "the server does not speak TLS",
         'use an endpoint with http://, and allow_http="true"',
         is_lasting=True,
+        concerns_machine=True,
         structure=("InvalidContentType",),
     )
     TIMEOUT = _Row(
         "no response in time",
         "check the network, or raise timeout in storage_options",
         is_lasting=False,
+        concerns_machine=True,
         structure=("TimedOut", "kind: Timeout"),
     )
     RESET = _Row(
@@ -168,6 +181,7 @@ class Cause(Enum):
         "the host cannot be reached",
         "check endpoint and network",
         is_lasting=False,
+        concerns_machine=True,
         structure=("NetworkUnreachable", "HostUnreachable"),
     )
     OTHER = _Row("", "", is_lasting=False)
@@ -178,6 +192,11 @@ class Cause(Enum):
         return self.value.is_lasting
 
     @property
+    def concerns_machine(self) -> bool:
+        """Whether every request of this machine to the store fails, while the cause is there."""
+        return self.value.concerns_machine
+
+    @property
     def may_be_renewed(self) -> bool:
         """Whether other credentials may help."""
         return self in (Cause.EXPIRED, Cause.UNKNOWN_KEY, Cause.DENIED)
@@ -185,6 +204,11 @@ class Cause(Enum):
 
 _BY_CODE: Final = {code: cause for cause in Cause for code in cause.value.codes}
 _BY_STATUS: Final = {status: cause for cause in Cause for status in cause.value.statuses}
+
+
+def concerns_machine(cause: str | None) -> bool:
+    """Return whether a cause, as StoreError names it, fails every request of this machine."""
+    return any(each.concerns_machine for each in Cause if each.name.lower() == cause)
 
 
 class Failure(NamedTuple):

@@ -1,9 +1,10 @@
 """Opens stores in tasks: an executor that cannot reach one fails soon, by an error that says so.
 
 Requests are repeated for minutes, and Spark repeats tasks. So the first use of a store in a process
-of an executor asks it for an object that does not exist, by a client that soon gives up. Only
-causes that concern each request of this machine are errors: a request that is denied, or that the
-server failed, says nothing of the next one.
+of an executor asks it for an object that does not exist, by a client that gives up after some
+seconds of retries. Only causes that concern each request of this machine are errors
+(`Cause.concerns_machine`): a request that is denied, or that the server failed, says nothing of the
+next one.
 """
 
 from __future__ import annotations
@@ -15,25 +16,9 @@ from typing import Final
 
 from rowsieve.errors import StoreError
 from rowsieve.objects import ObjectNotFound, ObjectStore, open_probe, open_store
+from rowsieve.objects.request_failures import concerns_machine
 
 _ABSENT: Final = "_rowsieve/reached"
-_HOPELESS: Final = frozenset(
-    {
-        "certificate",
-        "connection_refused",
-        "expired",
-        "no_bucket",
-        "no_credentials",
-        "not_tls",
-        "plain_http",
-        "region",
-        "skewed_clock",
-        "timeout",
-        "unknown_host",
-        "unknown_key",
-        "unreachable",
-    }
-)
 _REACHED: Final[set[tuple[str, frozenset[tuple[str, str]]]]] = set()
 """Tables and options of which this process has reached the store."""
 
@@ -54,7 +39,7 @@ def check_reached(uri: str, storage: Mapping[str, str]) -> None:
     except ObjectNotFound:
         pass
     except StoreError as error:
-        if error.cause in _HOPELESS:
+        if concerns_machine(error.cause):
             raise StoreError(
                 f"a task on {socket.gethostname()} ({sys.executable}) cannot reach the store: "
                 f"{error}. rowsieve.providers.spark.check(spark, uri) tries each executor before "
