@@ -243,7 +243,7 @@ class LocalStore:
         real = os.path.realpath(entry.path)
         return entry.is_dir() and os.path.commonpath((real, self._root)) == self._root
 
-    def details(self, prefix: str) -> Details:
+    def details(self, prefix: str, most: int | None = None) -> Details:  # noqa: ARG002 - one page
         """List the files below the folder `prefix` with their sizes and times, sorted."""
         return self._details(prefix, temporary=False)
 

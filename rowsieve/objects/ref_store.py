@@ -164,9 +164,9 @@ class RefStore:
         """List the names of the folders directly under a folder."""
         return self.table.folders(self._inner(prefix))
 
-    def details(self, prefix: str) -> Details:
-        """List the objects under a folder with their sizes and times."""
-        details = self.table.details(self._inner(prefix))
+    def details(self, prefix: str, most: int | None = None) -> Details:
+        """List the objects under a folder with their sizes and times; with `most`, the first."""
+        details = self.table.details(self._inner(prefix), most)
         return {self._outer(path): detail for path, detail in details.items()}
 
     def leftovers(self) -> Details:

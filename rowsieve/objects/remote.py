@@ -186,18 +186,23 @@ class RemoteStore:
             folder = self._folder(prefix) or None
             return self._send_retrying(lambda: obstore.list_with_delimiter(self._store, folder))
 
-    def details(self, prefix: str) -> Details:
-        """List the objects under `prefix` with their sizes and the store's times, sorted."""
-        with self._failing("list", prefix):
-            return self._send_retrying(lambda: self._detailed(prefix))
+    def details(self, prefix: str, most: int | None = None) -> Details:
+        """List the objects under `prefix` with their sizes and the store's times, sorted.
 
-    def _detailed(self, prefix: str) -> Details:
+        With `most`, end with the page on which the listing has so many objects.
+        """
+        with self._failing("list", prefix):
+            return self._send_retrying(lambda: self._detailed(prefix, most))
+
+    def _detailed(self, prefix: str, most: int | None) -> Details:
         details: Details = {}
         for page in obstore.list(self._store, self._folder(prefix), chunk_size=_PAGE_OBJECTS):
             for item in page:
                 modified_us = int(item["last_modified"].timestamp() * 1_000_000)
                 path = str(item["path"])[len(self._prefix) :]
                 details[path] = ObjectDetail(int(item["size"]), modified_us)
+            if most is not None and len(details) >= most:
+                break
         return dict(sorted(details.items()))
 
     def leftovers(self) -> Details:

@@ -138,8 +138,11 @@ class ObjectStore(Protocol):
         """
         ...
 
-    def details(self, prefix: str) -> Details:
-        """List the objects under the folder `prefix` with their sizes and times."""
+    def details(self, prefix: str, most: int | None = None) -> Details:
+        """List the objects under the folder `prefix` with their sizes and times.
+
+        With `most`, a listing of many pages may end after so many objects.
+        """
         ...
 
     def leftovers(self) -> Details:

@@ -231,7 +231,7 @@ class SimulatedStore:
         start = len(prefix) + 1 if prefix else 0
         return _firsts([path for path in names if "/" in path[start:]], prefix)
 
-    def details(self, prefix: str) -> Details:
+    def details(self, prefix: str, most: int | None = None) -> Details:
         """List the objects under a folder with their sizes and times."""
         bucket = self._bucket
         return {

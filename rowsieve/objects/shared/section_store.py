@@ -178,9 +178,9 @@ class SectionStore:
         """List the names of the folders directly under a folder."""
         return self._inner.folders(prefix)
 
-    def details(self, prefix: str) -> Details:
-        """List the objects under a folder with their sizes and times."""
-        listed = self._inner.details(prefix)
+    def details(self, prefix: str, most: int | None = None) -> Details:
+        """List the objects under a folder with their sizes and times; with `most`, the first."""
+        listed = self._inner.details(prefix, most)
         if prefix.rstrip("/") != _FOLDER:
             return listed
         return dict(sorted({**listed, **dict(_entries_of(self._now()))}.items()))
