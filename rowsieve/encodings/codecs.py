@@ -4,8 +4,8 @@
 codec and the version that encoded their rows, and only the same pair decodes them.
 
 Soundness: a codec is code of somebody else. What it returns is checked for its type, its number of
-rows and NULLs; whether its values are right is found out by reading back what it encoded
-(`rowsieve.storage.parts.encoded_rows`) and by shadow reads.
+rows and NULLs, nested ones too; whether its values are right is found out by reading back what it
+encoded (`rowsieve.storage.parts.encoded_rows`) and by shadow reads.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ from rowsieve.errors import (
     repr_of,
 )
 from rowsieve.locks import ForkSafeLock
-from rowsieve.types.encodings import is_bytes
+from rowsieve.types.encodings import arrow_schema, is_bytes
+from rowsieve.types.required_members import absent_values
+from rowsieve.types.schema import Schema
 
 Encode: TypeAlias = Callable[[pa.RecordBatch], Any]
 """From a batch to one value of bytes per row: an Arrow array of binary, or a list."""
@@ -83,8 +85,21 @@ class Codec:
             )
         return array
 
-    def decoded(self, rows: pa.Array, schema: pa.Schema, where: str) -> pa.RecordBatch:
+    def decoded(self, rows: pa.Array, fields: Schema, where: str) -> pa.RecordBatch:
         """Decode each row; CorruptData, which names the place, if it returns anything else."""
+        schema = arrow_schema(fields)
+        batch = pa.RecordBatch.from_arrays(self._columns(rows, schema, where), schema=schema)
+        for field, column in zip(fields, batch.columns, strict=True):
+            if (absent := absent_values(column, field)) is not None:
+                raise CorruptData(
+                    f"{where}: codec {self} returned NULL in {absent.missing:,} values of "
+                    f"{absent.path!r}, which is NOT NULL; it has a fault, or the bytes are of "
+                    "another codec or version"
+                )
+        return batch
+
+    def _columns(self, rows: pa.Array, schema: pa.Schema, where: str) -> list[pa.Array]:
+        """Decode each row to arrays of these types; CorruptData if there are others."""
         try:
             batch = self.decode(rows, schema)
             if isinstance(batch, pa.Table):
@@ -112,14 +127,7 @@ class Codec:
                 f"{_described(schema.names, schema.types)}; it has a fault, or the bytes are of "
                 "another codec or version"
             )
-        for field, column in zip(schema, columns, strict=True):
-            if column.null_count and not field.nullable:
-                raise CorruptData(
-                    f"{where}: codec {self} returned NULL in {column.null_count:,} rows of column "
-                    f"{field.name!r}, which is NOT NULL; it has a fault, or the bytes are of "
-                    "another codec or version"
-                )
-        return pa.RecordBatch.from_arrays(columns, schema=schema)
+        return columns
 
 
 _registered: dict[tuple[str, int], Codec] = {}

@@ -22,7 +22,7 @@ from rowsieve.computed_property import computed_property
 from rowsieve.errors import CorruptData, UnsupportedOperation, UnsupportedProtocol
 from rowsieve.parquet.footer_cache import cached_per_footer
 from rowsieve.parquet.stored_forms import ENCODED_FORMAT, FORMAT_KEY
-from rowsieve.types.encodings import FIELD_ID_KEY, arrow_schema
+from rowsieve.types.encodings import FIELD_ID_KEY
 from rowsieve.types.logical import Field
 from rowsieve.types.schema import Schema, schema_from_json, schema_to_json
 
@@ -113,9 +113,9 @@ class CodecColumns:
             for name in self.columns
         ]
 
-    def encoded_schema(self, *, of_key: bool) -> pa.Schema:
-        """The Arrow schema of the batch that a column was encoded from."""
-        return arrow_schema(self.key_fields if of_key else self.row_fields)
+    def encoded_fields(self, *, of_key: bool) -> Schema:
+        """The columns of the batch that a hidden column was encoded from."""
+        return self.key_fields if of_key else self.row_fields
 
     def to_text(self) -> str:
         """The value of the footer's key."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import rowsieve as rs
@@ -65,6 +66,30 @@ def test_shadow_finds_each_planted_difference_and_no_other(tmp_path: Path) -> No
     table.set_properties({"read_encoding": "shadow", "on_encoding_difference": "raise"})
     with pytest.raises(EncodingsDiffer, match=r"\(key id=7\): column 's' is 'x' in the columns"):
         table.to_arrow()
+
+
+@pytest.mark.parametrize(("rows", "faulty"), [(3, 2), (20_000, 10_000)])
+def test_shadow_finds_a_fault_of_a_decoder_of_the_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int, faulty: int
+) -> None:
+    data = pa.table({"id": range(rows), "n": range(rows), "s": ["x"] * rows})
+    options = {"row_codec": "msgpack", "write_encoding": "both"}
+    table = create(tmp_path / "t", data, key=True, **options)
+    decode = message_pack.decode
+
+    def wrong(encoded: pa.Array, schema: pa.Schema) -> pa.RecordBatch:
+        batch = decode(encoded, schema)
+        if "n" not in schema.names:
+            return batch
+        lost = pc.if_else(pc.less(batch["n"], faulty), batch["n"], 0)
+        return batch.set_column(schema.get_field_index("n"), schema.field("n"), lost)
+
+    monkeypatch.setattr(message_pack, "decode", wrong)
+    scan = table.scan(read_encoding="shadow")
+    answer = scan.to_arrow()
+    assert scan.metrics.encoding_differences == rows - faulty  # all, although a sample was decoded
+    assert pc.sum(answer["n"]).as_py() == sum(range(faulty))  # the codec's answer
+    assert {each.column for each in scan.metrics.differences} == {"n"}
 
 
 def test_a_codec_that_lies_or_fails_writes_nothing(tmp_path: Path) -> None:

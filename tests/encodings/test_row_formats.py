@@ -18,6 +18,7 @@ from rowsieve.encodings.comparing import differing_rows
 from rowsieve.encodings.number_bytes import number_bytes, numbers_of_bytes
 from rowsieve.encodings.plain_arrays import Form, to_plain, values_of
 from rowsieve.errors import CorruptData
+from rowsieve.types.encodings import schema_of
 from tests.encodings.tables_with_codecs import every_type
 
 EDGES = sorted(
@@ -84,7 +85,7 @@ def test_rows_of_avro_are_those_of_fastavro() -> None:
 def test_rows_are_decoded_to_what_was_encoded(codec: str) -> None:
     for batch in BATCHES:
         one = codec_to_read(codec, 1, "a test")
-        decoded = one.decoded(one.encoded(batch, "a test"), batch.schema, "a test")
+        decoded = one.decode(one.encoded(batch, "a test"), batch.schema)
         for before, after in zip(batch.columns, decoded.columns, strict=True):
             assert not len(differing_rows(before, after)), before.type
 
@@ -109,7 +110,7 @@ def test_logical_types_of_avro_are_values_for_other_readers() -> None:
 def foreign(schema: pa.Schema, *rows: bytes) -> pa.RecordBatch:
     """Rows of another writer, decoded."""
     codec = codec_to_read("avro", 1, "a test")
-    return codec.decoded(pa.array(rows, pa.binary()), schema, "a test")
+    return codec.decoded(pa.array(rows, pa.binary()), schema_of(schema)[0], "a test")
 
 
 def test_rows_of_other_writers_of_avro_are_read() -> None:

@@ -84,10 +84,11 @@ class EncodedRows:
         """
         for field, fields in zip(self.columns.arrow_fields(), self._parts(), strict=True):
             is_key = field.name == self.columns.key_column
-            batch = _batch(rows, fields, self.columns.encoded_schema(of_key=is_key))
+            encoded_fields = self.columns.encoded_fields(of_key=is_key)
+            batch = _batch(rows, fields, arrow_schema(encoded_fields))
             encoded = self.codec.encoded(batch, "write")
             if self.encoding.halves == "codec":
-                self._check(batch, encoded, fields)
+                self._check(batch, encoded, fields, encoded_fields)
             stored = stored.append_column(field, encoded)
         return stored
 
@@ -99,9 +100,11 @@ class EncodedRows:
             (key if field.id in self.columns.key else others).append(field)
         return [tuple(key), tuple(others)] if self.columns.key_column else [tuple(others)]
 
-    def _check(self, batch: pa.RecordBatch, encoded: pa.Array, fields: Sequence[Field]) -> None:
+    def _check(
+        self, batch: pa.RecordBatch, encoded: pa.Array, fields: Sequence[Field], stored: Schema
+    ) -> None:
         try:
-            again = self.codec.decoded(encoded, batch.schema, "reading back what was encoded")
+            again = self.codec.decoded(encoded, stored, "reading back what was encoded")
         except CorruptData as error:
             raise InvalidData(f"write: nothing was written: {error}") from error
         for field, before, after in zip(fields, batch.columns, again.columns, strict=True):
