@@ -63,10 +63,11 @@ class DataFusionCatalogProvider(Protocol):
         *,
         params: Mapping[str, Any] | None = None,
         changes: bool = False,
+        creates: bool = False,
     ) -> pa.Table:
         """Run a query over the newest versions of its tables; `changes`: or a change of rows.
 
-        `params` are the values of its parameters.
+        `creates`: or CREATE TABLE … AS. `params` are the values of its parameters.
         """
 
 

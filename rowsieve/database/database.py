@@ -67,11 +67,6 @@ class Database(DatabaseRefs, CatalogStatements):
     A table is `name` or `namespace.name`; in SQL, those without a namespace are in `default`.
     """
 
-    _changed_instead = (
-        "change rows by sql of a transaction, as Database.transaction() begins it, a table by its "
-        "methods, or by SQL in"
-    )
-
     @checked
     def __init__(self, uri: TableUri, *, storage_options: StorageOptions | None = None) -> None:
         super().__init__()

@@ -95,8 +95,18 @@ def _after_spaces(text: str, at: int) -> int:
 
 
 def documents(text: bytes) -> Documents:
-    """The objects of JSON lines, as Python reads them; a float is the text of its digits."""
-    return [json.loads(line, parse_float=NumberText) for line in text.splitlines() if line.strip()]
+    """The objects of JSON lines, as Python reads them; a float is the text of its digits.
+
+    ValueError if a document is not an object.
+    """
+    lines = [line for line in text.splitlines() if line.strip()]
+    rows = [json.loads(line, parse_float=NumberText) for line in lines]
+    for row, document in enumerate(rows):
+        if not isinstance(document, dict):
+            raise ValueError(
+                f"row {row}, counted from 0, is {lines[row][:40].decode()}, and a row is an object"
+            )
+    return rows
 
 
 def first_number(
@@ -137,7 +147,7 @@ def _parsed_as_known(text: bytes, fields: Sequence[pa.Field], block_bytes: int) 
     except pa.ArrowInvalid as error:
         try:
             rows = documents(text)
-        except ValueError:
+        except json.JSONDecodeError:
             raise error from None
         of_names = [[row.get(field.name) for row in rows] for field in fields]
         again = [

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Protocol, assert_never
+from typing import Any, Literal, Protocol, assert_never
 
 import pyarrow as pa
 
@@ -43,7 +43,7 @@ from rowsieve.statements.catalog_names import (
     ShowNamespaces,
     ShowTables,
 )
-from rowsieve.statements.parse_statement import parse
+from rowsieve.statements.parse_statement import Statement, parse
 from rowsieve.statements.queries import Kept
 from rowsieve.statements.read_change import Change, CreateTable, DropTable, read_change
 from rowsieve.statements.refused import Refused
@@ -62,8 +62,6 @@ class OpensTables(Protocol):
 @checked_methods
 class CatalogStatements(ABC):
     """Base class of what has tables by name; `procedures` are those that `call` knows."""
-
-    _changed_instead: ClassVar[str] = "change the table by its methods, or by SQL in"
 
     def __init__(self) -> None:
         self.procedures: ProcedureRegistry = built_in()
@@ -221,8 +219,10 @@ class CatalogStatements(ABC):
     def sql(
         self, statement: str, *, engine: Any = None, params: Mapping[str, Any] | None = None
     ) -> pa.Table:
-        """Run a query over the catalog's tables in DataFusion, or a statement for `call`.
+        """Run a query over the catalog's tables in DataFusion, a change, or a statement for `call`.
 
+        `INSERT`, `UPDATE`, `DELETE`, `MERGE`, `TRUNCATE` and `CREATE TABLE … AS` are one commit of
+        their table, and return the number of rows as the column `count`.
         `CREATE SCHEMA`, `DROP SCHEMA`, `SHOW SCHEMAS`, `CREATE TABLE`, `DROP TABLE [PURGE]`, `SHOW
         TABLES` and `ALTER TABLE … RENAME TO` concern its names. Tables are `namespace.name`;
         `namespace.name FOR VERSION AS OF 12` and `namespace."name@v12"` are version 12. All parts
@@ -238,19 +238,23 @@ class CatalogStatements(ABC):
             return self._on_names(parsed)
         if isinstance(parsed, Refused):
             raise parsed.error
-        if isinstance(parsed, Change):
-            created = read_change(parsed.tokens) if parsed.verb == "CREATE" else None
-            if isinstance(created, CreateTable) and created.query is None:
-                refuse_values(params, "CREATE TABLE")
-                return self._created_from(created)
-        verb = parsed.verb if isinstance(parsed, Change | Kept) else ""
-        if verb:
+        created = _created(parsed)
+        if created is not None and created.query is None:
+            refuse_values(params, "CREATE TABLE")
+            return self._created_from(created)
+        if isinstance(parsed, Kept):
             raise UnsupportedOperation(
-                f"sql: {type(self).__name__}.sql does not run {verb}; {self._changed_instead} "
-                "rowsieve.providers.datafusion.SessionContext, in which to_datafusion() registers "
-                "all tables"
+                f"sql: {type(self).__name__}.sql does not run {parsed.verb}, because it keeps "
+                "nothing; use rowsieve.providers.datafusion.SessionContext, in which "
+                "to_datafusion() registers all tables"
             )
-        return engines.datafusion_catalog().query(self, statement, params=params)
+        return engines.datafusion_catalog().query(
+            self,
+            statement,
+            params=params,
+            changes=isinstance(parsed, Change),
+            creates=created is not None,
+        )
 
     def _created_from(self, statement: CreateTable) -> pa.Table:
         """Create the table of a statement; return its name."""
@@ -313,6 +317,14 @@ def _labelled(call: CallStatement, metadata: Metadata | None, token: Token | Non
     if twice := given.keys() & call.named.keys():
         raise InvalidInput(f"call: give {min(twice)} in the statement or as an argument, not both")
     return replace(call, named={**call.named, **given})
+
+
+def _created(statement: Statement) -> CreateTable | None:
+    """The clauses of CREATE TABLE; None for another statement."""
+    if not isinstance(statement, Change) or statement.verb != "CREATE":
+        return None
+    clauses = read_change(statement.tokens)
+    return clauses if isinstance(clauses, CreateTable) else None
 
 
 def _if_absent(*, ignores: bool) -> Literal["error", "ignore"]:

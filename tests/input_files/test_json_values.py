@@ -180,3 +180,35 @@ def test_a_table_takes_json_as_its_own_types(tmp_path: Path) -> None:
         table.upsert(_written(tmp_path, "jsonl", f"{MOMENT}+02:00"))
     table.upsert(_written(tmp_path, "jsonl", MOMENT))
     assert [str(each) for each in table.to_arrow()["c"].to_pylist()] == [f"{DAY} {CLOCK}"]
+
+
+@pytest.mark.parametrize("suffix", ["json", "jsonl"])
+@pytest.mark.parametrize(
+    ("text", "row", "shown"),
+    [
+        ("[1]", 0, "1"),
+        ("[[]]", 0, r"\[\]"),
+        ('[{"id": 1}, "a"]', 1, '"a"'),
+        ('{"id": null}\n[2]', 1, r"\[2\]"),
+        ("true", 0, "true"),
+    ],
+)
+def test_a_row_is_an_object(tmp_path: Path, suffix: str, text: str, row: int, shown: str) -> None:
+    file = tmp_path / f"rows.{suffix}"
+    file.write_text(text)
+    table = rs.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]))
+    message = f"row {row}, counted from 0, is {shown}, and a row is an object"
+    with pytest.raises(InvalidData, match=message):
+        table.append(file)
+    with pytest.raises(InvalidData, match=message):
+        rs.create_table(tmp_path / "u", file)
+    assert table.version == 0
+
+
+@pytest.mark.parametrize("text", ["[]", " [ ]\n"])
+def test_an_array_without_rows_has_none(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "rows.json"
+    file.write_text(text)
+    table = rs.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]))
+    assert table.append(file).version == 0
+    assert rs.create_table(tmp_path / "u", file).scan().count() == 0

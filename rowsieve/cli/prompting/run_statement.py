@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
-import rowsieve
-from rowsieve import engines
 from rowsieve.cli.named import check_catalog
 from rowsieve.cli.output import bar
 from rowsieve.procedures.engine import LocalEngine
@@ -38,11 +36,5 @@ def run_statement(
     parsed = parse(statement, "datafusion", names=True)
     if not isinstance(parsed, CreateNamespace | Change):
         check_catalog(catalog, options)
-    if isinstance(parsed, Change) and parsed.changes_rows:
-        if isinstance(catalog, rowsieve.Database):
-            with catalog.transaction() as transaction:
-                return transaction.sql(statement, params=params)
-        provider = engines.datafusion_catalog()
-        return provider.query(catalog, statement, params=params, changes=True)
     with bar("done") if isinstance(parsed, CallStatement) else nullcontext() as progress:
         return catalog.sql(statement, engine=LocalEngine(progress=progress), params=params)

@@ -75,10 +75,12 @@ def query(
     *,
     params: Mapping[str, Any] | None = None,
     changes: bool = False,
+    creates: bool = False,
 ) -> pa.Table:
     """Run a SELECT over the versions that it names; without one, over the newest.
 
-    `params` are bound to its parameters. `changes`: also a statement that changes rows.
+    `params` are bound to its parameters. `changes`: also a statement that changes rows. `creates`:
+    the statement is CREATE TABLE … AS, for which DataFusion plans the query alone.
     """
     text, values = bound_statement(statement, params)
     datafusion = imported("datafusion", "datafusion")
@@ -91,7 +93,10 @@ def query(
     allowed = datafusion.SQLOptions().with_allow_ddl(allow=False)
     allowed = allowed.with_allow_dml(allow=changes).with_allow_statements(allow=False)
     try:
-        return context.sql(with_named_versions(text), allowed, values).to_arrow_table()
+        options = None if creates else allowed
+        return context.sql(with_named_versions(text), options, values).to_arrow_table()
+    except RowsieveError:
+        raise
     except Exception as error:
         raise provider.own_error(error) from error
 

@@ -529,7 +529,8 @@ class SessionContext(datafusion.SessionContext):
 
     def is_pinned(self, name: tuple[str, ...]) -> bool:
         """Return whether a name is that of a table of ours, which the statement has pinned."""
-        return quoted_path(self.full_name(name)) in self._own_tables
+        full = quoted_path(self.full_name(name))
+        return full in self._own_tables or full in self._of_catalogs
 
     def refreshed(self, text: str) -> dict[str, OwnTable]:
         """Refresh our tables that the text may name; return copies, by full, quoted name."""

@@ -16,6 +16,7 @@ from rowsieve.errors import (
     InvalidInput,
     NotFound,
     StoreError,
+    TableExists,
     TableNotFound,
     UnsupportedOperation,
 )
@@ -75,15 +76,48 @@ def test_queries_name_tables_and_versions(
         ("SELEC", InvalidInput, "sql:"),
         ("CREATE VIEW db.v AS SELECT 1", UnsupportedOperation, "does not run CREATE VIEW"),
         ("PREPARE p AS SELECT 1", UnsupportedOperation, "does not run PREPARE"),
-        ("INSERT INTO db.t VALUES (1)", UnsupportedOperation, "does not run INSERT"),
+        ("INSERT INTO db.nope VALUES (1)", TableNotFound, "nope"),
+        ("DELETE FROM absent", TableNotFound, "no table at .*default/absent"),
+        ("UPDATE db.t SET nope = 1", InvalidInput, "nope"),
+        ("CREATE TABLE db.t AS SELECT 1 AS id", TableExists, "db.t"),
+        ("CREATE EXTERNAL TABLE db.x STORED AS CSV LOCATION '/x.csv'", TableNotFound, "db/x"),
+        ("COPY db.t TO '/nowhere/x.csv'", InvalidInput, "DML"),
     ],
 )
 def test_wrong_queries_are_refused(
     catalog: rs.Catalog, statement: str, error: type[Exception], reason: str
 ) -> None:
-    with pytest.raises(error, match=reason):
+    with pytest.raises(error, match=reason) as failure:
         catalog.sql(statement)
+    assert failure.value.__cause__ is not failure.value
     assert catalog.tables() == ["db.t", "other.Mixed"]
+
+
+@pytest.mark.parametrize("kind", ["catalog", "database"])
+def test_statements_that_change_rows_are_one_commit(tmp_path: Path, kind: str) -> None:
+    names = (rs.Catalog if kind == "catalog" else rs.Database)(tmp_path / "names")
+    table = names.create_table("db.t", pa.table({"id": [1, 2], "v": [1, 2]}), ["id"])
+    for statement, count, expected in (
+        ("INSERT INTO db.t VALUES (3, 3)", 1, [[1, 1], [2, 2], [3, 3]]),
+        ("INSERT INTO db.t SELECT id + $n, v FROM db.t", 3, 6),
+        ("UPDATE db.t SET v = v + $n WHERE id = 2", 1, 6),
+        ("DELETE FROM db.t WHERE id > $n", 3, [[1, 1], [2, 12], [3, 3]]),
+        (
+            "MERGE INTO db.t USING (SELECT 1 AS id) s ON s.id = t.id WHEN MATCHED THEN DELETE",
+            1,
+            [[2, 12], [3, 3]],
+        ),
+        ("TRUNCATE TABLE db.t", 2, []),
+    ):
+        before = names.open_table("db.t").version
+        params = {"n": 10 if "+" in statement else 3} if "$n" in statement else None
+        assert names.sql(statement, params=params).to_pylist() == [{"count": count}]
+        assert names.open_table("db.t").version == before + 1
+        left = rows(names.open_table("db.t").scan().to_arrow())
+        assert left == expected if isinstance(expected, list) else len(left) == expected
+    assert names.sql("CREATE TABLE db.u AS SELECT 1 AS x").to_pylist() == [{"count": 1}]
+    assert names.sql("SELECT x FROM db.u").to_pylist() == [{"x": 1}]
+    assert table.uri == names.open_table("db.t").uri
 
 
 def test_error_of_a_read_is_ours(catalog: rs.Catalog, tmp_path: Path) -> None:

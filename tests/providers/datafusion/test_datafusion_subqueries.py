@@ -123,6 +123,30 @@ def test_a_subquery_chooses_parts(
         assert parts_of(ours, query) == parts
 
 
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "id IN (SELECT id FROM lake.db.small)",
+        "id = (SELECT max(id) - 2 FROM lake.db.small)",
+        "EXISTS (SELECT 1 FROM lake.db.small s WHERE s.id = t.id)",
+        "EXISTS (SELECT 1 FROM lake.db.small s JOIN lake.db.small r USING (id) WHERE s.id = t.id)",
+    ],
+)
+def test_subqueries_over_a_catalog_choose_parts(tmp_path: Path, condition: str) -> None:
+    catalog = rs.Catalog(tmp_path)
+    table = catalog.create_table("db.t", rows_of(0).schema, ["id"])
+    for part in range(PARTS):
+        table.upsert(rows_of(part))
+    catalog.create_table("db.small", SMALL)
+    context = SessionContext()
+    context.register_catalog_provider("lake", catalog.to_datafusion())
+    query = f"SELECT id FROM lake.db.t AS t WHERE {condition} ORDER BY id"
+    wanted = [33] if "max" in condition else [33, 35]
+    assert [row["id"] for row in context.sql(query).to_pylist()] == wanted
+    text = context.sql(f"EXPLAIN ANALYZE {query}").to_pylist()[-1]["plan"]
+    assert f"lake.db.t: version {PARTS}, conditions leave 1 of {PARTS} parts" in text
+
+
 @pytest.mark.parametrize("explain", ["EXPLAIN", "explain verbose", "EXPLAIN FORMAT TREE"])
 @pytest.mark.parametrize(
     "clauses",
