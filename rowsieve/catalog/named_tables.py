@@ -31,6 +31,7 @@ from rowsieve.arguments.annotations import (
 from rowsieve.catalog.catalog_log import CatalogState
 from rowsieve.catalog.drops import Dropping
 from rowsieve.database.database import Database
+from rowsieve.database.moving import uri_of_own_log
 from rowsieve.errors import (
     InvalidInput,
     NamespaceExists,
@@ -188,8 +189,9 @@ class Catalog(Dropping, CatalogStatements):
         """Give a table another name, in one step; its files stay where they are.
 
         Into a namespace with a shared log, or out of one, it moves by `Database.move_in` and
-        `move_out`, which take two steps: the table may have both names in between, or none. A call
-        that was interrupted while it had both is repeated.
+        `move_out`, which take two steps: the table has both names in between, and the call is
+        repeated if it was interrupted there. From one shared log into another it leaves the first
+        one before it enters the second, and has no name in between.
         TableNotFound if there is no such table, TableExists if the new name is taken.
         """
         old, new = table_name(name), table_name(new_name)
@@ -200,9 +202,11 @@ class Catalog(Dropping, CatalogStatements):
         if (database := self._database_of(state, old.namespace)) is not None:
             if old.namespace == new.namespace:
                 database.rename_table(old.table, new.table)
-            else:
+            elif self._database_of(state, new.namespace) is not None:
                 self._check_free(state, new)
                 self.register_table(new_name, database.move_out(old.table).uri)
+            else:
+                self._move_out(database, old, new)
             return
         if (database := self._database_of(state, new.namespace)) is not None:
             location = self._table_location(state, old)
@@ -330,6 +334,24 @@ class Catalog(Dropping, CatalogStatements):
             here = open_table(uri, storage_options=self._storage_options)  # wherever it went
             if here.uri != database.uri_of(name.table):
                 raise
+
+    def _move_out(self, database: Database, old: TableName, new: TableName) -> None:
+        """Move a table out of the database of a namespace, once it has its new name, too."""
+        uri = uri_of_own_log(database.uri_of(old.table), self._storage_options)
+
+        def placed(now: CatalogState) -> CatalogState:
+            if now.locations.get(new.plain) == uri:
+                return now  # by a call that was interrupted
+            self._check_free(now, new)
+            return now.placed({new.plain: uri})
+
+        self._log.change("rename_table", placed)
+        try:
+            database.move_out(old.table)
+        except RowsieveError:
+            if old.table in database.tables():  # else it has left, and the answer was lost
+                self._log.change("rename_table", lambda now: self._without(now, new, uri))
+            raise
 
     def _without(self, state: CatalogState, name: TableName, location: str) -> CatalogState:
         """The state without a name, unless that is of another table by now."""

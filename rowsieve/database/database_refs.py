@@ -122,6 +122,14 @@ class DatabaseRefs(ABC):
                 f"create_{kind.value}: version {state.version} of {self._uri} has no table"
             )
 
+        now = set(self._ids(self._shared.log.latest()).values())
+        if gone := sorted(each for each, table_id in names.items() if table_id not in now):
+            raise UnsupportedOperation(
+                f"create_{kind.value}: version {state.version} of {self._uri} has tables that were "
+                f"dropped or have left since: {', '.join(gone)}. Give the others a {kind.value} "
+                f"each: open_table(name).{kind.value}(…, version=)"
+            )
+
         def created(handle: Handle) -> Commit:
             return create_ref(handle, kind, name, handle.pinned.version, None, metadata)[0]
 

@@ -80,6 +80,13 @@ def move_out(shared: SharedTables, name: str, handle: Handle) -> str:
     return inner.uri
 
 
+def uri_of_own_log(uri: str, storage_options: StorageOptions | None) -> str:
+    """Return where a table of a database will be after `move_out`."""
+    store = open_store(uri, storage_options)
+    assert isinstance(store, SectionStore)
+    return store.inner.uri
+
+
 def _check_movable(store: ObjectStore) -> None:
     if isinstance(store, RefStore):
         raise UnsupportedOperation(

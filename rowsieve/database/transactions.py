@@ -21,7 +21,14 @@ from rowsieve.arguments.annotations import ColumnNames, Properties, SequenceName
 from rowsieve.changes.table_handle import Handle
 from rowsieve.database.database_names import DEFAULT_NAMESPACE, plain_name
 from rowsieve.database.table_versions import newest_of
-from rowsieve.errors import InvalidInput, TableExists, TableNotFound, UnsupportedOperation
+from rowsieve.errors import (
+    InvalidInput,
+    TableExists,
+    TableMoved,
+    TableNotFound,
+    TransactionConflict,
+    UnsupportedOperation,
+)
 from rowsieve.objects import open_store
 from rowsieve.objects.shared.joint import JointCommit
 from rowsieve.objects.shared.section_store import SectionStore
@@ -92,6 +99,13 @@ class DatabaseOrder:
         self.shared.joint.update(dict.fromkeys(creations, joint))
         try:
             self.commits = joint.run({**changed, **creations})
+        except TableMoved as error:
+            raise TransactionConflict(
+                f"transaction: a table that it used is elsewhere since: {error}. Nothing was "
+                "committed. Run the transaction again, as rowsieve.run_transaction does",
+                version=self.state.version,
+                table=error.uri,
+            ) from error
         finally:
             for table_id in creations:
                 del self.shared.joint[table_id]

@@ -195,6 +195,48 @@ def test_an_interrupted_renaming_into_their_log_is_repeated(
     assert pairs(catalog.open_table("shop.own")) == [(1, 1)]
 
 
+@pytest.mark.parametrize("has_left", [False, True])
+@pytest.mark.parametrize("name", ["shop.a", "shop.own"], ids=["born there", "moved in"])
+def test_an_interrupted_renaming_out_of_their_log_loses_no_name(
+    catalog: rs.Catalog, monkeypatch: pytest.MonkeyPatch, name: str, *, has_left: bool
+) -> None:
+    catalog.rename_table("db.own", "shop.own")
+    rows, leave = pairs(catalog.open_table(name)), rs.Database.move_out
+
+    def interrupted(database: rs.Database, table: str) -> None:
+        if has_left:
+            leave(database, table)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rs.Database, "move_out", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            catalog.rename_table(name, "db.new")
+    names = {name, "db.new"} & set(catalog.tables())
+    assert names == ({"db.new"} if has_left else {name, "db.new"})
+    for each in names:
+        assert pairs(catalog.open_table(each)) == rows
+    if not has_left:
+        with pytest.raises(TableExists):
+            catalog.rename_table("shop.b", "db.new")
+        catalog.rename_table(name, "db.new")
+    catalog.open_table("db.new").upsert(kv((5, 5)))
+    assert pairs(catalog.open_table("db.new")) == [*rows, (5, 5)]
+    assert name not in catalog.tables()
+
+
+def test_a_table_that_cannot_leave_their_log_has_its_old_name_only(
+    catalog: rs.Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise UnsupportedOperation("no")
+
+    monkeypatch.setattr(rs.Database, "move_out", refused)
+    with pytest.raises(UnsupportedOperation, match="no"):
+        catalog.rename_table("shop.a", "db.new")
+    assert catalog.tables() == ["db.own", "shop.a", "shop.b"]
+
+
 def test_a_name_that_is_taken_in_another_log_keeps_the_table_where_it_is(
     catalog: rs.Catalog,
 ) -> None:

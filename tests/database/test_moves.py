@@ -40,6 +40,46 @@ def lived() -> rs.Table:
     return table
 
 
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["own log", "other database"])
+def test_a_version_with_a_table_that_has_left_gets_no_tag(
+    database: rs.Database, *, elsewhere: bool
+) -> None:
+    database.create_table("stays", kv((1, 1)), ["k"])
+    version = database.version
+    left = database.move_out("born")
+    if elsewhere:
+        rs.Database(fresh_uri()).move_in("there", left.uri)
+    with pytest.raises(UnsupportedOperation, match=r"dropped or have left since: born\. "):
+        database.tag("q3", version=version)
+    assert database.refs().num_rows == 0
+    assert list(database.tag("q3")) == ["stays"]
+
+
+@pytest.mark.parametrize("writes", [False, True])
+def test_a_transaction_whose_table_moves_into_another_database_runs_again(
+    database: rs.Database, *, writes: bool
+) -> None:
+    database.create_table("stays", kv((1, 1)), ["k"])
+    other = rs.Database(fresh_uri())
+    runs = []
+
+    def work(tx: Any) -> None:
+        runs.append(1)
+        table = tx.table("born")
+        assert table.count() == 1
+        if writes:
+            table.upsert(kv((7, 7)))
+        tx.table("stays").upsert(kv((2, 2)))
+        if len(runs) == 1:
+            other.move_in("there", database.move_out("born").uri)
+
+    with pytest.raises(TableNotFound, match="no table 'born'"):
+        rs.run_transaction(work, database)
+    assert len(runs) == 2
+    assert pairs(database.open_table("stays")) == [(1, 1)]
+    assert pairs(other.open_table("there")) == [(1, 100)]
+
+
 def test_a_table_moves_in_with_all_that_it_is(database: rs.Database) -> None:
     table = lived()
     before = set(files(table))
