@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import rowsieve as rs
-from rowsieve.errors import UnsupportedOperation
+from rowsieve.errors import KeyViolation, UnsupportedOperation
 from rowsieve.types.ordering.column_order import COLUMN_ORDER
 
 pytestmark = pytest.mark.spark
@@ -81,6 +81,41 @@ def test_a_merge_deletes_and_updates_at_the_sequences_of_its_rows(
     table.merge_spark(source, ["id"], when_matched=clauses)
     assert content(table) == [(1, 10, "a"), (5, 21, "new")]
     assert table.upsert([{"id": 2, "lsn": 59, "v": "late"}]).rows_late == 1
+
+
+@pytest.mark.parametrize(
+    "clauses",
+    [
+        {"when_matched": "update", "when_not_matched": "insert"},
+        {"when_matched": "update"},
+        {"when_not_matched": "insert"},
+    ],
+    ids=["upsert", "update", "insert"],
+)
+def test_two_rows_of_a_key_are_refused_as_by_other_merges(
+    spark: Any, tmp_path: Path, clauses: dict[str, Any]
+) -> None:
+    table = ordered(tmp_path)
+    source = spark.createDataFrame([(k, lsn, "c") for k in (1, 4) for lsn in (60, 61)], FRAME)
+    with pytest.raises(KeyViolation, match="two rows of the source"):
+        table.merge_spark(source, ["id"], **clauses)
+    other = table.merge(source.toArrow(), on="id")
+    if "when_matched" in clauses:
+        other = other.when_matched_update_all()
+    if "when_not_matched" in clauses:
+        other = other.when_not_matched_insert_all()
+    with pytest.raises(KeyViolation, match=r"two rows of the source|repeat the key"):
+        other.execute()
+    assert content(table) == [(1, 10, "a"), (2, 50, "b")]
+
+
+def test_of_several_deletes_of_a_row_the_newest_counts(spark: Any, tmp_path: Path) -> None:
+    table = ordered(tmp_path)
+    source = spark.createDataFrame([(2, 49), (2, 52), (2, 51), (1, 9)], "id long, lsn long")
+    table.merge_spark(source, ["id"], when_matched="delete")
+    assert content(table) == [(1, 10, "a")]
+    assert table.upsert([{"id": 2, "lsn": 51, "v": "late"}]).rows_late == 1
+    assert table.upsert([{"id": 2, "lsn": 53, "v": "new"}]).rows_late == 0
 
 
 def test_whole_rows_set_what_nothing_newer_has_set(spark: Any, tmp_path: Path) -> None:

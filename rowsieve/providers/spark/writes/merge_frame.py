@@ -5,7 +5,8 @@ from this process (`merging_places.py`).
 
 Soundness: the commit is read-modify-write (invariant I7). It conflicts with every commit that added
 rows since the version that was read, and then the merge runs again from the newest version. If two
-rows of the source change one row of the table, one task has both and refuses them.
+rows of the source change one row of the table, one task has both and refuses them; so does the
+driver for a table with an event order, where `upsert` would take the newest.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ def merge_source(
     while True:
         base = table.refresh()
         planned = Merge(table, base, frame_at(base), on, clauses, aliases)
-        if planned.is_upsert and not merge.depends_on_version:
+        if planned.is_upsert and not merge.depends_on_version and not planned.order:
             rows, metadata = planned.plain_rows(), labels.metadata
             return write_frame(table, rows, "upsert", token=labels.token, metadata=metadata)
         options = {"merge": f"{base}:{planned.deletes}"}

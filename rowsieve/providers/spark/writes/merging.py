@@ -60,8 +60,8 @@ class Merge:
         self._on = self._compared(tuple(on))
         self._aliases = aliases
         self._frame = frame
-        self._order = pinned.handle.pinned.table.sequence
-        self._sequences = sequences_of_source(clauses, self._order, frame.columns)
+        self.order = pinned.handle.pinned.table.sequence
+        self._sequences = sequences_of_source(clauses, self.order, frame.columns)
         alias = quoted(aliases.source)
         self._clauses = [
             in_order(clause, self._sequences, lambda name: f"{alias}.{quoted(name)}")
@@ -106,7 +106,12 @@ class Merge:
         )
 
     def rows(self) -> Any:
-        """The rows to write, and the keys to delete with TRUE in the column `deletes`."""
+        """The rows to write, and the keys to delete with TRUE in the column `deletes`.
+
+        Those of an upsert are the rows of the source, which are not joined.
+        """
+        if self.is_upsert:
+            return self.plain_rows().withColumn(self.deletes, self._functions.expr("false"))
         rows = self._changed_rows([])
         return self._deleted_once(rows) if self.deletes_all_matched else rows
 
@@ -141,13 +146,19 @@ class Merge:
     def _deleted_once(self, rows: Any) -> Any:
         """The rows with each deleted key once; the inserted ones stay, so two of a key are seen.
 
-        In a table with an event order so do deletes of a key with different sequences.
+        In a table with an event order, the newest delete of a key stays.
         """
         make = self._functions
         number = free_name("_rowsieve_number", (*self._schema.names, self.deletes))
         each = make.when(make.col(self.deletes), make.lit(-1))
         numbered = rows.withColumn(number, each.otherwise(make.monotonically_increasing_id()))
-        return numbered.dropDuplicates([*self._key, *self._order, number]).drop(number)
+        if not self.order:
+            return numbered.dropDuplicates([*self._key, number]).drop(number)
+        group = [make.col(quoted(name)) for name in (*self._key, number)]
+        columns = make.struct(*[make.col(quoted(name)) for name in rows.columns])
+        sequence = make.struct(*[make.col(quoted(name)) for name in self.order])
+        newest = numbered.groupBy(*group).agg(make.max_by(columns, sequence).alias(number + "_row"))
+        return newest.select(make.col(f"{number}_row.*"))
 
     def _joined(self) -> Any:
         whens = {clause.when for clause in self._clauses}
@@ -208,7 +219,7 @@ class Merge:
 
     def _of_deleted(self, clause: MergeClause, name: str) -> Any:
         """The value of a column in a deleted row: its sequence, of the source if that has one."""
-        if name not in self._order:
+        if name not in self.order:
             return self._functions.lit(None)
         if clause.when is not When.MATCHED or name not in self._sequences:
             return self._target_column(name)
