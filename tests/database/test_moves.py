@@ -16,7 +16,7 @@ from rowsieve.errors import (
     UnsupportedOperation,
     UnsupportedProtocol,
 )
-from rowsieve.objects import open_store
+from rowsieve.objects import ObjectNotFound, open_store
 from rowsieve.objects.shared.group_commit import GroupCommit, Overtaken
 from rowsieve.objects.shared.section_store import SectionStore
 from rowsieve.objects.shared.shared_entry import Section
@@ -242,6 +242,31 @@ def test_an_interrupted_move_out_is_completed_by_the_next_commit(
     newest = rs.open_table(table.uri).version
     entries = {f"_rowsieve/log/{version:020d}.json" for version in range(moved.version, newest + 1)}
     assert entries <= {*files(rs.open_table(table.uri))}  # the database is no longer needed
+
+
+def test_a_move_out_that_another_process_completes_meanwhile_is_no_error(
+    database: rs.Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database.open_table("born").upsert(kv((5, 5)))
+    uri = database.uri_of("born")
+    with monkeypatch.context() as patch:
+        patch.setattr(SectionStore, "complete", fail)
+        with pytest.raises(KeyboardInterrupt):
+            database.move_out("born")
+    store, other, section = open_store(uri), open_store(uri), SectionStore._section
+    assert isinstance(store, SectionStore)
+    assert isinstance(other, SectionStore)
+
+    def overtaken(self: SectionStore, log: Any, number: int, path: str) -> bytes:
+        monkeypatch.setattr(SectionStore, "_section", section)
+        other.complete()
+        self.inner.delete([path])  # by retention
+        raise ObjectNotFound("the shared entry has gone", path=path)
+
+    monkeypatch.setattr(SectionStore, "_section", overtaken)
+    store.complete()
+    entries = store.inner.list("_rowsieve/log")
+    assert [path[-7:-5] for path in entries if path.endswith(".json")] == ["01", "02"]
 
 
 def test_no_entry_of_a_table_that_has_left_is_in_the_shared_log(database: rs.Database) -> None:

@@ -214,8 +214,14 @@ class SectionStore:
             return
         for number in range(log.first, log.next_number):
             path = f"{_FOLDER}/{number:020d}.json"
+            try:
+                data = self._section(log, number, path)
+            except ObjectNotFound:
+                if self._now().place(number) is not None:
+                    raise
+                continue  # another call has completed it, and retention has deleted the entry
             with suppress(ObjectExists):  # an earlier call was interrupted
-                self._inner.put_new(path, self._section(log, number, path))
+                self._inner.put_new(path, data)
         if log.places:
             gone = Section(log.table, gone_below=log.next_number)
             self._member.commit(gone)
