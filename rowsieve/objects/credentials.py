@@ -19,11 +19,13 @@ import inspect
 import os
 import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from rowsieve import clock
 from rowsieve.errors import InvalidInput, MissingExtra, RowsieveError, StoreError
+from rowsieve.locks import ForkSafeLock
 from rowsieve.objects.durable import Patience
 
 OPTION: Final = "credential_provider"
@@ -63,6 +65,14 @@ Credential = dict[str, Any]
 Provider = Callable[[], Any]
 
 
+class _Renewal(NamedTuple):
+    """A call of the provider that has not ended, and what waits for its credential."""
+
+    process: int
+    thread: int
+    result: Future[Credential]
+
+
 class Credentials:
     """The credential that a provider returned last. Thread-safe.
 
@@ -73,7 +83,8 @@ class Credentials:
         self._scheme = scheme
         self._name = shown(provider)
         self._provider = resolved(provider, scheme)
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
+        self._renewal: _Renewal | None = None
         self._credential: Credential | None = None
         self._ends_s: float | None = None
         self._former: tuple[str, ...] = ()
@@ -96,33 +107,61 @@ class Credentials:
 
         StoreError if the provider raises or returns something else.
         """
+        now_s = clock.now_us() / 1e6
         with self._lock:
-            now_s = clock.now_us() / 1e6
-            if self._credential is None or (
-                self._ends_s is not None and now_s > self._ends_s - _EXPIRES_BEFORE_S
-            ):
-                try:
-                    self._renew()
-                except StoreError:
-                    if self._credential is None or self._ends_s is None or now_s > self._ends_s:
-                        raise  # otherwise the old one still holds
-            assert self._credential is not None
-            return self._credential
+            credential, ends_s = self._credential, self._ends_s
+        if credential is not None and (ends_s is None or now_s <= ends_s - _EXPIRES_BEFORE_S):
+            return credential
+        try:
+            return self._renewed_once(credential)
+        except StoreError:
+            if credential is None or ends_s is None or now_s > ends_s:
+                raise
+            return credential  # the old one still holds
 
     def renewed(self, refused: Credential) -> bool:
         """Return whether there is another credential than the refused one."""
-        with self._lock:
-            if self._credential is refused:
-                self._renew()
-            return _values(self._credential) != _values(refused)
+        return _values(self._renewed_once(refused)) != _values(refused)
 
-    def _renew(self) -> None:
-        """Call the provider; the caller holds the lock."""
-        credential = self._checked(self._called())
+    def _renewed_once(self, former: Credential | None) -> Credential:
+        """Return the credential after the former one; of several callers, one calls the provider.
+
+        No lock is held meanwhile (invariant 21): a provider takes as long as it likes.
+        """
+        with self._lock:
+            if self._credential is not None and self._credential is not former:
+                return self._credential
+            renewal = self._renewal
+            is_mine = renewal is None or renewal.process != os.getpid()  # it ended with a fork
+            if renewal is None or is_mine:
+                renewal = self._renewal = _Renewal(os.getpid(), threading.get_ident(), Future())
+        if not is_mine:
+            if renewal.thread == threading.get_ident():
+                raise StoreError(
+                    f"{OPTION} {self._name} reads the store whose credential it is asked for; let "
+                    "it use another one",
+                    operation="renew credentials",
+                )
+            return renewal.result.result()
+        try:
+            credential = self._taken(self._checked(self._called()))
+        except BaseException as error:
+            with self._lock:
+                self._renewal = None
+            renewal.result.set_exception(error if isinstance(error, Exception) else _interrupted())
+            raise
+        renewal.result.set_result(credential)
+        return credential
+
+    def _taken(self, credential: Credential) -> Credential:
+        """Use a credential from now on; return it."""
         expires_at = credential.pop("expires_at", None)
-        self._former = _values(self._credential)
-        self._credential = credential
-        self._ends_s = None if expires_at is None else expires_at.timestamp()
+        with self._lock:
+            self._former = _values(self._credential)
+            self._credential = credential
+            self._ends_s = None if expires_at is None else expires_at.timestamp()
+            self._renewal = None
+        return credential
 
     def _called(self) -> Any:
         patience = Patience(_ATTEMPTS)
@@ -165,6 +204,13 @@ class Credentials:
                 operation="renew credentials",
             )
         return dict(credential)
+
+
+def _interrupted() -> StoreError:
+    return StoreError(
+        f"{OPTION}: the call that renewed the credential was interrupted; try again",
+        operation="renew credentials",
+    )
 
 
 def resolved(provider: Any, scheme: str) -> Provider:

@@ -1,4 +1,4 @@
-"""A folder that no other user of the machine can change.
+"""A folder that no other user of the machine can change, nor put another one in its place.
 
 What is in a cache is checked against checksums that anybody can compute. So it is believed only
 where nobody else can write: else another user could plant rows that a table never had.
@@ -28,7 +28,8 @@ def is_private(folder: Path, *names: str) -> bool:
         folder.mkdir(mode=_MODE, parents=True, exist_ok=True)
         for name in names:
             (folder / name).mkdir(mode=_MODE, exist_ok=True)
-    problems = [_problem_of_parent(folder), *(_problem(folder / name) for name in names)]
+    problems = [*map(_problem_of_parent, _with_ancestors(folder))]
+    problems += [_problem(folder / name) for name in names]
     problem = next((each for each in problems if each), None)
     if problem is not None:
         _log.warning(
@@ -54,6 +55,16 @@ def _problem(folder: Path) -> str | None:
     if status.st_mode & _WRITABLE_BY_OTHERS:
         return f"{folder} is writable by others"
     return None
+
+
+def _with_ancestors(folder: Path) -> list[Path]:
+    """The folder and all that lead to it, by its path and by where links of that lead.
+
+    Whoever can change one of them can put another folder in its place.
+    """
+    given = folder.absolute()
+    real = Path(os.path.realpath(folder))
+    return list(dict.fromkeys([given, *given.parents, real, *real.parents]))
 
 
 def _problem_of_parent(folder: Path) -> str | None:

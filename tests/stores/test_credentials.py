@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -115,6 +116,43 @@ def test_a_provider_that_fails_near_the_end_leaves_the_session_that_still_holds(
 
     credentials = Credentials(provider, "s3")
     assert credentials.prepare()["token"] == credentials.prepare()["token"]
+
+
+def test_a_provider_is_called_once_for_many_threads_and_without_a_lock() -> None:  # invariant 21
+    begun, go_on = threading.Event(), threading.Event()
+    calls: list[Any] = []
+
+    def slow() -> dict[str, Any]:
+        calls.append(issued())
+        begun.set()
+        assert go_on.wait(30)
+        return dict(calls[-1])
+
+    credentials = Credentials(slow, "s3")
+    with ThreadPoolExecutor(4) as pool:
+        waiting = [pool.submit(credentials.prepare) for _ in range(4)]
+        assert begun.wait(30)
+        assert credentials.secrets == ()  # the lock is free
+        assert set(credentials()) == {"expires_at"}
+        go_on.set()
+        assert {each.result()["token"] for each in waiting} == {calls[0]["token"]}
+        refused = credentials.prepare()
+        again = [pool.submit(credentials.renewed, refused) for _ in range(4)]
+        assert all(each.result() for each in again)
+    assert len(calls) == 2
+
+
+def test_a_provider_that_reads_its_own_store_is_refused_and_called_again() -> None:
+    asks = [True]
+
+    def circular() -> Any:
+        return (credentials.prepare if asks.pop() else issued)()
+
+    credentials = Credentials(circular, "s3")
+    with pytest.raises(StoreError, match="circular reads the store whose credential"):
+        credentials.prepare()
+    asks.append(False)
+    assert credentials.prepare()["token"]
 
 
 def test_the_same_credentials_again_are_not_tried_again(uri: str, proxy: Proxy) -> None:

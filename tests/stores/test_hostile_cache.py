@@ -17,6 +17,7 @@ from rowsieve import Table
 from rowsieve.metrics import store_cache
 from rowsieve.objects import open_store
 from rowsieve.objects.byte_files import ByteFiles
+from rowsieve.objects.private_folder import is_private
 from tests.objects.background import finish_background
 from tests.processes import start
 from tests.stores.proxy import Proxy, proxy_to
@@ -98,6 +99,10 @@ def _of_another_user(cache: Path) -> None:
     os.chown(cache, 12_345, 12_345)
 
 
+def _below_one_that_is_writable(cache: Path) -> None:
+    cache.parent.chmod(0o777)
+
+
 def _with_planted_ranges(cache: Path) -> None:
     """Another user's, in which the folder that is absent cannot be created."""
     cache.chmod(0o777)
@@ -112,6 +117,7 @@ def _with_planted_ranges(cache: Path) -> None:
         _writable_ranges,
         _linked_tables,
         _of_another_user,
+        _below_one_that_is_writable,
         _with_planted_ranges,
     ],
 )
@@ -131,6 +137,20 @@ def test_a_folder_that_others_can_change_is_not_used(
         assert read(uri, proxy, monkeypatch) == first
     assert store_cache() == before
     assert "is not used" in caplog.text
+
+
+@pytest.mark.parametrize("place", ["of the link", "it leads to", "far above"])
+def test_a_folder_whose_place_others_can_take_is_not_private(tmp_path: Path, place: str) -> None:
+    for name in ("links", "a/b/c"):
+        (tmp_path / name).mkdir(parents=True, mode=0o700)
+    (tmp_path / "links/to").symlink_to(tmp_path / "a/b")
+    folder = tmp_path / "links/to/c"
+    assert is_private(folder)
+    changed = {"of the link": "links", "it leads to": "a/b", "far above": "a"}[place]
+    (tmp_path / changed).chmod(0o777)
+    assert not is_private(folder)
+    (tmp_path / changed).chmod(0o1777)
+    assert is_private(folder)
 
 
 def test_a_folder_in_one_with_the_sticky_bit_is_used(
