@@ -17,7 +17,7 @@ import errno
 import os
 import sys
 from contextlib import suppress
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import typer
 from typer.core import TyperGroup
@@ -119,42 +119,49 @@ def _show_version(*, wanted: bool) -> None:
         raise typer.Exit
 
 
+_Version: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--version",
+        help="Show the version of rowsieve and leave.",
+        callback=lambda value: _show_version(wanted=value),
+        is_eager=True,
+    ),
+]
+_Catalog: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--catalog",
+        metavar="CATALOG",
+        envvar="ROWSIEVE_CATALOG",
+        help="The folder or URI of a catalog; tables are then given by name, as db.flights.",
+    ),
+]
+_Database: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--database",
+        metavar="DATABASE",
+        help="The folder or URI of a database, many tables in one log; as --catalog.",
+    ),
+]
+_Ref: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--ref", metavar="NAME", help="The branch or tag of the table that the command means."
+    ),
+]
+_Debug: TypeAlias = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+
+
 def _global_options(
     context: typer.Context,
     *,
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version",
-            help="Show the version of rowsieve and leave.",
-            callback=lambda value: _show_version(wanted=value),
-            is_eager=True,
-        ),
-    ] = False,
-    catalog: Annotated[
-        str | None,
-        typer.Option(
-            "--catalog",
-            metavar="CATALOG",
-            envvar="ROWSIEVE_CATALOG",
-            help="The folder or URI of a catalog; tables are then given by name, as db.flights.",
-        ),
-    ] = None,
-    database: Annotated[
-        str | None,
-        typer.Option(
-            "--database",
-            metavar="DATABASE",
-            help="The folder or URI of a database, many tables in one log; as --catalog.",
-        ),
-    ] = None,
-    ref: Annotated[
-        str | None,
-        typer.Option(
-            "--ref", metavar="NAME", help="The branch or tag of the table that the command means."
-        ),
-    ] = None,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    version: _Version = False,
+    catalog: _Catalog = None,
+    database: _Database = None,
+    ref: _Ref = None,
+    debug: _Debug = False,
 ) -> None:
     """Change Parquet tables by upsert and delete, and query them.
 

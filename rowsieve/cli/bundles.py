@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from inspect import Parameter
 from pathlib import Path
@@ -17,14 +17,21 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 from rowsieve.cli.options import (
     Ansi,
     AsJson,
+    AsOf,
     Delimiter,
     Dialect,
     FileFormat,
+    Format,
+    Html,
     Notes,
     Nulls,
+    Output,
     StorageOptions,
     TimeZone,
     TokenText,
+    Version,
+    Vertical,
+    Wide,
     open_at,
     read_pairs,
     read_token,
@@ -34,6 +41,8 @@ from rowsieve.cli.output import print_commit
 from rowsieve.cli.progress import watch
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from rowsieve.bridges.session import Session
     from rowsieve.input_files.files import Input
     from rowsieve.storage.log.log_entry import Commit
@@ -53,6 +62,63 @@ class FileOptions:
         from rowsieve.input_files.files import Input
 
         return Input(path, self.file_format, self.delimiter, self.null or ())
+
+
+@dataclass(frozen=True, kw_only=True)
+class VersionOptions:
+    """Options of a read: the version, and the table's store."""
+
+    version: Version = None
+    as_of: AsOf = None
+    storage_option: StorageOptions = None
+
+    def table(self, uri: str) -> Table:
+        """Open the table at the version."""
+        return open_at(uri, self.storage_option, self.version, self.as_of)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowsOptions:
+    """Options for printing rows."""
+
+    output: Output = "text"
+    vertical: Vertical = False
+    wide: Wide = False
+    as_json: AsJson = False
+
+    @property
+    def format(self) -> Format:
+        """The format of the rows; --json is --output json."""
+        return "json" if self.as_json else self.output
+
+    def show(
+        self,
+        schema: pa.Schema,
+        batches: Iterable[pa.RecordBatch],
+        limit: int | None,
+        first: Sequence[str] = (),
+    ) -> None:
+        """Print the first `limit` rows; a narrow terminal shows the columns `first`."""
+        from rowsieve.cli.printing.writing import show_rows
+
+        show_rows(
+            schema,
+            iter(batches),
+            self.format,
+            limit,
+            wide=self.wide,
+            vertical=self.vertical,
+            first=first,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions:
+    """Options for printing facts of a table: a picture beside text or JSON."""
+
+    html: Html = None
+    wide: Wide = False
+    as_json: AsJson = False
 
 
 @dataclass(frozen=True, kw_only=True)

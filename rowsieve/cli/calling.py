@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import rowsieve
-from rowsieve.cli.bundles import MeaningOptions, expanded
+from rowsieve.cli.bundles import MeaningOptions, RowsOptions, expanded
 from rowsieve.cli.named import catalog_of, check_catalog, required_catalog
 from rowsieve.cli.options import (
     AsJson,
-    Format,
     Limit,
-    Output,
     Params,
     StorageOptions,
-    Vertical,
     Wide,
     read_pairs,
     read_params,
@@ -94,6 +92,7 @@ def _catalog_and_statement(
     return named, statement
 
 
+@expanded
 def sql(
     statement: Annotated[
         str | None,
@@ -106,35 +105,29 @@ def sql(
     *,
     param: Params = None,
     limit: Limit = None,
-    output: Output = "text",
-    vertical: Vertical = False,
-    wide: Wide = False,
     storage_option: StorageOptions = None,
-    as_json: AsJson = False,
+    rows: RowsOptions,
 ) -> None:
     """Run a statement in the catalog, or ask for statements; --json is --output json."""
     options = read_pairs(storage_option, "--storage-option")
     catalog = required_catalog(options)
-    chosen: Format = "json" if as_json else output
     values = read_params(param)
     if statement is None and values is not None:
         raise typer.BadParameter("--param gives values to the parameters of one STATEMENT; add it")
 
     def run(text: str, vertical: bool) -> None:
-        from rowsieve.cli.printing.writing import show_rows
         from rowsieve.cli.prompting.run_statement import run_statement
 
         begin(CatalogChange(catalog.uri))
-        rows = run_statement(catalog, text, options, values)
-        batches = iter(rows.to_batches())
-        show_rows(rows.schema, batches, chosen, limit, wide=wide, vertical=vertical)
+        answer = run_statement(catalog, text, options, values)
+        replace(rows, vertical=vertical).show(answer.schema, answer.to_batches(), limit)
 
     if statement is not None:
-        run(statement, vertical)
+        run(statement, rows.vertical)
         return
     from rowsieve.cli.prompting.prompt import Prompt, is_terminal
 
-    prompt = Prompt(catalog, run, vertical)
+    prompt = Prompt(catalog, run, rows.vertical)
     prompt.talk() if is_terminal() else prompt.script(sys.stdin.read())
 
 

@@ -52,8 +52,8 @@ def tables(ctx: typer.Context, incomplete: str) -> list[str]:
     """The tables of the local catalog of --catalog, or folders that are tables."""
     with suppress(OSError):
         if (catalog := _catalog(ctx)) is not None:
-            found = (each.parent for each in Path(catalog).glob("*/*/_rowsieve"))
-            names = sorted(f"{each.parent.name}.{each.name}" for each in found)
+            folders_of_tables = (each.parent for each in Path(catalog).glob("*/*/_rowsieve"))
+            names = sorted(f"{each.parent.name}.{each.name}" for each in folders_of_tables)
             return _beginning(incomplete, names)
         folder = Path(incomplete) if incomplete.endswith("/") else Path(incomplete).parent
         shown = incomplete[: incomplete.rfind("/") + 1]

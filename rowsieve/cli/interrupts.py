@@ -27,7 +27,7 @@ _handled: list[signal.Signals] = []  # those that this process did not ignore wh
 _came: list[int] = []  # the signal that ends the command
 
 
-def leave_on_interrupt(told: str) -> None:
+def leave_on_interrupt(outcome: str) -> None:
     """From now on, Ctrl-C and SIGTERM end the process at once, with one line on stderr.
 
     A signal that the process ignores, as a background command ignores Ctrl-C, stays ignored.
@@ -37,7 +37,7 @@ def leave_on_interrupt(told: str) -> None:
         _handled.extend(each for each in _SIGNALS if signal.getsignal(each) in defaults)
     _interrupt_after(0)
     for each in _handled:
-        signal.signal(each, partial(_end_process, f"rowsieve: interrupted: {told}\n".encode()))
+        signal.signal(each, partial(_end_process, f"rowsieve: interrupted: {outcome}\n".encode()))
 
 
 def raise_on_interrupt() -> None:
@@ -68,10 +68,10 @@ def exit_code() -> int:
     return _BY_SIGNAL + (_came[0] if _came else signal.SIGINT)
 
 
-def end_on_interrupt(told: str) -> None:
+def end_on_interrupt(outcome: str) -> None:
     """Call `leave_on_interrupt` if it was active when the command began."""
     if _handled:
-        leave_on_interrupt(told)
+        leave_on_interrupt(outcome)
 
 
 def _raise(number: int, frame: FrameType | None) -> None:

@@ -1,25 +1,21 @@
-"""The commands that look at a table: head, show, du, diff, profile."""
+"""The commands that print facts of tables: explain, history, inspect, du, diff, profile."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
 
-from rowsieve.cli import completing
+from rowsieve.cli.bundles import MeaningOptions, ReportOptions, VersionOptions, expanded
 from rowsieve.cli.named import catalog_of, check_catalog
 from rowsieve.cli.options import (
     INT64_MAX,
     AsJson,
-    AsOf,
     Dialect,
     Html,
-    Limit,
-    Output,
     StorageOptions,
     Uri,
-    Version,
-    Vertical,
     Wide,
     open_at,
     read_pairs,
@@ -27,67 +23,107 @@ from rowsieve.cli.options import (
 from rowsieve.cli.output import print_facts, print_json, print_table
 from rowsieve.shown import size_text
 
-Columns = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--column",
-        metavar="NAME",
-        help="Show only this column; repeatable.",
-        autocompletion=completing.columns,
-    ),
-]
 
-
-def head(
-    uri: Uri,
-    count: Annotated[
-        int, typer.Option("--rows", "-n", min=0, max=INT64_MAX, help="How many rows.")
-    ] = 10,
-    *,
-    column: Columns = None,
-    version: Version = None,
-    as_of: AsOf = None,
-    output: Output = "text",
-    vertical: Vertical = False,
-    wide: Wide = False,
-    storage_option: StorageOptions = None,
-    as_json: AsJson = False,
-) -> None:
-    """Show the first rows: in the order of the key, if there is one."""
-    from rowsieve.cli.printing.writing import show_rows
-
-    table = open_at(uri, storage_option, version, as_of)
-    rows = table.scan(columns=column, limit=count, order_by_key=bool(table.key)).to_arrow()
-    chosen = "json" if as_json else output
-    batches = iter(rows.to_batches())
-    show_rows(rows.schema, batches, chosen, count, wide=wide, vertical=vertical)
-
-
-def show(
+@expanded
+def explain(
     uri: Uri,
     where: Annotated[
-        str | None,
-        typer.Argument(help='The condition of the rows, as SQL: "n > 5".', show_default=False),
+        str | None, typer.Argument(help="The condition of the read, as SQL.", show_default=False)
     ] = None,
     *,
-    column: Columns = None,
-    version: Version = None,
-    as_of: AsOf = None,
-    dialect: Dialect = "postgres",
-    limit: Limit = None,
-    output: Output = "text",
-    vertical: Vertical = False,
-    wide: Wide = False,
-    storage_option: StorageOptions = None,
+    at: VersionOptions,
+    meaning: MeaningOptions,
+    row_groups: Annotated[
+        bool, typer.Option("--row-groups", help="Also explain row groups; opens the parts.")
+    ] = False,
+    analyze: Annotated[
+        bool, typer.Option("--analyze", help="Also read all rows once, and show what was counted.")
+    ] = False,
+    html: Html = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show rows that match a condition."""
-    from rowsieve.cli.printing.writing import show_rows
+    """Show which parts a read skips, and which condition and bounds prove it."""
+    scan = at.table(uri).scan(where, dialect=meaning.dialect, session=meaning.session)
+    explanation = scan.explain(row_groups=row_groups, analyze=analyze)
+    if html is not None:
+        explanation.picture().save(html)
+    if as_json:
+        print_json(explanation.as_dict())
+    else:
+        typer.echo(str(explanation))
 
-    table = open_at(uri, storage_option, version, as_of)
-    scan = table.scan(where, columns=column, dialect=dialect)
-    chosen = "json" if as_json else output
-    show_rows(scan.schema, scan.to_batches(), chosen, limit, wide=wide, vertical=vertical)
+
+@expanded
+def history(
+    uri: Uri,
+    *,
+    limit: Annotated[int | None, typer.Option(min=1, help="Show only this many commits.")] = None,
+    storage_option: StorageOptions = None,
+    report: ReportOptions,
+) -> None:
+    """List the commits, newest first."""
+    table = open_at(uri, storage_option)
+    commits = table.history(limit)
+    if report.html is not None:
+        table.timeline(max(len(commits), 1)).save(report.html)
+    if report.as_json:
+        print_json([asdict(commit) for commit in commits])
+        return
+    print_table(
+        ["version", "time", "operation", "written", "deleted", "parts +", "parts -", "metadata"],
+        [
+            (
+                commit.version,
+                commit.timestamp,
+                commit.operation,
+                commit.rows_written,
+                commit.rows_deleted,
+                commit.parts_added,
+                commit.parts_removed,
+                _shown(dict(commit.metadata)),
+            )
+            for commit in commits
+        ],
+        wide=report.wide,
+        first=("version", "operation", "written", "deleted", "time"),
+    )
+
+
+@expanded
+def inspect(
+    uri: Uri,
+    *,
+    parts: Annotated[bool, typer.Option("--parts", help="List every part.")] = False,
+    at: VersionOptions,
+    report: ReportOptions,
+) -> None:
+    """Show a table's columns, key, version and sizes, and optionally its parts."""
+    from rowsieve.cli.inspected import columns_of, flags_set, parts_of
+    from rowsieve.pictures.page import page, section, write_html
+
+    table = at.table(uri)
+    if report.html is not None:
+        sections = [section(picture) for picture in (table.key_ranges(), table.health())]
+        write_html(page(table.uri, sections), report.html)
+    detail = table.detail()
+    columns = columns_of(table)
+    listed = parts_of(table) if parts else None
+    if report.as_json:
+        extra = {} if listed is None else {"part_list": listed}
+        print_json({**detail, "columns": columns, **extra})
+        return
+    if not detail["distinct_counts"]:
+        del detail["distinct_counts"]
+    del detail["flags"]
+    if flags := flags_set(table):
+        detail["flags"] = flags
+    print_facts({name: _shown(value) for name, value in detail.items()})
+    kinds = [tuple(column.values()) for column in columns]
+    print_table(
+        ["id", "column", "type", "null", "comment"][: len(kinds[0])], kinds, wide=report.wide
+    )
+    if listed:
+        print_table(list(listed[0]), [tuple(part.values()) for part in listed], wide=report.wide)
 
 
 def du(
@@ -142,6 +178,7 @@ def _sizes(uri: str, storage_option: list[str] | None) -> dict[str, Any]:
     }
 
 
+@expanded
 def diff(
     uri: Uri,
     before: Annotated[
@@ -157,46 +194,51 @@ def diff(
     ] = None,
     samples: Annotated[int, typer.Option(min=0, help="How many rows of each kind to show.")] = 10,
     dialect: Dialect = "postgres",
-    html: Html = None,
-    wide: Wide = False,
     storage_option: StorageOptions = None,
-    as_json: AsJson = False,
+    report: ReportOptions,
 ) -> None:
     """Show what turns one version of a table with a key into another, net."""
     table = open_at(uri, storage_option)
-    found = table.difference(before, after, where=where, samples=samples, dialect=dialect)
-    if html is not None:
-        found.save(html)
-    if as_json:
-        print_json(found.as_dict())
+    difference = table.difference(before, after, where=where, samples=samples, dialect=dialect)
+    if report.html is not None:
+        difference.save(report.html)
+    if report.as_json:
+        print_json(difference.as_dict())
         return
-    typer.echo(f"versions {found.before} to {found.after}: {found.summary}")
-    if found.columns:
-        print_facts({f"updated {name}": count for name, count in found.columns})
-    if found.samples:
+    typer.echo(f"versions {difference.before} to {difference.after}: {difference.summary}")
+    if difference.columns:
+        print_facts({f"updated {name}": count for name, count in difference.columns})
+    if difference.samples:
         names = ["key", "kind", "column", "before", "after"]
-        print_table(names, [tuple(cell) for cell in found.samples], wide=wide)
+        print_table(names, [tuple(cell) for cell in difference.samples], wide=report.wide)
 
 
+@expanded
 def profile(
     uri: Uri,
     *,
     exact: Annotated[
         bool, typer.Option("--exact", help="Read the rows where statistics are not exact.")
     ] = False,
-    html: Html = None,
-    wide: Wide = False,
     storage_option: StorageOptions = None,
-    as_json: AsJson = False,
+    report: ReportOptions,
 ) -> None:
     """Show the NULLs, bounds and numbers of different values of each column."""
     table = open_at(uri, storage_option)
-    found = table.profile(exact=exact)
-    if html is not None:
-        found.save(html)
-    if as_json:
-        print_json(found.as_dict())
+    statistics = table.profile(exact=exact)
+    if report.html is not None:
+        statistics.save(report.html)
+    if report.as_json:
+        print_json(statistics.as_dict())
         return
-    typer.echo(f"version {found.version}: {found.summary}")
-    rows = [tuple(column) for column in found.columns]
-    print_table(list(found.columns[0]._fields) if rows else ["name"], rows, wide=wide)
+    typer.echo(f"version {statistics.version}: {statistics.summary}")
+    rows = [tuple(column) for column in statistics.columns]
+    print_table(list(statistics.columns[0]._fields) if rows else ["name"], rows, wide=report.wide)
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={text}" for name, text in value.items()) or "none"
+    return f"{value:,}" if isinstance(value, int) else value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
@@ -19,36 +19,44 @@ if TYPE_CHECKING:
 _DUE, _DAMAGED = 3, 5  # exit codes
 
 
+_Advice: TypeAlias = Annotated[
+    bool, typer.Option("--advice", help="Print what would pay off and why; change nothing.")
+]
+_Check: TypeAlias = Annotated[
+    bool, typer.Option("--check", help="The same as --advice; exit code 3 if anything is due.")
+]
+_OlderThan: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help="Keep the versions of this ISO-8601 time and later."),
+]
+_RetainLast: TypeAlias = Annotated[
+    int | None, typer.Option(min=1, help="Keep this many of the last versions.")
+]
+_Grace: TypeAlias = Annotated[
+    float,
+    typer.Option(
+        "--grace",
+        metavar="SECONDS",
+        min=0,
+        help="Keep the files of unfinished writes for this time.",
+    ),
+]
+_MaxBytesPerS: TypeAlias = Annotated[
+    float | None,
+    typer.Option(metavar="BYTES", help="Rewrite at most this many bytes per second."),
+]
+
+
 @expanded
 def maintain(
     uri: Uri,
     *,
-    advice: Annotated[
-        bool, typer.Option("--advice", help="Print what would pay off and why; change nothing.")
-    ] = False,
-    check: Annotated[
-        bool, typer.Option("--check", help="The same as --advice; exit code 3 if anything is due.")
-    ] = False,
-    older_than: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="Keep the versions of this ISO-8601 time and later."),
-    ] = None,
-    retain_last: Annotated[
-        int | None, typer.Option(min=1, help="Keep this many of the last versions.")
-    ] = None,
-    grace: Annotated[
-        float,
-        typer.Option(
-            "--grace",
-            metavar="SECONDS",
-            min=0,
-            help="Keep the files of unfinished writes for this time.",
-        ),
-    ] = 86_400.0,
-    max_bytes_per_s: Annotated[
-        float | None,
-        typer.Option(metavar="BYTES", help="Rewrite at most this many bytes per second."),
-    ] = None,
+    advice: _Advice = False,
+    check: _Check = False,
+    older_than: _OlderThan = None,
+    retain_last: _RetainLast = None,
+    grace: _Grace = 86_400.0,
+    max_bytes_per_s: _MaxBytesPerS = None,
     commit: CommitOptions,
 ) -> None:
     """Compact, collect missing statistics, and delete old versions and unneeded files.
@@ -118,18 +126,18 @@ def analyze(
     """Collect statistics of parts that were written without them."""
     table = commit.table(uri)
     with messages().status(f"analyzing {uri}"):
-        made = table.analyze(
+        commit_made = table.analyze(
             column,
             rewrite_all=rewrite_all,
             distinct_counts=distinct_counts,
             metadata=commit.notes,
         )
     if commit.as_json:
-        commit.show(made)
-    elif made.committed:
-        typer.echo(f"version {made.version}: analyzed {made.parts_added:,} parts")
+        commit.show(commit_made)
+    elif commit_made.committed:
+        typer.echo(f"version {commit_made.version}: analyzed {commit_made.parts_added:,} parts")
     else:
-        typer.echo(f"version {made.version}: nothing to analyze")
+        typer.echo(f"version {commit_made.version}: nothing to analyze")
 
 
 def metrics(

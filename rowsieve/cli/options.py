@@ -105,6 +105,15 @@ AsOf = Annotated[
     str | None,
     typer.Option("--as-of", metavar="TIME", help="Read the version at this ISO-8601 time."),
 ]
+Columns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--column",
+        metavar="NAME",
+        help="Show only this column; repeatable.",
+        autocompletion=completing.columns,
+    ),
+]
 Dialect = Annotated[
     str,
     typer.Option(
@@ -154,6 +163,14 @@ Nulls = Annotated[
         metavar="TEXT",
         help="CSV text that also means NULL; repeatable.",
     ),
+]
+Unchanged = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="A column that lists the columns which a row keeps."),
+]
+Combine = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN=RULE", help="Combine a value with the row's, such as hits=sum."),
 ]
 Notes = Annotated[
     list[str] | None,

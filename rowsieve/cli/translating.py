@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
 import rowsieve
 from rowsieve.cli import completing
+from rowsieve.cli.bundles import expanded
 from rowsieve.cli.options import Ansi, AsJson, Html, StorageOptions, TimeZone, open_at, session_of
 from rowsieve.cli.output import print_json
 from rowsieve.errors import InvalidInput
@@ -19,55 +21,79 @@ if TYPE_CHECKING:
 _NAMES = "postgres, spark, datafusion, duckdb, trino"
 
 
-def translate(
-    condition: Annotated[
-        str, typer.Argument(metavar="CONDITION", help="The condition, as SQL.", show_default=False)
-    ],
-    *,
-    source: Annotated[
-        str,
-        typer.Option(
-            "--from",
-            metavar="NAME",
-            help=f"The dialect: {_NAMES}.",
-            autocompletion=completing.dialects,
-        ),
-    ],
-    target: Annotated[
-        str,
-        typer.Option(
-            "--to",
-            metavar="NAME",
-            help="One of these, or another bridge.",
-            autocompletion=completing.bridges,
-        ),
-    ],
-    schema: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMNS", help="Names and types, as in 'id bigint, name varchar'."),
-    ] = None,
-    table: Annotated[
-        str | None, typer.Option(metavar="TABLE", help="Take the columns of this table.")
-    ] = None,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Refuse a condition that has no exact translation.")
-    ] = False,
-    syntax_only: Annotated[
-        bool,
-        typer.Option(
-            "--syntax-only", help="Translate the syntax only, between any dialects of sqlglot."
-        ),
-    ] = False,
-    time_zone: TimeZone = None,
-    ansi: Ansi = None,
+_Condition: TypeAlias = Annotated[
+    str, typer.Argument(metavar="CONDITION", help="The condition, as SQL.", show_default=False)
+]
+_From: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--from",
+        metavar="NAME",
+        help=f"The dialect: {_NAMES}.",
+        autocompletion=completing.dialects,
+    ),
+]
+_To: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--to",
+        metavar="NAME",
+        help="One of these, or another bridge.",
+        autocompletion=completing.bridges,
+    ),
+]
+_Schema: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMNS", help="Names and types, as in 'id bigint, name varchar'."),
+]
+_Table: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="TABLE", help="Take the columns of this table.")
+]
+_Strict: TypeAlias = Annotated[
+    bool, typer.Option("--strict", help="Refuse a condition that has no exact translation.")
+]
+_SyntaxOnly: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--syntax-only", help="Translate the syntax only, between any dialects of sqlglot."
+    ),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Sessions:
+    """Options of the sessions in which a condition is read and evaluated."""
+
+    time_zone: TimeZone = None
+    ansi: Ansi = None
     target_time_zone: Annotated[
         str | None,
         typer.Option(metavar="AREA/CITY", help="The session time zone of the target."),
-    ] = None,
+    ] = None
     target_ansi: Annotated[
         bool | None,
         typer.Option("--target-ansi/--no-target-ansi", help="The ANSI mode of the target."),
-    ] = None,
+    ] = None
+
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of `rs.translate` for them."""
+        return {
+            "session": session_of(self.time_zone, self.ansi),
+            "target_session": session_of(self.target_time_zone, self.target_ansi),
+        }
+
+
+@expanded
+def translate(
+    condition: _Condition,
+    *,
+    source: _From,
+    target: _To,
+    schema: _Schema = None,
+    table: _Table = None,
+    strict: _Strict = False,
+    syntax_only: _SyntaxOnly = False,
+    sessions: _Sessions,
     html: Html = None,
     storage_option: StorageOptions = None,
     as_json: AsJson = False,
@@ -75,32 +101,18 @@ def translate(
     """Translate a condition of one engine for another, and print the residual."""
     columns = _columns(schema, source, table, storage_option, needed=not syntax_only)
     if syntax_only:
-        made = _in_syntax(condition, source, target, strict)
+        translated = _in_syntax(condition, source, target, strict)
     else:
         from rowsieve.bridges.pasted import pasted
 
-        made = pasted(
-            condition,
-            source,
-            target=target,
-            schema=columns,
-            session=session_of(time_zone, ansi),
-            target_session=session_of(target_time_zone, target_ansi),
-            strict=strict,
-        )
+        given = {"target": target, "schema": columns, **sessions.arguments()}
+        translated = pasted(condition, source, strict=strict, **given)
         if html is not None:
-            rowsieve.translate(
-                condition,
-                source,
-                target=target,
-                schema=columns,
-                session=session_of(time_zone, ansi),
-                target_session=session_of(target_time_zone, target_ansi),
-            ).picture().save(html)
+            rowsieve.translate(condition, source, **given).picture().save(html)
     if as_json:
-        _print_as_json(made)
+        _print_as_json(translated)
     else:
-        _print_as_text(made)
+        _print_as_text(translated)
 
 
 def _columns(
@@ -150,27 +162,29 @@ def _in_syntax(condition: str, source: str, target: str, strict: bool) -> Pasted
     )
 
 
-def _print_as_json(made: Pasted) -> None:
-    imports = {"imports": made.imports} if made.is_python else {}
+def _print_as_json(translated: Pasted) -> None:
+    imports = {"imports": translated.imports} if translated.is_python else {}
     print_json(
         {
-            "expression": made.text,
+            "expression": translated.text,
             **imports,
-            "exactness": made.exactness.value,
-            "residual": made.residual,
-            "notes": made.notes,
+            "exactness": translated.exactness.value,
+            "residual": translated.residual,
+            "notes": translated.notes,
         }
     )
 
 
-def _print_as_text(made: Pasted) -> None:
+def _print_as_text(translated: Pasted) -> None:
     """The translation goes to stdout; notes and the residual go to stderr, as comments."""
-    if made.text is not None:
-        typer.echo(made.text)
-    told = [made.exactness.value]
-    told += [f"with {statement}" for statement in made.imports]
-    if made.residual is not None:
-        told.append(f"residual, to evaluate on the rows: {made.residual}")
-    mark = "#" if made.is_python else "--"  # every line of a note stays a comment when it is pasted
-    for line in (*told, *made.notes):
+    if translated.text is not None:
+        typer.echo(translated.text)
+    lines = [translated.exactness.value]
+    lines += [f"with {statement}" for statement in translated.imports]
+    if translated.residual is not None:
+        lines.append(f"residual, to evaluate on the rows: {translated.residual}")
+    mark = (
+        "#" if translated.is_python else "--"
+    )  # every line of a note stays a comment when it is pasted
+    for line in (*lines, *translated.notes):
         typer.echo(f"{mark} rowsieve: {printable(line)}", err=True)

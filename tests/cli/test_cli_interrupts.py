@@ -78,7 +78,7 @@ def test_a_signal_at_any_moment_exits_with_its_code_and_reports_commits(tmp_path
 # What becomes of a KeyboardInterrupt in C, in a callback, and amid an import.
 LOSES = """
 import importlib, os, sys, weakref
-from rowsieve.cli import main, querying
+from rowsieve.cli import main, bundles
 number = int(sys.argv.pop(1))
 def interrupt(*_):
     os.kill(os.getpid(), number)
@@ -99,7 +99,7 @@ lost = globals()[sys.argv.pop(1)]
 def act(*arguments, **options):
     lost()
     while True: pass
-querying.open_at = act
+bundles.open_at = act
 main()
 """
 

@@ -286,7 +286,7 @@ def test_ctrl_c_of_a_read_changes_nothing(tmp_path: Path, monkeypatch: pytest.Mo
     def interrupted(*_arguments: Any, **_options: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rowsieve.cli.querying.open_at", interrupted)
+    monkeypatch.setattr("rowsieve.cli.bundles.open_at", interrupted)
     done = invoke("inspect", tmp_path / "t")
     assert (done.exit_code, done.stderr) == (130, "rowsieve: interrupted: nothing was changed\n")
 
