@@ -28,7 +28,7 @@ from rowsieve.changes.data.ingest import prepare_appended, prepare_rows, read_da
 from rowsieve.changes.data.spark_data import is_spark_schema
 from rowsieve.changes.event_order.sequence_columns import check_sequences
 from rowsieve.changes.new_parts import new_parts
-from rowsieve.changes.new_tables import new_table
+from rowsieve.changes.new_tables import NewTable, new_table
 from rowsieve.changes.table_handle import Handle
 from rowsieve.config import current, write_flags_of
 from rowsieve.errors import InvalidData, InvalidInput, TableExists, TableMoved, TableNotFound
@@ -93,43 +93,50 @@ def create_table(
     store = open_store(uri, storage_options)
     log = CommitLog(store)
     try:
-        exists, foreign = log.survey()
-        if exists and if_exists != "replace":
-            if if_exists == "ignore":
-                return Table(Handle(store, log, log.latest(), storage_options=storage_options))
-            raise TableExists(
-                f"create_table: a table already exists at {store.uri}; use open_table, or "
-                "if_exists='ignore' or 'replace'"
-            )
-        if not exists:
-            log.refuse_foreign(foreign)
+        exists = _survey(log, if_exists)
+        if exists and if_exists == "ignore":
+            return Table(Handle(store, log, log.latest(), storage_options=storage_options))
         snapshot, written = _created(
             store, log, schema_or_data, (columns, ordering), checked, notes, times, replaces=exists
         )
     except BaseException as error:
         send_failure(current().reporter, store, 0, "create", error, started_s)
         raise
-    rows, parts = row_count(snapshot.parts), len(snapshot.parts)
-    elapsed_s = perf_counter() - started_s
-    send(
-        current().reporter,
-        CommitReport(
-            store.uri,
-            0,
-            "create",
-            rows,
-            0,
-            parts,
-            writer=written,
-            flags=flags_as_dict(write_flags_of(snapshot.table)),
-            elapsed_s=elapsed_s,
-            commit_id=snapshot.commit_id,
-        ),
-    )
+    _report(store, snapshot, written, started_s)
     table = Table(Handle(store, log, snapshot, storage_options=storage_options))
     if table.handle.publishes is not None:
         table.handle.publishes(table.handle)
     return table
+
+
+def _survey(log: CommitLog, if_exists: str) -> bool:
+    """Whether a table exists; TableExists if that is an error, or if others have files there."""
+    exists, foreign = log.survey()
+    if not exists:
+        log.refuse_foreign(foreign)
+    elif if_exists == "error":
+        raise TableExists(
+            f"create_table: a table already exists at {log.store.uri}; use open_table, or "
+            "if_exists='ignore' or 'replace'"
+        )
+    return exists
+
+
+def _report(store: ObjectStore, snapshot: Snapshot, written: WriterMetrics, start_s: float) -> None:
+    """Send the report of version 0."""
+    report = CommitReport(
+        store.uri,
+        0,
+        "create",
+        row_count(snapshot.parts),
+        0,
+        len(snapshot.parts),
+        writer=written,
+        flags=flags_as_dict(write_flags_of(snapshot.table)),
+        elapsed_s=perf_counter() - start_s,
+        commit_id=snapshot.commit_id,
+    )
+    send(current().reporter, report)
 
 
 def _check_choices(mode: str, key: tuple[str, ...], if_exists: str) -> None:
@@ -190,35 +197,16 @@ def _created(
     """
     columns, ordering = key_and_sequence
     collecting, uploads = Collecting(), Uploads(store)
-    data = None
-    if is_spark_schema(schema_or_data):
-        schema_or_data = engines.spark().arrow_schema(schema_or_data)
-    if not isinstance(schema_or_data, pa.Schema):
-        data = read_data(schema_or_data, "create_table")
-        _refuse_rows_without_columns(data)
-        if times is not None and data.num_rows:
-            raise InvalidInput(
-                f"create_table: the data has {data.num_rows:,} rows, and rows of a differential "
-                "table need times and differences; create it with a schema, then append_updates"
-            )
-    own = schema_or_data if data is None else data.schema
-    new = new_table(own, columns, properties, ordering, times)
-    schema = new.schema
-    order = KeyOrder.of(schema, new.info.key) if columns else None
+    arrow_schema, data = _schema_and_rows(schema_or_data, is_differential=times is not None)
+    new = new_table(arrow_schema, columns, properties, ordering, times)
     write = None
     if data is not None and data.num_rows:
-        if order is None:
-            rows = prepare_appended(data, schema)
-        else:
-            rows = prepare_rows(data, schema, order, "error", "create_table")
-        sequence = tuple(map(schema.field, new.info.sequence))
-        if sequence:
-            check_sequences(rows, KeyOrder(sequence), "create_table")
+        rows = _prepared(data, new)
         write = partial(
             new_parts,
             store,
             new.info,
-            schema,
+            new.schema,
             rows,
             None,
             base_version=0,
@@ -228,9 +216,40 @@ def _created(
     if replaces:
         _drop(store)
     snapshot = log.create(
-        new.info, schema, new.next_field_id, write, metadata, uploads=uploads, is_vacant=True
+        new.info, new.schema, new.next_field_id, write, metadata, uploads=uploads, is_vacant=True
     )
     return snapshot, collecting.metrics
+
+
+def _schema_and_rows(
+    schema_or_data: Any, *, is_differential: bool
+) -> tuple[pa.Schema, pa.Table | None]:
+    """The Arrow schema, and the rows if there are any to write."""
+    if is_spark_schema(schema_or_data):
+        return engines.spark().arrow_schema(schema_or_data), None
+    if isinstance(schema_or_data, pa.Schema):
+        return schema_or_data, None
+    data = read_data(schema_or_data, "create_table")
+    _refuse_rows_without_columns(data)
+    if is_differential and data.num_rows:
+        raise InvalidInput(
+            f"create_table: the data has {data.num_rows:,} rows, and rows of a differential "
+            "table need times and differences; create it with a schema, then append_updates"
+        )
+    return data.schema, data
+
+
+def _prepared(data: pa.Table, new: NewTable) -> pa.Table:
+    """The rows in the table's types; with a key, sorted by it and checked."""
+    if not new.info.key:
+        return prepare_appended(data, new.schema)
+    rows = prepare_rows(
+        data, new.schema, KeyOrder.of(new.schema, new.info.key), "error", "create_table"
+    )
+    if new.info.sequence:
+        order = KeyOrder(tuple(map(new.schema.field, new.info.sequence)))
+        check_sequences(rows, order, "create_table")
+    return rows
 
 
 @checked
