@@ -26,8 +26,8 @@ from rowsieve.types.schema import Schema
 
 def with_memory_statistics(parts: PartTable, schema: Schema) -> PartTable:
     """The same parts, those in memory with the statistics of their rows as well."""
-    held = np.flatnonzero(parts.held_in_memory())
-    refs = dict(zip(held.tolist(), parts.take(held).files("data"), strict=True))
+    places = np.flatnonzero(parts.held_in_memory())
+    refs = dict(zip(places.tolist(), parts.take(places).files("data"), strict=True))
     with_rows = {place: ref for place, ref in refs.items() if ref is not None and ref.in_memory}
     if not with_rows:
         return parts

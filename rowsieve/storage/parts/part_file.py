@@ -141,9 +141,13 @@ class FileOptions:
         options = replace(options, encoded=encoded)
         if shredding is not None:
             options = options._with_shredding(shredding, rows.column(shredding.column))
+        return options._with_codecs(rows, schema)
+
+    def _with_codecs(self, rows: pa.Table, schema: Schema) -> FileOptions:
+        """Choose which columns to compress by the rows of the first row group."""
         if rows.num_rows < ROW_GROUP_ROWS:  # for a small file, write time matters more than size
-            return options if _is_worth_compressing(rows) else replace(options, codec="none")
-        return replace(options, codecs=options.tried(rows.slice(0, 2 * PAGE_ROWS), schema))
+            return self if _is_worth_compressing(rows) else replace(self, codec="none")
+        return replace(self, codecs=self.tried(rows.slice(0, 2 * PAGE_ROWS), schema))
 
     def _with_shredding(self, shredding: Shredding, values: pa.ChunkedArray) -> FileOptions:
         """Add the hidden columns; strings that repeat get a dictionary."""

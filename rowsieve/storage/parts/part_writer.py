@@ -24,7 +24,8 @@ import pyarrow.compute as pc
 from rowsieve.errors import InvalidInput
 from rowsieve.objects import ObjectStore, Uploads
 from rowsieve.parquet.codec_columns import CodecColumns
-from rowsieve.parquet.stored_forms import ENCODED_FORMAT, OPAQUE_FORMAT, STRUCTURED_FORMAT
+from rowsieve.parquet.shredded_columns import Shredding
+from rowsieve.parquet.stored_forms import STRUCTURED_FORMAT
 from rowsieve.stats.bounds import LIMIT_BYTES
 from rowsieve.stats.collect import Collecting, StatisticsCollector
 from rowsieve.stats.selection import statistics_options
@@ -35,7 +36,7 @@ from rowsieve.storage.manifests.key_bounds import KeyBound, separated_bounds
 from rowsieve.storage.manifests.manifest import FileRef, NewPart, PartEntry, PartTable
 from rowsieve.storage.manifests.part_sketches import PartSketches
 from rowsieve.storage.parts.clustered_rows import ClusteredRows
-from rowsieve.storage.parts.encoded_rows import EncodedRows, encoding_of_columns
+from rowsieve.storage.parts.file_forms import FileForms
 from rowsieve.storage.parts.part_file import (
     ROW_GROUP_BYTES,
     ROW_GROUP_ROWS,
@@ -44,15 +45,12 @@ from rowsieve.storage.parts.part_file import (
     member_paths,
 )
 from rowsieve.storage.parts.row_versions import without_versions
-from rowsieve.storage.parts.shredded_rows import ShreddedRows
 from rowsieve.storage.parts.tombstones import DELETED_AT, tombstone_schema
 from rowsieve.types.logical import Field, Float
-from rowsieve.types.opaque_forms import has_opaque_forms, opaque, opaque_rows
 from rowsieve.types.ordering.keys import Key, KeyOrder
 from rowsieve.types.ordering.sequences import greatest
 from rowsieve.types.ordering.sort_order import SortOrder
 from rowsieve.types.schema import Schema
-from rowsieve.types.stored_names import has_tags, tagged, tagged_rows
 
 __all__ = ["ROW_GROUP_ROWS", "TARGET_PART_BYTES", "PartWriter", "target_part_bytes", "write_parts"]
 
@@ -109,24 +107,7 @@ class PartWriter:
         self._key = tuple(key)
         self._order = KeyOrder(self._key) if self._key else None
         self._sequence = KeyOrder(tuple(sequence)) if sequence else None
-        self._has_tags = has_tags(properties)
-        self._encoded = EncodedRows.of(properties, schema, self._key, sequence)
-        self._encoding = encoding_of_columns(properties)
-        self._plain = schema  # what files have as columns
-        if self._encoded is not None:
-            self._plain, self._encoding = self._encoded.plain, str(self._encoded.encoding)
-        self._with_forms = self._plain
-        if has_opaque_forms(properties):
-            self._with_forms = opaque(self._plain, frozenset(field.id for field in self._key))
-        is_opaque = self._with_forms is not self._plain
-        self._format_version = OPAQUE_FORMAT if is_opaque else STRUCTURED_FORMAT
-        if self._plain is not schema:
-            self._format_version = ENCODED_FORMAT
-        self._stored = self._as_stored_schema(self._with_forms)
-        self._stored_key = self._as_stored_schema(Schema(schema.id, self._key))
-        self._shredded = None
-        if self._plain is schema:
-            self._shredded = ShreddedRows.of(properties, schema, self._stored)
+        self._forms = FileForms.of(properties, schema, self._key, sequence)
         self._base_version = base_version
         self._target_bytes = target_part_bytes(properties)
         self._statistics = statistics_options(properties, schema, self._key)
@@ -165,7 +146,7 @@ class PartWriter:
             self._run_count += 1
 
     def _add(self, table: pa.Table) -> None:
-        self._note_nan(self._in_files(table))
+        self._note_nan(self._forms.rows(table))
         self._pending.append(table)
         self._pending_rows += table.num_rows
         self._pending_bytes += _varying_bytes(table)
@@ -204,28 +185,13 @@ class PartWriter:
         sequence = () if self._sequence is None else self._sequence.fields
         return PartTable.of(parts, self._schema, self._key, sequence)
 
-    def _as_stored_schema(self, schema: Schema) -> Schema:
-        return tagged(schema) if self._has_tags else schema
-
-    def _as_stored(self, rows: pa.Table, schema: Schema) -> pa.Table:
-        """Return the rows with the names that they have in files."""
-        return tagged_rows(rows, schema) if self._has_tags else rows
-
-    def _in_files(self, rows: pa.Table) -> pa.Table:
-        """Return the rows with the forms and the names that they have in files."""
-        if self._plain is not self._schema:
-            rows = rows.select(self._plain.names)
-        if self._with_forms is not self._plain:
-            rows = opaque_rows(rows, self._plain, self._with_forms)
-        return self._as_stored(rows, self._with_forms)
-
     def _collector(self) -> StatisticsCollector:
-        schema = without_versions(self._with_forms)
+        schema = without_versions(self._forms.with_forms)
         return StatisticsCollector(schema, self._statistics, self._collecting)
 
     def _note_nan(self, table: pa.Table) -> None:
         """Start a new file at the first NaN of a column: an open file's settings are fixed."""
-        seen = _nan_columns(self._stored, table)
+        seen = _nan_columns(self._forms.schema, table)
         if not seen <= self._nan_columns:
             self._flush(everything=True)
             self._close()
@@ -249,38 +215,42 @@ class PartWriter:
         self._pending_rows, self._pending_bytes = rest.num_rows, _varying_bytes(rest)
 
     def _write_row_group(self, rows: pa.Table) -> None:
-        stored, shredding = self._in_files(rows), None
-        if self._shredded is not None:
-            stored, shredding = self._shredded.add_to(stored, rows), self._shredded.shredding
-        encoded = None
-        if self._encoded is not None:
-            stored, encoded = self._encoded.add_to(stored, rows), self._encoded.columns
+        stored, shredding, codec = self._forms.row_group(rows)
         if self._open is None:
-            key, nan = self._stored_key.fields, self._nan_columns
-            options = FileOptions.choose(self._stored, key, stored, nan, shredding, encoded)
-            options = replace(options, format_version=self._format_version)
-            first = self._end(rows, 0)
-            part_id = uuid.uuid4().hex
-            path = data_path(self._uploads.store, self._base_version, "parquet", part_id)
-            file = PartFile(self._stored, options, self._uploads, path)
-            statistics, sketches = self._collector(), PartSketches(self._sketched)
-            self._open = _OpenPart(
-                part_id, file, statistics, sketches, first, first, self._run_count
-            )
+            self._open = self._begun(rows, stored, shredding, codec)
         self._open.in_one_run &= self._open.run == self._run_count
         self._open.file.write(stored)
         self._open.statistics.add(rows)
         self._open.sketches.add(rows)
         self._open.upper = self._raised(self._open.upper, rows)
         self._open.last = self._end(rows, rows.num_rows - 1)
-        if encoded is not None:
-            self._count_forms(self._open, stored, encoded)
+        if codec is not None:
+            self._count_forms(self._open, stored, codec)
         if self._open.limited_bytes >= self._target_bytes:
             self._close()
 
-    def _count_forms(self, part: _OpenPart, stored: pa.Table, encoded: CodecColumns) -> None:
+    def _begun(
+        self,
+        rows: pa.Table,
+        stored: pa.Table,
+        shredding: Shredding | None,
+        codec: CodecColumns | None,
+    ) -> _OpenPart:
+        """A part whose first row group has these rows."""
+        forms, first = self._forms, self._end(rows, 0)
+        options = FileOptions.choose(
+            forms.schema, forms.key, stored, self._nan_columns, shredding, codec
+        )
+        options = replace(options, format_version=forms.format_version)
+        part_id = uuid.uuid4().hex
+        path = data_path(self._uploads.store, self._base_version, "parquet", part_id)
+        file = PartFile(forms.schema, options, self._uploads, path)
+        statistics, sketches = self._collector(), PartSketches(self._sketched)
+        return _OpenPart(part_id, file, statistics, sketches, first, first, self._run_count)
+
+    def _count_forms(self, part: _OpenPart, stored: pa.Table, codec: CodecColumns) -> None:
         """Count the bytes of both forms of a row group."""
-        codec_bytes = int(stored.select(list(encoded.columns)).nbytes)
+        codec_bytes = int(stored.select(list(codec.columns)).nbytes)
         column_bytes = int(stored.nbytes) - codec_bytes
         part.codec_bytes += codec_bytes
         part.column_bytes += column_bytes
@@ -291,7 +261,7 @@ class PartWriter:
     def _close(self, *, is_full: bool = False) -> None:
         if self._open is None:
             return
-        ref = replace(self._open.file.put(is_full=is_full), encoding=self._encoding)
+        ref = replace(self._open.file.put(is_full=is_full), encoding=self._forms.encoding)
         ends = (self._open.first, self._open.last)
         self._count(ref)
         self._finished.append(
@@ -350,10 +320,10 @@ class PartWriter:
             part_id=part_id,
             base_version=self._base_version,
             schema_id=self._schema.id,
-            native_safe=self._format_version == STRUCTURED_FORMAT,
+            native_safe=self._forms.format_version == STRUCTURED_FORMAT,
             data=rows.ref if rows else None,
             deletes=ref,
-            format_version=self._format_version if rows else STRUCTURED_FORMAT,
+            format_version=self._forms.format_version if rows else STRUCTURED_FORMAT,
             sort_order=rows.sort_order if rows else None,
             key_lower=lower,
             key_upper=upper,
@@ -368,8 +338,8 @@ class PartWriter:
 
     def _put_deletes(self, part_id: str, keys: pa.Table) -> FileRef:
         columns = self._delete_schema(keys)
-        schema, keys = self._as_stored_schema(columns), self._as_stored(keys, columns)
-        key = self._stored_key.fields
+        schema, keys = self._forms.named_schema(columns), self._forms.named(keys, columns)
+        key = self._forms.key
         options = FileOptions.choose(schema, key, keys, _nan_columns(schema, keys))
         path = data_path(self._uploads.store, self._base_version, "deletes.parquet", part_id)
         file = PartFile(schema, options, self._uploads, path)

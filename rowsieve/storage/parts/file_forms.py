@@ -1,0 +1,100 @@
+"""How the rows of a part are stored in its file: which columns, in which forms, under which names.
+
+A file of a table with an encoding has other columns than the table, a file with opaque forms has
+other types, and a file with tags other names. Every file of one writer has the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from rowsieve.parquet.codec_columns import CodecColumns
+from rowsieve.parquet.shredded_columns import Shredding
+from rowsieve.parquet.stored_forms import ENCODED_FORMAT, OPAQUE_FORMAT, STRUCTURED_FORMAT
+from rowsieve.storage.parts.encoded_rows import EncodedRows, encoding_of_columns
+from rowsieve.storage.parts.shredded_rows import ShreddedRows
+from rowsieve.types.logical import Field
+from rowsieve.types.opaque_forms import has_opaque_forms, opaque, opaque_rows
+from rowsieve.types.schema import Schema
+from rowsieve.types.stored_names import has_tags, tagged, tagged_rows
+
+
+@dataclass(frozen=True, slots=True)
+class FileForms:
+    """The forms of the files of one writer.
+
+    `columns` are the table's columns that files have as columns, `with_forms` the same with the
+    types that they have in files, and `schema` with their names there too.
+    """
+
+    columns: Schema
+    with_forms: Schema
+    schema: Schema
+    key: tuple[Field, ...]
+    encoding: str | None
+    format_version: int
+    is_whole: bool
+    """Whether `columns` are all columns of the table: none is in the bytes of a codec alone."""
+    has_tags: bool
+    encoded: EncodedRows | None
+    shredded: ShreddedRows | None
+
+    @classmethod
+    def of(
+        cls,
+        properties: Mapping[str, str],
+        schema: Schema,
+        key: Sequence[Field],
+        sequence: Sequence[Field] = (),
+    ) -> FileForms:
+        """The forms that a table's properties ask for."""
+        encoded = EncodedRows.of(properties, schema, tuple(key), sequence)
+        columns = schema if encoded is None else encoded.plain
+        is_whole = columns is schema
+        with_forms = columns
+        if has_opaque_forms(properties):
+            with_forms = opaque(columns, frozenset(field.id for field in key))
+        has_names = has_tags(properties)
+        stored = tagged(with_forms) if has_names else with_forms
+        keys = Schema(schema.id, tuple(key))
+        version = STRUCTURED_FORMAT if with_forms is columns else OPAQUE_FORMAT
+        return cls(
+            columns=columns,
+            with_forms=with_forms,
+            schema=stored,
+            key=(tagged(keys) if has_names else keys).fields,
+            encoding=encoding_of_columns(properties) if encoded is None else str(encoded.encoding),
+            format_version=version if is_whole else ENCODED_FORMAT,
+            is_whole=is_whole,
+            has_tags=has_names,
+            encoded=encoded,
+            shredded=ShreddedRows.of(properties, schema, stored) if is_whole else None,
+        )
+
+    def named_schema(self, schema: Schema) -> Schema:
+        """The columns with the names that they have in files."""
+        return tagged(schema) if self.has_tags else schema
+
+    def named(self, rows: pa.Table, schema: Schema) -> pa.Table:
+        """The rows with the names that their columns have in files."""
+        return tagged_rows(rows, schema) if self.has_tags else rows
+
+    def rows(self, rows: pa.Table) -> pa.Table:
+        """The rows with the columns, forms and names that they have in files."""
+        if not self.is_whole:
+            rows = rows.select(self.columns.names)
+        if self.with_forms is not self.columns:
+            rows = opaque_rows(rows, self.columns, self.with_forms)
+        return self.named(rows, self.with_forms)
+
+    def row_group(self, rows: pa.Table) -> tuple[pa.Table, Shredding | None, CodecColumns | None]:
+        """The rows as `rows` has them, and the columns that shredding and a codec add."""
+        stored, shredding, codec = self.rows(rows), None, None
+        if self.shredded is not None:
+            stored, shredding = self.shredded.add_to(stored, rows), self.shredded.shredding
+        if self.encoded is not None:
+            stored, codec = self.encoded.add_to(stored, rows), self.encoded.columns
+        return stored, shredding, codec
