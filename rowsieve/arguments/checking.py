@@ -103,5 +103,5 @@ def _refusal(function: str, name: str, kind: Kind, misfit: Misfit) -> InvalidInp
     example = f", such as {name}={kind.example}" if kind.example else ""
     takes = "" if misfit.wanted == kind.shown else f"; {name}= takes {kind.shown}"
     return InvalidInput(
-        f"{function}: {name}{misfit.place} is {misfit.found}, not {misfit.wanted}{takes}{example}"
+        f"{function}: {name}{misfit.place} is {misfit.actual}, not {misfit.wanted}{takes}{example}"
     )

@@ -47,9 +47,9 @@ ANY_TEXT: Final = AnyText()
 class Misfit(Exception):
     """A value, or its item at `place`, is not of the kind `wanted`."""
 
-    def __init__(self, found: str, wanted: str, place: str = "") -> None:
-        super().__init__(found, wanted, place)
-        self.found, self.wanted, self.place = found, wanted, place
+    def __init__(self, actual: str, wanted: str, place: str = "") -> None:
+        super().__init__(actual, wanted, place)
+        self.actual, self.wanted, self.place = actual, wanted, place
 
 
 class Kind(ABC):
@@ -302,7 +302,7 @@ class Illustrated(Kind):
             return self._kind.fit(value)
         except Misfit as misfit:
             if misfit.wanted == self._kind.shown and not misfit.place:
-                raise Misfit(misfit.found, self.shown) from None
+                raise Misfit(misfit.actual, self.shown) from None
             raise
 
 
@@ -375,7 +375,7 @@ def _member(kind: Kind, place: str, value: Any) -> Any:
     try:
         return kind.fit(value)
     except Misfit as misfit:
-        raise Misfit(misfit.found, misfit.wanted, f"{place}{misfit.place}") from None
+        raise Misfit(misfit.actual, misfit.wanted, f"{place}{misfit.place}") from None
 
 
 def _article(name: str) -> str:

@@ -63,8 +63,10 @@ def plan_vectors(
     waiting: dict[int, RowSet] = {}
 
     def store_waiting() -> None:
-        made = write_vectors(uploads, list(waiting.values()), snapshot.version, snapshot.version)
-        refs.update(zip(waiting, made, strict=True))
+        vector_refs = write_vectors(
+            uploads, list(waiting.values()), snapshot.version, snapshot.version
+        )
+        refs.update(zip(waiting, vector_refs, strict=True))
         waiting.clear()
 
     for group in groups:

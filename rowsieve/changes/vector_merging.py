@@ -94,8 +94,10 @@ def write_merged(
             yield each.part_id, None
         else:
             readable[each.part_id] = each.ref, hidden
-    made = write_vectors(uploads, [hidden for _, hidden in readable.values()], 0, base_version)
-    for (part_id, (old, _)), ref in zip(readable.items(), made, strict=True):
+    vector_refs = write_vectors(
+        uploads, [hidden for _, hidden in readable.values()], 0, base_version
+    )
+    for (part_id, (old, _)), ref in zip(readable.items(), vector_refs, strict=True):
         yield part_id, dataclasses.replace(ref, complete_through=old.complete_through)
 
 

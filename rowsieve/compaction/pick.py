@@ -151,7 +151,7 @@ def pick(
 def _slices_of(unit: Unit, ages: Ages, target_bytes: int, picker: Picker) -> list[Slice]:
     """Return the slices of one overlap group; none if it is better rewritten as a whole."""
     if picker is Picker.TIERED and unit.in_memory and not _outgrown(unit, ages):
-        return list(_held(unit, ages))
+        return list(_slices_in_memory(unit, ages))
     if len(unit.parts) <= min(TIERS, cut.MAX_COMMITS):
         return []
     newer = ages.newer_parts(np.array(unit.parts))
@@ -173,21 +173,23 @@ def pick_in_memory(snapshot: Snapshot) -> Picked:
         return Picked()
     order = KeyOrder.of(snapshot.schema, key) if key else None
     units, ages = units_of(parts, order, kept_by_default(snapshot)), Ages.of(parts)
-    slices = [one for unit in units if not unit.only_in_memory for one in _held(unit, ages)]
+    slices = [
+        one for unit in units if not unit.only_in_memory for one in _slices_in_memory(unit, ages)
+    ]
     if slices:
         return Picked(slices=tuple(slices))
     runs = runs_of(units, lambda unit: unit.only_in_memory)
     return Picked(runs=tuple(tuple(part for unit in run for part in unit.parts) for run in runs))
 
 
-def _held(unit: Unit, ages: Ages) -> Iterator[Slice]:
+def _slices_in_memory(unit: Unit, ages: Ages) -> Iterator[Slice]:
     """The parts in memory of a group with files: a slice for each run of ages without a file.
 
     None if commits mix, because a slice would then not be of one age.
     """
-    held = frozenset(unit.in_memory)
+    in_memory = frozenset(unit.in_memory)
     ranked = ages.newest_first(np.array(unit.parts)).tolist()
-    for is_held, some in groupby(ranked, key=held.__contains__):
+    for is_held, some in groupby(ranked, key=in_memory.__contains__):
         if is_held:
             parts = tuple(some)
             yield Slice(parts, int(ages.sizes[list(parts)].sum()))
@@ -250,7 +252,7 @@ def units_of(
     rows = parts.numbers("data.rows")
     hidden = tombstones_to_drop(parts, horizon, sequence) + parts.numbers("dv.rows")
     oldest, newest = (parts.numbers(f"commit_ts_{end}") for end in ("min", "max"))
-    held = parts.held_in_memory()
+    in_memory = parts.held_in_memory()
     if order is None:
         groups = [[int(i)] for i in np.argsort(newest, kind="stable")]
     else:
@@ -262,7 +264,7 @@ def units_of(
             row_count=int(rows[group].sum()),
             hidden_row_count=int(hidden[group].sum()),
             is_one_commit=bool(oldest[group].min() == newest[group].max()),
-            in_memory=tuple(part for part in group if held[part]),
+            in_memory=tuple(part for part in group if in_memory[part]),
         )
         for group in groups
     ]

@@ -64,9 +64,9 @@ class FileStatistics:
 
     def of(self, column: logical.Field) -> dict[str, pa.Array]:
         """The facts of one column in each file, by their names in the manifest."""
-        held = [column.id in self._joined.names_of(footer) for footer in self._footers]
+        present = [column.id in self._joined.names_of(footer) for footer in self._footers]
         chunks = _gathered(self._footers, [each.get(column.id) for each in self._columns])
-        facts = dict(_of_column(column, chunks, self._counts, np.array(held, np.bool_)))
+        facts = dict(_of_column(column, chunks, self._counts, np.array(present, np.bool_)))
         if column.name in self._partitions.types:
             here = pa.array([column.name in row for row in self._constants], pa.bool_())
             for name, values in _of_constant(column, self._constants, self._counts):
@@ -183,11 +183,11 @@ def _flat_columns(
 
 
 def _of_column(
-    column: logical.Field, chunks: Sequence[_Chunks], counts: Counts, held: npt.NDArray[np.bool_]
+    column: logical.Field, chunks: Sequence[_Chunks], counts: Counts, present: npt.NDArray[np.bool_]
 ) -> Iterator[tuple[str, pa.Array]]:
     """The facts of one column: joined over the row groups of each file; NULL means unknown."""
     count = len(counts)
-    nulls = np.where(held, np.int64(-1), counts)  # a column that a file lacks is NULL
+    nulls = np.where(present, np.int64(-1), counts)  # a column that a file lacks is NULL
     type_ = arrow_type(column.type)
     bounds = {"lower": pa.nulls(count, type_), "upper": pa.nulls(count, type_)}
     for each in chunks:

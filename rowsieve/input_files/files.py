@@ -182,15 +182,15 @@ def read_messages(source: Input, schema: pa.Schema) -> bytes | pa.Table:
 
 def _kind(source: Input) -> str:
     if source.format is not None:
-        kind, told = source.format, "--format"
+        kind, hint = source.format, "--format"
     else:
         suffixes = [suffix.lower() for suffix in source.path.suffixes]
         if suffixes and suffixes[-1] in COMPRESSED:
             suffixes.pop()
-        kind, told = (suffixes[-1][1:] if suffixes else ""), source.hints.format
+        kind, hint = (suffixes[-1][1:] if suffixes else ""), source.hints.format
     if kind not in _READERS:
         raise InvalidInput(
-            f"{source.name}: {told} must name its format; {kind or 'none'!r} is not one of "
+            f"{source.name}: {hint} must name its format; {kind or 'none'!r} is not one of "
             f"{', '.join(_READERS)}"
         )
     if source.delimiter is not None and kind not in ("csv", "tsv"):

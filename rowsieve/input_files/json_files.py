@@ -80,13 +80,13 @@ def _refuse_null(text: bytes) -> None:
     """Raise ValueError if a document is null, or if it may be and a document is malformed."""
     if _MAYBE_NULL.search(text) is None:
         return
-    decoder, told = json.JSONDecoder(), text.decode()
-    at, row = _after_spaces(told, 0), 0
-    while at < len(told):
-        value, at = decoder.raw_decode(told, at)
+    decoder, document = json.JSONDecoder(), text.decode()
+    at, row = _after_spaces(document, 0), 0
+    while at < len(document):
+        value, at = decoder.raw_decode(document, at)
         if value is None:
             raise ValueError(f"row {row}, counted from 0, is null, and a row is an object")
-        at, row = _after_spaces(told, at), row + 1
+        at, row = _after_spaces(document, at), row + 1
 
 
 def _after_spaces(text: str, at: int) -> int:
@@ -154,8 +154,8 @@ def _parsed_as_known(text: bytes, fields: Sequence[pa.Field], block_bytes: int) 
             field.with_type(type_to_read(field.type, values))
             for field, values in zip(fields, of_names, strict=True)
         ]
-        if (told := first_of_another_kind(rows, fields, again)) is not None:
-            raise ValueError(told) from error
+        if (difference := first_of_another_kind(rows, fields, again)) is not None:
+            raise ValueError(difference) from error
         if again == read:
             raise
         return _parsed_as_text(text, again, block_bytes)

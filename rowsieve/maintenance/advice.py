@@ -207,5 +207,5 @@ def _why_compact(advice: Advice) -> str:
         (advice.hidden_rows > 0, f"deletes hide up to {advice.hidden_rows:,} rows"),
         (advice.small_parts > 1, f"{advice.small_parts:,} parts are small"),
     )
-    told = "; ".join(text for holds, text in reasons if holds)
-    return told or "some parts have opaque values, which the table no longer writes"
+    causes = "; ".join(text for holds, text in reasons if holds)
+    return causes or "some parts have opaque values, which the table no longer writes"

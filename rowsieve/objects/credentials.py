@@ -187,9 +187,9 @@ class Credentials:
             all(credential.get(field) for field in alternative.split("+"))
             for alternative in alternatives
         ):
-            found = f"fields {sorted(map(str, credential))}" if is_mapping else "no mapping"
+            description = f"fields {sorted(map(str, credential))}" if is_mapping else "no mapping"
             raise StoreError(
-                f"{OPTION} {self._name} returned {found}"
+                f"{OPTION} {self._name} returned {description}"
                 f"{' (it is asynchronous)' if inspect.iscoroutine(credential) else ''}; a "
                 f"credential for {self._scheme}:// is a mapping with "
                 f"{' or '.join(each.replace('+', ' and ') for each in alternatives)}, and with "
@@ -342,10 +342,10 @@ def _attribute(name: str) -> Any:
     steps = path.split(".")
     if not separator or not all(step.isidentifier() for step in (*module.split("."), *steps)):
         raise ValueError(name)
-    found: Any = importlib.import_module(module)
+    target: Any = importlib.import_module(module)
     for step in steps:
-        found = getattr(found, step)
-    return found
+        target = getattr(target, step)
+    return target
 
 
 def _values(credential: Credential | None) -> tuple[str, ...]:

@@ -165,9 +165,9 @@ class Draft(io.RawIOBase):
             self._memory, self._hashed = io.BytesIO(), 0
 
     def _hash_memory(self) -> None:
-        with self._memory.getbuffer() as held:
-            self._hash.update(held[self._hashed :])
-            self._hashed = held.nbytes
+        with self._memory.getbuffer() as contents:
+            self._hash.update(contents[self._hashed :])
+            self._hashed = contents.nbytes
 
     def tell(self) -> int:
         """The position: always the end."""

@@ -102,8 +102,8 @@ def probes_of(values: pa.Array, column: FileColumn) -> Probes | None:
         return None
     if len(encoded) <= FEW_VALUES:
         return [None if value is None else _probe(value) for value in encoded]
-    held = [value for value in encoded if value is not None]
-    hashes = np.fromiter(map(xxhash.xxh64_intdigest, held), np.uint64, len(held))
+    present = [value for value in encoded if value is not None]
+    hashes = np.fromiter(map(xxhash.xxh64_intdigest, present), np.uint64, len(present))
     bits = np.uint32(1) << ((hashes.astype(np.uint32)[:, None] * _SALT) >> _FIVE_BITS_LEFT)
     blocks = bits.astype("<u4").view(f"V{BLOCK_BYTES}").ravel().tolist()
     shares = (hashes >> _HALF).tolist()
@@ -159,26 +159,26 @@ def _encoded_integers(values: pa.Array, column: FileColumn) -> list[bytes | None
     if pa.types.is_decimal(values.type):
         return _decimals_as_integers(values, column, width)
     numbers = filled(values)
-    held = np.ones(len(numbers), dtype=np.bool_)
+    representable = np.ones(len(numbers), dtype=np.bool_)
     if pa.types.is_date32(column.type) and pa.types.is_timestamp(values.type):
         day = DAY_US if values.type.unit == "us" else DAY_US * NANOS_OF_MICRO
         days = numbers // day  # within 32 bits
-        held, numbers = numbers == days * day, days
+        representable, numbers = numbers == days * day, days
     elif pa.types.is_integer(column.type):
         limits = np.iinfo(column.type.to_pandas_dtype())
         if limits.bits > width * 8:
             return None
         if values.type != column.type:
-            held = (numbers >= limits.min) & (numbers <= limits.max)  # NaN is neither
+            representable = (numbers >= limits.min) & (numbers <= limits.max)  # NaN is neither
         if pa.types.is_floating(values.type):
-            held &= np.floor(numbers) == numbers
-            numbers = np.where(held, numbers, 0).astype(np.int64)
+            representable &= np.floor(numbers) == numbers
+            numbers = np.where(representable, numbers, 0).astype(np.int64)
     elif values.type.bit_width != width * 8:
         return None
     if not np.issubdtype(numbers.dtype, np.integer):
         return None
     stored = numbers.astype(np.dtype(f"<i{width}")).view(f"V{width}").tolist()
-    return [value if there else None for value, there in zip(stored, held, strict=True)]
+    return [value if there else None for value, there in zip(stored, representable, strict=True)]
 
 
 def _decimals_as_integers(

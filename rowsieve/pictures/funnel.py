@@ -65,12 +65,12 @@ class Funnel(Picture):
     @property
     def summary(self) -> str:
         """The read and the considered numbers of each stage."""
-        told = "; ".join(
+        sums = "; ".join(
             f"{stage.name} {_count(stage.read, stage.unit)} of "
             f"{_count(stage.considered, stage.unit)}"
             for stage in self.stages
         )
-        return f"where {self.where}. Read: {told}"
+        return f"where {self.where}. Read: {sums}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""

@@ -59,9 +59,9 @@ class Health(Picture):
     @property
     def summary(self) -> str:
         """Whether something is advised, and the facts."""
-        told = ", ".join(f"{fact.name} {fact.value}" for fact in self.facts)
+        numbers = ", ".join(f"{fact.name} {fact.value}" for fact in self.facts)
         advised = ", ".join(remedy.action for remedy in self.remedies)
-        return f"{f'advised: {advised}' if advised else 'nothing to do'}; {told}"
+        return f"{f'advised: {advised}' if advised else 'nothing to do'}; {numbers}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -117,10 +117,10 @@ def _bytes(shares: tuple[Share, ...], ident: str) -> Markup:
     for share in shares:
         width = share.size_bytes / total
         if share.size_bytes:
-            told = f"{share.name}: {size_text(share.size_bytes)}, {share.files:,} files"
+            title = f"{share.name}: {size_text(share.size_bytes)}, {share.files:,} files"
             mark = element(
                 "rect",
-                element("title", text(told)),
+                element("title", text(title)),
                 x=percent(at),
                 width=percent(max(width, 0.003)),
                 y=2,

@@ -58,8 +58,8 @@ def stacked(bins: Sequence[Counter[str]]) -> tuple[float, Markup]:
                     )
                 )
         if bars:
-            told = ", ".join(
+            labels = ", ".join(
                 f"{counts[kind]:,} {label}" for kind, label in OUTCOMES.items() if counts[kind]
             )
-            marks.append(element("g", element("title", text(f"parts here: {told}")), *bars))
+            marks.append(element("g", element("title", text(f"parts here: {labels}")), *bars))
     return _HEIGHT, join(marks)

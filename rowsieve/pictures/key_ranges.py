@@ -52,10 +52,10 @@ class KeyRanges(Picture):
     @property
     def summary(self) -> str:
         """Parts and outcomes of each panel."""
-        told = [f"{panel.heading}: {_counts(panel.parts)}" for panel in self.panels]
+        sentences = [f"{panel.heading}: {_counts(panel.parts)}" for panel in self.panels]
         if self.where is not None:
-            told.append(f"condition: {self.where}")
-        return "; ".join(told)
+            sentences.append(f"condition: {self.where}")
+        return "; ".join(sentences)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -191,10 +191,10 @@ def _bar(part: PartBar, lane: int, depth: int, axis: Axis, ident: str) -> Markup
     if part.hidden and part.rows:
         share = width * min(part.hidden / part.rows, 1.0)
         marks.append(element("rect", width=percent(share), fill=f"url(#{ident}-hatch)", **place))
-    return element("g", element("title", text(_told(part), 240)), *marks)
+    return element("g", element("title", text(_part_title(part), 240)), *marks)
 
 
-def _told(part: PartBar) -> str:
+def _part_title(part: PartBar) -> str:
     reason = f": {part.reason}" if part.reason else ""
     outcome = "" if part.outcome == "stored" else f"; {OUTCOMES[part.outcome]}{reason}"
     return (

@@ -200,11 +200,11 @@ def _mark(
     if labels:
         centre = percent(start + step * 0.12 + min(step * 0.38, 0.025))
         bars.append(element("circle", cx=centre, cy=10, r=5, class_="mark weak"))
-    told = _told(run, sums, labels)
-    content = join((element("title", text(told, 400)), *bars))
+    title = _run_title(run, sums, labels)
+    content = join((element("title", text(title, 400)), *bars))
     if not is_listed:
         return element("g", content)
-    return element("a", content, href=f"#{ident}-v{run[-1].version}", aria_label=told)
+    return element("a", content, href=f"#{ident}-v{run[-1].version}", aria_label=title)
 
 
 def _height(rows: int, most: int, pixels: float) -> float:
@@ -213,7 +213,7 @@ def _height(rows: int, most: int, pixels: float) -> float:
     return max(pixels * math.log1p(rows) / math.log1p(most), 3.0)
 
 
-def _told(run: Sequence[VersionMark], sums: _Sums, labels: Sequence[str]) -> str:
+def _run_title(run: Sequence[VersionMark], sums: _Sums, labels: Sequence[str]) -> str:
     if len(run) == 1:
         head = f"version {run[0].version}, {run[0].operation}, {run[0].when}"
     else:

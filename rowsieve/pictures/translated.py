@@ -49,10 +49,10 @@ class TranslatedTable(Picture):
     def summary(self) -> str:
         """How exact it is, and the conditions by exactness."""
         counts = Counter(each.exactness for each in self.conditions)
-        told = ", ".join(
+        shown = ", ".join(
             f"{counts[kind]:,} {words}" for kind, (_, words) in _SHOWN.items() if counts[kind]
         )
-        return f"{_SHOWN[self.exactness][1]}; conditions: {told or 'none'}"
+        return f"{_SHOWN[self.exactness][1]}; conditions: {shown or 'none'}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""

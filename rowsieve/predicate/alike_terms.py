@@ -82,12 +82,12 @@ def grouped(terms: Terms, remembered: dict[Hashable, Any]) -> Grouped:
     if len(terms) < MIN_ALIKE:
         return Grouped((), terms)
     kept: dict[int, tuple[Terms, Grouped]] = remembered.setdefault("alike terms", {})
-    held = kept.get(id(terms))
-    if held is None or held[0] is not terms:
-        held = terms, _grouped(terms)
+    entry = kept.get(id(terms))
+    if entry is None or entry[0] is not terms:
+        entry = terms, _grouped(terms)
         if len(kept) < MAX_KEPT:
-            kept[id(terms)] = held
-    return held[1]
+            kept[id(terms)] = entry
+    return entry[1]
 
 
 def _grouped(terms: Terms) -> Grouped:

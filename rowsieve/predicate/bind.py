@@ -506,11 +506,11 @@ class _Binder:
                 "1.50, which are not stored; cast it to a decimal, such as numeric(20, 6), first"
             )
         own = cast_of_session(operand, source, node.type, self.semantics, try_=node.try_)
-        made = ir.Cast(operand, node.type, node.try_) if own is None else own
+        cast = ir.Cast(operand, node.type, node.try_) if own is None else own
         instant = node.type == Timestamp(utc=True) and self.semantics.has_session_zone
         if instant and isinstance(operand, ir.Literal) and source == Timestamp(utc=False):
-            made = folded(made, self.semantics)
-        return made, node.type
+            cast = folded(cast, self.semantics)
+        return cast, node.type
 
     def _casts_json(self, node: ir.Cast) -> bool:
         return self.semantics.casts_json and as_scalar(node.type) and not node.try_

@@ -487,7 +487,7 @@ def fold(root: Node, combine: Callable[[Node, tuple[_T, ...]], _T]) -> _T:
     Leaves get (). Iterative, so depth cannot overflow the stack.
     """
     stack: list[tuple[Node, bool]] = [(root, False)]
-    made: list[_T] = []
+    combined: list[_T] = []
     while stack:
         node, is_below_done = stack.pop()
         below = children(node)
@@ -495,9 +495,9 @@ def fold(root: Node, combine: Callable[[Node, tuple[_T, ...]], _T]) -> _T:
             stack.append((node, True))
             stack.extend((child, False) for child in reversed(below))
             continue
-        start = len(made) - len(below)
-        made[start:] = [combine(node, tuple(made[start:]))]
-    return made[0]
+        start = len(combined) - len(below)
+        combined[start:] = [combine(node, tuple(combined[start:]))]
+    return combined[0]
 
 
 def _same(one: Iterable[object], other: Iterable[object]) -> bool:

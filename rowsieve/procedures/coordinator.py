@@ -117,7 +117,7 @@ class Coordinator:
             return run_planned(
                 lambda: self._planned(procedure, arguments), self.engine or LocalEngine()
             )
-        told = _Told(getattr(self.engine, "tell", None))
+        progress = _Progress(getattr(self.engine, "tell", None))
         if isinstance(procedure, CatalogProcedure):
             if self.catalog is None:
                 raise UnsupportedOperation(f"{procedure.name} needs a catalog; use Catalog.call")
@@ -125,8 +125,8 @@ class Coordinator:
         else:
             table = self._table(arguments)
             with self._once(procedure, table, arguments) as labelled:
-                rows = procedure.run(table, labelled, told)
-        told.end()
+                rows = procedure.run(table, labelled, progress)
+        progress.end()
         return rows
 
     @contextmanager
@@ -195,7 +195,7 @@ def _semantics_in(engine: object, dialect: str, text: str, schema: Schema) -> Se
     return engine.semantics_of(text, schema)
 
 
-class _Told:
+class _Progress:
     """Reports the progress of a procedure that runs in this process, and its end."""
 
     def __init__(self, tell: Progress | None) -> None:
@@ -220,11 +220,11 @@ def run_planned(planned: Callable[[], OutputNode], engine: Engine) -> pa.Table:
     while True:
         target = planned().target
         context = CallContext(target.scan)
-        with ExitStack() as held:
-            held.callback(context.close)
+        with ExitStack() as stack:
+            stack.callback(context.close)
             version = context.table.version
             try:
-                handle = _begun(target, context, held)
+                handle = _begun(target, context, stack)
             except SnapshotExpired as error:
                 if not _has_expired(version, context.table):
                     raise
@@ -234,13 +234,13 @@ def run_planned(planned: Callable[[], OutputNode], engine: Engine) -> pa.Table:
             return _finished(target.procedure, context, handle, engine)
 
 
-def _begun(target: CallTarget, context: CallContext, held: ExitStack) -> Handle:
+def _begun(target: CallTarget, context: CallContext, stack: ExitStack) -> Handle:
     """Cut the work into tasks, and hold a lease of the version that they read."""
     name = target.procedure.name
     context.table.handle.require_writable(name)  # refuse before the work, not after it
     handle = target.procedure.begin(context, target.arguments)
     if handle.tasks:
-        held.enter_context(context.table.lease(version=handle.version, holder=f"CALL {name}"))
+        stack.enter_context(context.table.lease(version=handle.version, holder=f"CALL {name}"))
     return handle
 
 

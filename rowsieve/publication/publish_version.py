@@ -70,15 +70,15 @@ def publish_version(
     refuse_differential("publish", snapshot.table)
     store, source = handle.store, table_store(handle.store)
     own = _id_of(format_, target)
-    held = held_versions(store, own)
-    moves = not held or holds_all or snapshot.version - min(held) >= _HOLD_VERSIONS
-    if moves and snapshot.version not in held:
+    holds = held_versions(store, own)
+    moves = not holds or holds_all or snapshot.version - min(holds) >= _HOLD_VERSIONS
+    if moves and snapshot.version not in holds:
         hold(store, own, snapshot.version)
         check_kept(snapshot.version, handle.latest())
     publish = _PUBLISHERS[format_]
     published = publish(target, snapshot, source, Versions.of(handle.log, snapshot))
     if moves:
-        store.delete([path for version, path in held.items() if version < snapshot.version])
+        store.delete([path for version, path in holds.items() if version < snapshot.version])
     return published
 
 

@@ -60,7 +60,9 @@ def published_paths(snapshot: Snapshot) -> tuple[set[str], set[str]]:
     parts = snapshot.parts
     paths = parts.column("data.path").to_pylist()
     places = [
-        (path, held) for path, held in zip(paths, parts.held_in_memory(), strict=True) if path
+        (path, in_memory)
+        for path, in_memory in zip(paths, parts.held_in_memory(), strict=True)
+        if path
     ]
     own = {path for path, is_held in places if not is_held}
     return own, {path_beside(path, snapshot.schema) for path, is_held in places if is_held}

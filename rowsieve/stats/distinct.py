@@ -132,8 +132,8 @@ def hashes_of(values: pa.Array) -> Hashes:
     values = values.drop_null()
     kind = kind_of(values.type)
     if kind == "bytes":
-        held = pc.unique(values).cast(pa.binary()).to_pylist()
-        return np.fromiter(map(xxhash.xxh64_intdigest, held), np.uint64, len(held))
+        encoded = pc.unique(values).cast(pa.binary()).to_pylist()
+        return np.fromiter(map(xxhash.xxh64_intdigest, encoded), np.uint64, len(encoded))
     if kind == "float":
         numbers = values.cast(pa.float64()).to_numpy(zero_copy_only=False) + 0.0  # -0.0 is 0.0
         bits = np.where(np.isnan(numbers), np.nan, numbers).view(np.uint64)

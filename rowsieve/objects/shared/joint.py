@@ -37,7 +37,7 @@ class JointCommit:
         self._next: dict[str, int] = {}
         self._changed = threading.Condition()
         self._running = 0
-        self._held: dict[str, Section] = {}
+        self._waiting: dict[str, Section] = {}
         self._overtaken: frozenset[str] = frozenset()
         self._is_committed = False
         self._failed_task: BaseException | None = None
@@ -61,7 +61,7 @@ class JointCommit:
                 raise UnsupportedOperation(
                     "a transaction has one commit for each table, and this table's was made"
                 )
-            self._held[section.table] = section
+            self._waiting[section.table] = section
             while True:
                 if self._failed_put is not None:
                     raise self._failed_put
@@ -74,7 +74,10 @@ class JointCommit:
                     raise Overtaken(frozenset((section.table,)), section.table)
                 if self._committed():
                     return
-                if self._held.get(section.table) is section and len(self._held) == self._running:
+                if (
+                    self._waiting.get(section.table) is section
+                    and len(self._waiting) == self._running
+                ):
                     self._put()
                     continue
                 self._changed.wait()
@@ -85,11 +88,11 @@ class JointCommit:
     def _put(self) -> None:
         """Commit what is held; all other tasks wait meanwhile."""
         try:
-            self._group.commit(list(self._held.values()), list(self._next.items()))
+            self._group.commit(list(self._waiting.values()), list(self._next.items()))
         except Overtaken as error:
-            self._overtaken = error.tables & self._held.keys()
+            self._overtaken = error.tables & self._waiting.keys()
             for table in self._overtaken:
-                del self._held[table]
+                del self._waiting[table]
             try:
                 self._prove(error.tables & self._read.keys())
             except BaseException as conflict:
@@ -117,8 +120,8 @@ class JointCommit:
                 with self._changed:
                     if not self._committed():
                         self._running -= 1
-                        is_whole = self._failed_task is None and bool(self._held)
-                        if is_whole and len(self._held) == self._running:
+                        is_whole = self._failed_task is None and bool(self._waiting)
+                        if is_whole and len(self._waiting) == self._running:
                             self._put()
                     self._changed.notify_all()
 

@@ -42,14 +42,14 @@ def array_elements(text: str, type_: LogicalType, semantics: Semantics) -> ir.Li
 
 def equals_items(column: ir.Operand, items: ir.Operand, type_: LogicalType) -> ir.Predicate | None:
     """Return `column = ARRAY[…]`; None for another operand, InvalidPredicate for nested ones."""
-    made = items.operand if isinstance(items, ir.Cast) else items
-    if not isinstance(made, ir.Call) or made.function != "make_list":
+    array = items.operand if isinstance(items, ir.Cast) else items
+    if not isinstance(array, ir.Call) or array.function != "make_list":
         return None
-    if any(isinstance(each, ir.Call) and each.function == "make_list" for each in made.arguments):
+    if any(isinstance(each, ir.Call) and each.function == "make_list" for each in array.arguments):
         raise InvalidPredicate(
             "an array of several dimensions is compared with text, such as '{{1,2},{3,4}}'"
         )
-    count = len(made.arguments)
+    count = len(array.arguments)
     shape = ir.Literal(((1, count),) if count else (), _member(type_, 0))
     equal = ir.ComparisonOp.EQ
     return ir.And((
@@ -87,8 +87,8 @@ def _read(text: str) -> tuple[tuple[tuple[int, int], ...], list[_Item]]:
     lengths = _lengths(nested, text)
     lows = [int(low) if high else 1 for low, high in named] or [1] * len(lengths)
     highs = [int(high or low) for low, high in named]
-    held = [high - low + 1 for low, high in zip(lows, highs, strict=False)]
-    if (named and held != lengths) or len(lengths) > _MAX_DIMENSIONS:
+    written_lengths = [high - low + 1 for low, high in zip(lows, highs, strict=False)]
+    if (named and written_lengths != lengths) or len(lengths) > _MAX_DIMENSIONS:
         _refuse(text)
     if any(not _INT32_MIN <= low < -_INT32_MIN - n for low, n in zip(lows, lengths, strict=True)):
         _refuse(text)

@@ -32,10 +32,10 @@ def adapted(node: Operand, type_: LogicalType | None, semantics: Semantics) -> O
         case (Call(function="make_struct", arguments=parts), Struct(fields=fields)) if len(
             parts
         ) == 2 * len(fields):
-            made: list[Operand] = []
+            arguments: list[Operand] = []
             for name, value, field in zip(parts[::2], parts[1::2], fields, strict=True):
-                made += [name, _item(value, field, semantics)]
-            return Call("make_struct", tuple(made))
+                arguments += [name, _item(value, field, semantics)]
+            return Call("make_struct", tuple(arguments))
         case _:
             return node
 
@@ -49,10 +49,12 @@ def _nested_items(
     """
     own = next((type_ for item in items if (type_ := _own_type(item)) is not None), None)
     wanted = field if own is None else replace(field, type=own)
-    made = [item if _is_bare(item) else _item(item, wanted, semantics) for item in items]
-    types = (_own_type(item, text=String()) for item in made)  # other texts are adapted by now
+    adapted_items = [item if _is_bare(item) else _item(item, wanted, semantics) for item in items]
+    types = (
+        _own_type(item, text=String()) for item in adapted_items
+    )  # other texts are adapted by now
     own = next((type_ for type_ in types if type_ is not None), wanted.type)
-    return tuple(_item(item, replace(field, type=own), semantics) for item in made)
+    return tuple(_item(item, replace(field, type=own), semantics) for item in adapted_items)
 
 
 def _is_bare(node: Operand) -> bool:

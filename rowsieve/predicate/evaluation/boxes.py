@@ -56,12 +56,12 @@ def alternatives(
     if not alike.alike:
         return None
     kept: dict[int, tuple[Grouped, Alternatives | None]] = known.setdefault("alternatives", {})
-    held = kept.get(id(alike))
-    if held is None or held[0] is not alike:
-        held = alike, _indexed(alike, semantics)
+    entry = kept.get(id(alike))
+    if entry is None or entry[0] is not alike:
+        entry = alike, _indexed(alike, semantics)
         if len(kept) < MAX_KEPT:
-            kept[id(alike)] = held
-    return held[1]
+            kept[id(alike)] = entry
+    return entry[1]
 
 
 def _indexed(alike: Grouped, semantics: Semantics) -> Alternatives | None:

@@ -58,7 +58,7 @@ def plain_verdicts(
     intervals = _intervals_of(predicate)
     if intervals is None:
         return _plain_members(predicate, columns)
-    held: Mask | None = None
+    possible: Mask | None = None
     matching: Mask | None = None
     for column, least, most in intervals:
         known = columns.column(column)
@@ -74,11 +74,11 @@ def plain_verdicts(
             all_ = all_ & (bounds.lower >= least)
         if least is not None and most is not None and least > most:
             here = np.zeros_like(here)
-        held = here if held is None else held & here
+        possible = here if possible is None else possible & here
         matching = all_ if matching is None else matching & all_
-    assert held is not None
+    assert possible is not None
     assert matching is not None
-    return held.view(np.int8) + (held & matching).view(np.int8)
+    return possible.view(np.int8) + (possible & matching).view(np.int8)
 
 
 def _plain_members(
@@ -103,9 +103,9 @@ def _plain_members(
         listed = width.astype(np.uint64) == (count - 1).astype(np.uint64)
     else:
         listed = (width == 0) & (count == 1)
-    held: Mask = bounds.present & (count > 0)
-    all_: Mask = held & bounds.certain & listed
-    return held.view(np.int8) + all_.view(np.int8)
+    possible: Mask = bounds.present & (count > 0)
+    all_: Mask = possible & bounds.certain & listed
+    return possible.view(np.int8) + all_.view(np.int8)
 
 
 def _members(terms: Sequence[Predicate]) -> tuple[BoundColumn, npt.NDArray[Any]] | None:

@@ -40,7 +40,7 @@ def delta_bounds(
     partitions are not among them. InvalidInput for text that is not JSON.
     """
     files = [_parsed(each, number) for number, each in enumerate(stats)]
-    found = FileBounds(min={}, max={}, nulls={}, nans={}, rows=_counts(files, ("numRecords",)))
+    bounds = FileBounds(min={}, max={}, nulls={}, nans={}, rows=_counts(files, ("numRecords",)))
     for name, (logical_path, field) in leaves(schema).items():
         type_, stored = field.type, (physical or {}).get(name)
         path = logical_path if stored is None else tuple(stored.split("."))
@@ -48,11 +48,11 @@ def delta_bounds(
             for side, member in (("min", "minValues"), ("max", "maxValues")):
                 values = [_at(file, (member, *path)) for file in files]
                 if any(value is not None for value in values):
-                    found[side][name] = _bounds(values, type_, read, side)  # type: ignore[literal-required]
+                    bounds[side][name] = _bounds(values, type_, read, side)  # type: ignore[literal-required]
         nulls = _counts(files, ("nullCount", *path))
         if any(count is not None for count in nulls):
-            found["nulls"][name] = nulls  # type: ignore[index]
-    return found
+            bounds["nulls"][name] = nulls  # type: ignore[index]
+    return bounds
 
 
 def _parsed(stats: str | Mapping[str, Any] | None, number: int) -> Mapping[str, Any]:

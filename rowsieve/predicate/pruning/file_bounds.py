@@ -49,20 +49,20 @@ def frame_bounds(
         wanted = {name: pattern.replace("{}", name) for name in names}
         return {name: columns[theirs] for name, theirs in wanted.items() if theirs in known}
 
-    found = FileBounds(
+    bounds = FileBounds(
         min=facts(min),
         max=facts(max),
         nulls=facts(nulls),
         nans=facts(nans),
         rows=columns[rows] if rows in known else None,
     )
-    if not any(found.values()) and found["rows"] is None:
+    if not any(bounds.values()) and bounds["rows"] is None:
         raise InvalidInput(
             f"frame_bounds: the frame has the columns {', '.join(sorted(known))}, and none of "
             f"them is called like a column of the schema in {min!r}, {max!r} or {nulls!r}; name "
             "them by min=, max=, nulls=, nans= and rows="
         )
-    return found
+    return bounds
 
 
 def leaves(schema: Schema | pa.Schema) -> dict[str, tuple[tuple[str, ...], Field]]:
@@ -70,16 +70,16 @@ def leaves(schema: Schema | pa.Schema) -> dict[str, tuple[tuple[str, ...], Field
 
     A name that means two of them is left out.
     """
-    found: dict[str, list[tuple[tuple[str, ...], Field]]] = {}
+    candidates: dict[str, list[tuple[tuple[str, ...], Field]]] = {}
     stack: list[tuple[tuple[str, ...], Field]] = [
         ((field.name,), field) for field in reversed(as_schema(schema).fields)
     ]
     while stack:
         path, field = stack.pop()
-        found.setdefault(".".join(path), []).append((path, field))
+        candidates.setdefault(".".join(path), []).append((path, field))
         if isinstance(field.type, Struct):
             stack.extend(((*path, each.name), each) for each in reversed(field.type.fields))
-    return {name: known[0] for name, known in found.items() if len(known) == 1}
+    return {name: known[0] for name, known in candidates.items() if len(known) == 1}
 
 
 def _table(frame: Any) -> pa.Table:

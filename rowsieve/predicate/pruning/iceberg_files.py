@@ -32,7 +32,7 @@ def iceberg_bounds(
     """
     listed = list(files)
     fields = leaves(schema)
-    found = FileBounds(
+    bounds = FileBounds(
         min={}, max={}, nulls={}, nans={}, rows=[file.record_count for file in listed]
     )
     used = {
@@ -50,13 +50,13 @@ def iceberg_bounds(
         sides = (("min", "lower_bounds"), ("max", "upper_bounds"))
         if (read := _reader(type_)) is not None:
             for side, attribute in sides:
-                found[side][name] = _bounds(listed, attribute, id_, type_, read)  # type: ignore[literal-required]
+                bounds[side][name] = _bounds(listed, attribute, id_, type_, read)  # type: ignore[literal-required]
         counts = (("nulls", "null_value_counts"), ("nans", "nan_value_counts"))
         for side, attribute in counts:
-            found[side][name] = [  # type: ignore[literal-required]
+            bounds[side][name] = [  # type: ignore[literal-required]
                 (getattr(file, attribute) or {}).get(id_) for file in listed
             ]
-    return found
+    return bounds
 
 
 def _name(ids: Mapping[int, str] | Any, id_: int) -> str | None:

@@ -200,10 +200,10 @@ def _field_of(operand: ir.Operand) -> Field | None:
     if not isinstance(operand, ir.BoundColumn) or not names:
         return None
     below = operand.type.fields if isinstance(operand.type, Struct) else ()
-    found: Field | None = None
+    field: Field | None = None
     for name in reversed(names):
-        found = next((each for each in below if each.name == name), None)
-        if found is None:
+        field = next((each for each in below if each.name == name), None)
+        if field is None:
             return None
-        below = found.type.fields if isinstance(found.type, Struct) else ()
-    return found
+        below = field.type.fields if isinstance(field.type, Struct) else ()
+    return field

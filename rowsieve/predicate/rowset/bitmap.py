@@ -85,11 +85,11 @@ class Bitmap:
 
     def contains(self, ids: Ids) -> Mask:
         """Return (n,) bool: which of `ids`, in any order, are in the set."""
-        held = ids_view(self.bitmap & bitmap_of_ids(np.sort(ids)))
-        if not len(held):
+        members = ids_view(self.bitmap & bitmap_of_ids(np.sort(ids)))
+        if not len(members):
             return np.zeros(len(ids), dtype=np.bool_)
-        at = np.minimum(np.searchsorted(held, ids), len(held) - 1)
-        matches: Mask = held[at] == ids
+        at = np.minimum(np.searchsorted(members, ids), len(members) - 1)
+        matches: Mask = members[at] == ids
         return matches
 
     def to_ids(self) -> Ids:

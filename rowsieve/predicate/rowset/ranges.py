@@ -104,8 +104,8 @@ class Ranges:
         if not self.run_count:
             return np.zeros(len(ids), dtype=np.bool_)
         at = np.searchsorted(self.starts, ids, side="right") - 1
-        held: Mask = (at >= 0) & (ids < self.stops[np.maximum(at, 0)])
-        return held
+        inside: Mask = (at >= 0) & (ids < self.stops[np.maximum(at, 0)])
+        return inside
 
     def to_ids(self) -> Ids:
         """Return the ids, (len,) int64, ascending. Linear in rows."""
@@ -118,9 +118,9 @@ class Ranges:
         """Return the mask of the rows, (row_count,) bool."""
         edges = np.zeros(2 * self.run_count + 2, dtype=np.int64)
         edges[1:-1:2], edges[2:-1:2], edges[-1] = self.starts, self.stops, row_count
-        held = np.zeros(len(edges) - 1, dtype=np.bool_)
-        held[1::2] = True
-        mask: Mask = np.repeat(held, np.diff(edges))
+        inside = np.zeros(len(edges) - 1, dtype=np.bool_)
+        inside[1::2] = True
+        mask: Mask = np.repeat(inside, np.diff(edges))
         return mask
 
 

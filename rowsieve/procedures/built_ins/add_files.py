@@ -202,10 +202,10 @@ class AddFiles(DistributedProcedure):
         assert isinstance(addition, _Addition)
         version, rows = handle.version, 0
         if handle.tasks:
-            made = [each for task_parts in fragments for each in task_parts]
+            added_parts = [each for task_parts in fragments for each in task_parts]
             metadata = {"procedure": self.name, "source": addition.source}
             if addition.copy:
-                added = PartTable.empty().append(*map(PartTable.from_ipc, made))
+                added = PartTable.empty().append(*map(PartTable.from_ipc, added_parts))
                 request = CommitRequest(
                     "append",
                     added,
@@ -217,7 +217,7 @@ class AddFiles(DistributedProcedure):
                     addition.base, request, addition.started_s
                 )
             else:
-                added = placed_additions.joined(made, addition.base)
+                added = placed_additions.joined(added_parts, addition.base)
                 commit = placed_additions.commit(
                     context.table,
                     addition.base,

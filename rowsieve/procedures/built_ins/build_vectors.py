@@ -78,9 +78,9 @@ class BuildDeletionVectors(VectorsProcedure):
         def stored() -> tuple[int, Sequence[PartVector]]:
             hidden = list(waiting.values())
             refs = write_vectors(uploads, hidden, task.version, task.version)
-            made = list(map(PartVector, waiting, refs))
+            part_vectors = list(map(PartVector, waiting, refs))
             waiting.clear()
-            return sum(rows.row_count for rows in hidden), made
+            return sum(rows.row_count for rows in hidden), part_vectors
 
         for piece in task.pieces:
             group = msgspec.msgpack.decode(piece, type=GroupPlan)

@@ -74,11 +74,14 @@ class RewritePositionDeleteFiles(VectorsProcedure):
         """Write each file."""
         for piece in task.pieces:
             vectors = msgspec.msgpack.decode(piece, type=list[PlacedVector])
-            made = [
+            part_vectors = [
                 PartVector(part_id, ref)
                 for part_id, ref in write_merged(store, uploads, vectors, task.version)
             ]
-            yield sum(0 if each.ref is None else each.ref.rows for each in made), made
+            yield (
+                sum(0 if each.ref is None else each.ref.rows for each in part_vectors),
+                part_vectors,
+            )
 
     def result(
         self, before: Snapshot, refs: Mapping[int, VectorRef | None], commit: Commit

@@ -96,11 +96,12 @@ class _CommitProcedure(Procedure):
         meaning: str,
         parameters: tuple[Parameter, ...],
         commit: Callable[[Table, Mapping[str, Value]], Commit],
-        told: Callable[[Table, Mapping[str, Value], Progress], Commit] | None = None,
+        commit_with_progress: Callable[[Table, Mapping[str, Value], Progress], Commit]
+        | None = None,
     ) -> None:
         self.name, self.meaning = name, meaning
         self.parameters = (SCHEMA, TABLE_NAME, *parameters)
-        self._commit, self._told = commit, told
+        self._commit, self._commit_with_progress = commit, commit_with_progress
 
     def call(self, table: Table, arguments: Mapping[str, Value]) -> pa.Table:
         """Call the method."""
@@ -108,9 +109,9 @@ class _CommitProcedure(Procedure):
 
     def run(self, table: Table, arguments: Mapping[str, Value], progress: Progress) -> pa.Table:
         """Call the method, with the progress if it takes it."""
-        if self._told is None:
+        if self._commit_with_progress is None:
             return self.call(table, arguments)
-        return commit_row(self._told(table, arguments, progress))
+        return commit_row(self._commit_with_progress(table, arguments, progress))
 
 
 _VERSION = Parameter(

@@ -49,9 +49,9 @@ def depends_on_time(session: Any, plan: Any) -> bool:
         internal_class(session, "catalyst.optimizer.SpecialDatetimeValues$"), "MODULE$"
     )
     for each in (plan, *items(plan.subqueriesAll())):
-        if (made := _without_aliases(session, each)).containsPattern(current):
+        if (plain := _without_aliases(session, each)).containsPattern(current):
             return True
-        if not read_special.apply(made).fastEquals(made):
+        if not read_special.apply(plain).fastEquals(plain):
             return True
     return False
 
@@ -59,8 +59,8 @@ def depends_on_time(session: Any, plan: Any) -> bool:
 def with_unknown_times(session: Any, plan: Any) -> Any | None:
     """The plan whose current times are unknown values; None if it depends on more than these."""
     changer = TreeChanger(session, [_current(session)], _Times(session).value_for)
-    made = changer.changed(_without_aliases(session, plan))
-    return None if depends_on_time(session, made) else made
+    fixed = changer.changed(_without_aliases(session, plan))
+    return None if depends_on_time(session, fixed) else fixed
 
 
 def time_of(subquery: Any) -> str | None:

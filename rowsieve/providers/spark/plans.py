@@ -235,9 +235,9 @@ def class_of(node: Any) -> str:
 
 def _attributes(session: Any, schema: spark.StructType, *, nullable: bool = False) -> Any:
     """New attributes of Spark's for these columns."""
-    made = session._jsparkSession.parseDataType(schema.json())
-    made = made.asNullable() if nullable else made
-    return internal_class(session, "catalyst.types.DataTypeUtils").toAttributes(made)
+    data_type = session._jsparkSession.parseDataType(schema.json())
+    data_type = data_type.asNullable() if nullable else data_type
+    return internal_class(session, "catalyst.types.DataTypeUtils").toAttributes(data_type)
 
 
 def _none(session: Any) -> Any:

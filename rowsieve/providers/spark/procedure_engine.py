@@ -168,14 +168,14 @@ class SparkEngine:
         if self._progress is None:
             yield
             return
-        ended, tell, told, earlier = Event(), self._progress, 0, frozenset(self._jobs())
+        ended, tell, reported, earlier = Event(), self._progress, 0, frozenset(self._jobs())
 
         def watch() -> None:
-            nonlocal told
+            nonlocal reported
             while not ended.wait(_POLL_S):
                 done = min(self._finished(earlier), partitions) * count // partitions
-                if told < done:
-                    told = done
+                if reported < done:
+                    reported = done
                     tell(done, count)
 
         thread = Thread(target=watch, name="rowsieve-progress", daemon=True)
@@ -185,7 +185,7 @@ class SparkEngine:
         finally:
             ended.set()
             thread.join()
-        if told < count:
+        if reported < count:
             tell(count, count)
 
     def _jobs(self) -> list[int]:

@@ -35,7 +35,7 @@ def descriptors(
 
     `known` are the actions that added the files before, of which the same vectors are used again.
     """
-    found: dict[str, dict[str, Any]] = {}
+    by_path: dict[str, dict[str, Any]] = {}
     pieces, at, name = [_VERSION], len(_VERSION), uuid.uuid4()
     for path, rows in hidden.items():
         vector = encoded_vector(rows.to_ids())
@@ -43,13 +43,13 @@ def descriptors(
         facts = {"sizeInBytes": len(inside), "cardinality": len(rows)}
         if len(inside) <= _INLINE_BYTES:
             padded = inside + bytes(-len(inside) % 4)
-            found[path] = {"storageType": "i", "pathOrInlineDv": _z85(padded), **facts}
+            by_path[path] = {"storageType": "i", "pathOrInlineDv": _z85(padded), **facts}
             continue
         before = known.get(path, {}).get("deletionVector")
         if before is not None and _has(store, before, inside):
-            found[path] = before
+            by_path[path] = before
             continue
-        found[path] = {
+        by_path[path] = {
             "storageType": "u",
             "pathOrInlineDv": f"{_FOLDER}{_z85(name.bytes)}",
             "offset": at,
@@ -59,7 +59,7 @@ def descriptors(
         at += len(vector)
     if len(pieces) > 1:
         put_fresh(store, _file_name(name), b"".join(pieces))
-    return found
+    return by_path
 
 
 def _file_name(name: uuid.UUID) -> str:

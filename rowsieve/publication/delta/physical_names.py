@@ -31,11 +31,11 @@ def physical_names(snapshot: Snapshot, source: ObjectStore) -> dict[int, str]:
     tags = has_tags(snapshot.table.properties)
     fields = {field.id: (field, parent_id) for field, parent_id in _named_fields(snapshot.schema)}
     new_names = {n: tag_of(n) if tags else field.name for n, (field, _) in fields.items()}
-    held = snapshot.parts.held_in_memory()
-    parts = snapshot.parts.take(np.flatnonzero(~held))
+    in_memory = snapshot.parts.held_in_memory()
+    parts = snapshot.parts.take(np.flatnonzero(~in_memory))
     with_rows = parts.column("data.path").is_valid()
     schema_ids = parts.column("schema_id").filter(with_rows).to_pylist()
-    is_used = held.any() or snapshot.schema.id in schema_ids
+    is_used = in_memory.any() or snapshot.schema.id in schema_ids
     names = dict(new_names) if is_used else {}
     files = stored_fields(parts, snapshot, source)
     for stored in files:
@@ -69,8 +69,8 @@ def _named_fields(schema: Schema) -> Iterator[tuple[logical.Field, int | None]]:
         pending += [(inner, field.id, in_struct) for _, inner in children(field.type)]
 
 
-def _refused(snapshot: Snapshot, field: logical.Field, found: str) -> UnsupportedOperation:
+def _refused(snapshot: Snapshot, field: logical.Field, reason: str) -> UnsupportedOperation:
     return UnsupportedOperation(
-        f"publish: version {snapshot.version} has a column {field.name!r} with {found}, and "
+        f"publish: version {snapshot.version} has a column {field.name!r} with {reason}, and "
         f"readers of Delta find columns by one name; {REMEDY}"
     )

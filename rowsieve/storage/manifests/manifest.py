@@ -252,9 +252,9 @@ class PartTable:
         columns.update(statistics_columns([part.statistics for part in parts], schema))
         for name in dict.fromkeys(name for part in parts for name in part.sketches):
             columns[name] = pa.array([part.sketches.get(name) for part in parts], pa.binary())
-        made = cls(pa.table(columns))
+        table = cls(pa.table(columns))
         vectors = [entry.vector for entry in entries]
-        return made.with_vectors(vectors) if any(vectors) else made
+        return table.with_vectors(vectors) if any(vectors) else table
 
     @classmethod
     def from_ipc(cls, data: bytes | memoryview | pa.Buffer) -> PartTable:
@@ -307,11 +307,11 @@ class PartTable:
 
     def held_in_memory(self) -> npt.NDArray[np.bool_]:
         """(n,) whether each part is in memory."""
-        held = np.zeros(len(self), dtype=np.bool_)
+        in_memory = np.zeros(len(self), dtype=np.bool_)
         for name in (DATA_CONTENT, DELETES_CONTENT):
             if self._columns.schema.get_field_index(name) >= 0:
-                held |= np.asarray(self.column(name).is_valid())
-        return held
+                in_memory |= np.asarray(self.column(name).is_valid())
+        return in_memory
 
     @property
     def has_no_files(self) -> bool:
@@ -324,7 +324,7 @@ class PartTable:
         The paths of parts in memory are names only, and vectors in the manifest are no files.
         """
         names = self._columns.schema.names
-        found = {}
+        texts_by_column = {}
         for name in ("data.path", "deletes.path", "dv.path", PATH):
             content = name.replace(".path", ".content")
             if name not in names or (paths := self.column(name)).null_count == len(self):
@@ -334,8 +334,8 @@ class PartTable:
             if name == "dv.path":
                 paths = paths.filter(pc.invert(vectors_in_manifest(paths)))
             if texts := paths.drop_null().to_pylist():
-                found[name] = texts
-        return found
+                texts_by_column[name] = texts
+        return texts_by_column
 
     def column(self, name: str) -> pa.ChunkedArray:
         """Return one column; KeyError for an unknown name."""

@@ -94,12 +94,12 @@ def _arrays(values: pa.StructArray) -> pa.Array:
         raise ValueError(f"an array has more than {_MAX_DIMENSIONS} dimensions")
     sizes = np.where(counts > 0, 1.0, 0.0)  # floats: products of lengths exceed 64 bits
     np.multiply.at(sizes, rows, lengths)
-    held = pc.fill_null(pc.list_value_length(elements), 0)
-    wrong = np.flatnonzero((sizes != np.asarray(held)) & np.asarray(valid))
+    element_counts = pc.fill_null(pc.list_value_length(elements), 0)
+    wrong = np.flatnonzero((sizes != np.asarray(element_counts)) & np.asarray(valid))
     if len(wrong):
         raise ValueError(
             f"the dimensions of an array multiply to {sizes[wrong[0]]:.0f}, and it has "
-            f"{held[int(wrong[0])]} elements"
+            f"{element_counts[int(wrong[0])]} elements"
         )
     return values
 

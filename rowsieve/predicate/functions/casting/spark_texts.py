@@ -124,8 +124,8 @@ def _java_decimal(text: str, target: Decimal) -> decimal.Decimal | None:
     if unscaled >= 10**target.precision:
         return None
     with decimal.localcontext(prec=2 * _MAX_DIGITS):
-        made = decimal.Decimal(unscaled).scaleb(-target.scale)
-        return made.copy_negate() if parts[1] == "-" else made
+        number = decimal.Decimal(unscaled).scaleb(-target.scale)
+        return number.copy_negate() if parts[1] == "-" else number
 
 
 def trimmed(values: pa.Array) -> pa.Array:

@@ -121,8 +121,8 @@ def _lists(
     """Build a list per value of the items of its row; NULL where the value is."""
     ends = np.searchsorted(rows, np.arange(len(values) + 1)).astype(np.int32)
     mask = pa.array(null_mask(values))
-    made = pa.ListArray.from_arrays(pa.array(ends), items, mask=mask)
-    return made.cast(arrow_type(signature.result))
+    lists = pa.ListArray.from_arrays(pa.array(ends), items, mask=mask)
+    return lists.cast(arrow_type(signature.result))
 
 
 ROWS = (

@@ -24,12 +24,12 @@ def rounded(values: pa.Array, digits: int, mode: str) -> pa.Array:
     scale = values.type.scale
     if digits >= scale:
         return values.cast(pa.decimal256(_PRECISION, scale))
-    made = values.cast(pa.decimal256(_PRECISION, scale))
+    decimals = values.cast(pa.decimal256(_PRECISION, scale))
     # The first dropped digit decides half away from zero, so later digits may be dropped before.
     on_the_way = "towards_zero" if mode == "half_towards_infinity" else mode
     while scale - digits > _STEP:
         scale -= _STEP
-        made = pc.round(made, ndigits=scale, round_mode=on_the_way)
-        made = made.cast(pa.decimal256(_PRECISION, scale))
-    made = pc.round(made, ndigits=digits, round_mode=mode)
-    return made.cast(pa.decimal256(_PRECISION, max(digits, 0)))
+        decimals = pc.round(decimals, ndigits=scale, round_mode=on_the_way)
+        decimals = decimals.cast(pa.decimal256(_PRECISION, scale))
+    decimals = pc.round(decimals, ndigits=digits, round_mode=mode)
+    return decimals.cast(pa.decimal256(_PRECISION, max(digits, 0)))

@@ -68,12 +68,12 @@ def references(replacement: str) -> list[int] | None:
 def _named(pattern: str, group: int) -> str:
     """Return the pattern with the given group as its only capturing group."""
     if not group:
-        return f"(?P<found>{''.join(_plain(each) for each in pattern_tokens(pattern))})"
-    made, seen = [], 0
+        return f"(?P<match>{''.join(_plain(each) for each in pattern_tokens(pattern))})"
+    pieces, seen = [], 0
     for each in pattern_tokens(pattern):
         seen += each == "("
-        made.append("(?P<found>" if each == "(" and seen == group else _plain(each))
-    return "".join(made)
+        pieces.append("(?P<match>" if each == "(" and seen == group else _plain(each))
+    return "".join(pieces)
 
 
 def _plain(each: str) -> str:
@@ -135,7 +135,7 @@ def _found(arguments: Sequence[pa.Array], signature: Signature) -> pa.Array:
     if not len(text):
         return text
     named = _named(_pattern(arguments), int(signature.option))
-    return pc.struct_field(pc.extract_regex(text, named), "found")
+    return pc.struct_field(pc.extract_regex(text, named), "match")
 
 
 def _substr(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -> Computed:
@@ -149,10 +149,10 @@ def _extract(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) 
 
 def _replace(most: int | None) -> Callable[..., Computed]:
     def evaluate(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -> Computed:
-        made = pc.replace_substring_regex(
+        replaced = pc.replace_substring_regex(
             arguments[0], _pattern(arguments), signature.option, max_replacements=most
         )
-        return Computed(made)
+        return Computed(replaced)
 
     return evaluate
 

@@ -77,8 +77,8 @@ def _digest(name: str) -> Callable[..., Computed]:
     def evaluate(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Computed:
         distinct = arguments[0].dictionary_encode()
         texts = (text.encode() for text in distinct.dictionary.to_pylist())
-        made = [hashlib.new(name, text, usedforsecurity=False).hexdigest() for text in texts]
-        return Computed(pa.array(made, pa.string()).take(distinct.indices))
+        digests = [hashlib.new(name, text, usedforsecurity=False).hexdigest() for text in texts]
+        return Computed(pa.array(digests, pa.string()).take(distinct.indices))
 
     return evaluate
 

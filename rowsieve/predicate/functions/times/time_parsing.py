@@ -39,13 +39,13 @@ def _pattern(form: str) -> str | None:
     fields = [field for field, _ in tokens if field]
     if len(set(fields)) != len(fields) or frozenset(fields) not in _COMPLETE:
         return None
-    made = [
+    patterns = [
         f"(?P<{_NAMES.get(field, 'fraction')}>[0-9]{{{FIELDS[field]}}})"
         if field
         else re.escape(plain)
         for field, plain in tokens
     ]
-    return f"^{''.join(made)}$"
+    return f"^{''.join(patterns)}$"
 
 
 def _resolver(

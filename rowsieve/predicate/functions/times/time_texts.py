@@ -64,8 +64,12 @@ def format_tokens(text: str, fields: Mapping[str, int] = _FIELDS) -> list[tuple[
     tokens = [(match[1] or "", match[2] or "") for match in _TOKEN.finditer(text)]
     if sum(len(field) + len(plain) + bool(field) for field, plain in tokens) != len(text):
         return None
-    made = [("", "%") if field == "%" else (field, plain) for field, plain in tokens]
-    return made if all(not field or field in fields for field, _ in made) else None
+    fields_and_texts = [("", "%") if field == "%" else (field, plain) for field, plain in tokens]
+    return (
+        fields_and_texts
+        if all(not field or field in fields for field, _ in fields_and_texts)
+        else None
+    )
 
 
 def _resolve(arguments: Sequence[Argument]) -> Signature | None:

@@ -112,14 +112,16 @@ def _of_entry_point(name: str) -> Reporter:
     where = f"the entry point {name} = {point.value} of group {REPORTERS}"
     try:
         entry = point.load()
-        made = entry() if isinstance(entry, type) or not hasattr(entry, "report") else entry
+        entry_reporter = (
+            entry() if isinstance(entry, type) or not hasattr(entry, "report") else entry
+        )
     except Exception as error:  # the package's module or function may raise anything
         raise InvalidInput(
             f"option reporter: {where} cannot be loaded: {type(error).__name__}: {error}"
         ) from error
-    if not callable(getattr(made, "report", None)):
+    if not callable(getattr(entry_reporter, "report", None)):
         raise InvalidInput(f"option reporter: {where} has no method report")
-    reporter: Reporter = made
+    reporter: Reporter = entry_reporter
     return reporter
 
 

@@ -66,8 +66,10 @@ def placed_frame(read: SparkRead, place: str) -> Any:
 
 def _in_memory(snapshot: Snapshot) -> frozenset[str]:
     parts = snapshot.parts
-    held = parts.held_in_memory().tolist()
-    return frozenset(part for part, is_held in zip(parts.part_ids, held, strict=True) if is_held)
+    in_memory = parts.held_in_memory().tolist()
+    return frozenset(
+        part for part, is_held in zip(parts.part_ids, in_memory, strict=True) if is_held
+    )
 
 
 def _frame_in_memory(

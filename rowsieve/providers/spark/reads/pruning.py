@@ -227,13 +227,13 @@ def _pruned(frame: Any) -> _Attempt:
     with using(session):
         uses = _uses(optimised, places)
         smaller = _smaller_reads(uses, places)
-    made = frame
+    pruned = frame
     if smaller:
         plans = {number: _plan_of(smaller[number], places[number], session) for number in smaller}
-        made = frame_of(session, _with_plans(session, plan, plans))
+        pruned = frame_of(session, _with_plans(session, plan, plans))
     if (unread := _unread(uses, places)) and not smaller:
-        made = with_known_counts(made, unread, partial(_with_plans, session, plan))
-    return _Attempt(made, places=places, uses=uses)
+        pruned = with_known_counts(pruned, unread, partial(_with_plans, session, plan))
+    return _Attempt(pruned, places=places, uses=uses)
 
 
 def _plan_of(read: SparkRead, place: _Place | None, session: Any) -> Any:
