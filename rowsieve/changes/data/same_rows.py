@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.predicate.arrays import as_mask
+from rowsieve.types.encodings import is_list
 
 Mask = npt.NDArray[np.bool_]
 
@@ -49,7 +50,7 @@ def _same_present(left: pa.Array, right: pa.Array) -> Mask:
         return same
     if pa.types.is_map(type_):
         return _same_present(_entries(left), _entries(right))
-    if pa.types.is_list(type_) or pa.types.is_large_list(type_):
+    if is_list(type_):
         return _same_lists(left, right)
     if pa.types.is_floating(type_):
         bits = {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[type_.bit_width]
