@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from rowsieve.changes.change import Change, Question
 from rowsieve.changes.column_changes import check_restorable
+from rowsieve.changes.column_order.updated_orders import with_assigned_values
 from rowsieve.changes.constraint_changes import check_all
 from rowsieve.changes.data.ingest import Changes, prepare_keys
 from rowsieve.changes.event_order.too_late import widened_floor
@@ -136,7 +137,7 @@ def update_planned(
     rows = _rows(change.store, msgspec.structs.replace(plan, columns=tuple(output)))
     if not rows.num_rows:
         return None
-    rows = conform(rows, snapshot.schema)
+    rows = conform(with_assigned_values(rows, snapshot, assignments), snapshot.schema)
     if not key:
         return hide_and_append(change, snapshot, plan, rows)
     order = KeyOrder.of(snapshot.schema, key)

@@ -165,6 +165,51 @@ def test_an_update_by_condition_keeps_the_sequences_of_its_row() -> None:
         table.update({COLUMN_ORDER: "NULL"})
 
 
+def by_update(table: rs.Table) -> None:
+    table.update({"b": "'assigned'"}, where="id = 1")
+
+
+def by_sql(table: rs.Table) -> None:
+    session = SessionContext()
+    session.register_table("t", table)
+    session.sql("UPDATE t SET b = 'assigned' WHERE id = 1").collect()
+
+
+def by_merge(table: rs.Table) -> None:
+    table.merge([{"id": 1, "n": "assigned"}], on="id").when_matched_update({"b": "n"}).execute()
+
+
+@pytest.mark.parametrize("update", [by_update, by_sql, by_merge])
+def test_an_update_of_a_value_that_no_event_has_set_has_the_sequence_of_its_row(
+    update: Callable[[rs.Table], None],
+) -> None:
+    """Invariant 38."""
+    table = by_column()
+    apply(table, {"lsn": 10, "op": "d"}, {"lsn": 20, "a": 2})
+    whole = by_column()
+    apply(whole, {"lsn": 20, "a": 2})
+    for each in (table, whole):
+        update(each)
+        each.refresh()
+    assert apply(table, {"lsn": 11, "b": "newer than the delete"}) == 0
+    assert apply(whole, {"lsn": 19, "b": "late"}) == 1
+    apply(whole, {"lsn": 5, "op": "d"})
+    assert rows(whole) == [{"id": 1, "lsn": 20, "a": 2, "b": "assigned"}]
+    assert apply(whole, {"lsn": 21, "b": "new"}) == 0
+    assert rows(whole) == [{"id": 1, "lsn": 21, "a": 2, "b": "new"}]
+
+
+def test_an_update_sets_a_column_that_came_later() -> None:
+    table = by_column()
+    apply(table, {"lsn": 20, "a": 2})
+    table.add_column("c", "int64")
+    table.update({"c": "5"})
+    assert apply(table, {"lsn": 19, "c": 4, "b": "x"}) == 0
+    assert rows(table) == [{"id": 1, "lsn": 20, "a": 2, "b": "x", "c": 5}]
+    assert apply(table, {"lsn": 21, "c": 6}) == 0
+    assert rows(table)[0]["c"] == 6
+
+
 def test_overwrite_and_restore_win_over_everything_before() -> None:
     table = by_column()
     apply(table, {"lsn": 20, "a": 2})

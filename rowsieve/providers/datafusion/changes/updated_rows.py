@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from rowsieve.changes.column_order.updated_orders import with_assigned_values
 from rowsieve.changes.current_rows import current_rows
 from rowsieve.errors import RowsieveError
 from rowsieve.providers.datafusion.changes.assigned_values import assigned, without_views
@@ -61,7 +62,9 @@ def updated_rows(
     if COLUMN_ORDER in columns and any(name in snapshot.table.sequence for name in assigned_names):
         none = pa.nulls(matched.num_rows, arrow_type(schema.field(COLUMN_ORDER).type))
         columns[COLUMN_ORDER] = none  # all values of the row have its new sequence
-    return pa.table({name: columns[name] for name in schema.names})
+        return pa.table({name: columns[name] for name in schema.names})
+    rows = pa.table({name: columns[name] for name in schema.names})
+    return with_assigned_values(rows, snapshot, assigned_names)
 
 
 def stored_keys(keys: pa.Table, order: KeyOrder, schema: Schema) -> pa.Table:
