@@ -133,7 +133,7 @@ def update_planned(
             )
         else:
             operand = Cast(assignments[column.name], column.type)
-            output.append(OutputColumn(column.name, operand))
+            output.append(OutputColumn(column.name, operand, is_stored=True))
     rows = _rows(change.store, msgspec.structs.replace(plan, columns=tuple(output)))
     if not rows.num_rows:
         return None

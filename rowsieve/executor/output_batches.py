@@ -7,6 +7,7 @@ computed column fails on a returned row, `EvaluationError` is raised (invariant 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -14,11 +15,13 @@ import pyarrow as pa
 
 from rowsieve.errors import EvaluationError
 from rowsieve.executor.text_views import as_output, with_views
-from rowsieve.planner.plan import ScanPlan
+from rowsieve.planner.plan import OutputColumn, ScanPlan
 from rowsieve.predicate.bind import BoundOperand, BoundPredicate, bind_operand
 from rowsieve.predicate.evaluate import compute
-from rowsieve.predicate.ir import BoundColumn, walk
+from rowsieve.predicate.ir import BoundColumn, Cast, Column, Operand, walk
+from rowsieve.predicate.semantics import OnFailure
 from rowsieve.types.encodings import arrow_schema, arrow_type
+from rowsieve.types.logical import Field
 from rowsieve.types.schema import Schema
 from rowsieve.types.shown_values import shown_row
 
@@ -28,21 +31,21 @@ _END: Final[Any] = object()
 class Packaging:
     """The predicate and output columns of one plan, bound once for all batches."""
 
-    __slots__ = ("_computed", "_names", "filter", "needed", "output")
+    __slots__ = ("_casts", "_computed", "_names", "filter", "needed", "output")
 
     def __init__(self, plan: ScanPlan, *, views: bool = False) -> None:
-        schema, semantics = plan.schema, plan.semantics
+        schema = plan.schema
         self.filter: BoundPredicate | None = plan.filter
         self._computed: dict[str, BoundOperand] = {}
+        self._casts: dict[str, BoundOperand] = {}
+        """The casts of computed values to the types in which they are stored."""
         self._names: list[str] = []
         for column in plan.columns:
             if (operand := column.operand) is None:
                 self._names.append(schema.field(column.name).name)
             else:
                 self._names.append(column.name)
-                self._computed[column.name] = bind_operand(
-                    operand, schema, semantics, now_us=plan.now_us
-                )
+                self._add_computed(column, operand, plan)
         stored = arrow_schema(schema)
         whole = not self._computed and tuple(self._names) == schema.names
         fields = () if whole else (self._output_field(stored, name) for name in self._names)
@@ -74,8 +77,27 @@ class Packaging:
         arrays = [as_output(*each) for each in zip(columns, self.output.types, strict=True)]
         return pa.RecordBatch.from_arrays(arrays, schema=self.output)
 
+    def _add_computed(self, column: OutputColumn, operand: Operand, plan: ScanPlan) -> None:
+        """Bind a computed column.
+
+        Where the casts of an engine do not fail, that of a stored value to its column does.
+        """
+        rules, name = plan.semantics, column.name
+        if column.is_stored:
+            rules = rules.of_stored_values
+        if column.is_stored and isinstance(operand, Cast) and not rules.is_ansi:
+            bound = bind_operand(operand.operand, plan.schema, rules, now_us=plan.now_us)
+            value = Schema(0, (Field(1, name, bound.type),))
+            strict = replace(rules, failed_cast=OnFailure.ERROR, casts_wrap=False)
+            self._casts[name] = bind_operand(Cast(Column(name), operand.type), value, strict)
+        else:
+            bound = bind_operand(operand, plan.schema, rules, now_us=plan.now_us)
+        self._computed[name] = bound
+
     def _compute(self, name: str, rows: pa.RecordBatch) -> pa.Array:
         values, failed = compute(self._computed[name], rows)
+        if (cast := self._casts.get(name)) is not None and not failed.any():
+            values, failed = compute(cast, pa.record_batch([values], [name]))
         if failed.any():
             row = shown_row(rows, int(np.flatnonzero(failed)[0]))
             raise EvaluationError(
@@ -86,7 +108,7 @@ class Packaging:
 
     def _output_field(self, stored: pa.Schema, name: str) -> pa.Field:
         if name in self._computed:
-            return pa.field(name, arrow_type(self._computed[name].type))
+            return pa.field(name, arrow_type(self._casts.get(name, self._computed[name]).type))
         return stored.field(name)
 
     def _read_names(self) -> Iterator[str]:

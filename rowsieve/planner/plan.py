@@ -47,10 +47,14 @@ PLAN_FORMAT = 2  # format 1 had semantics without settings, and a URI that was n
 
 
 class OutputColumn(msgspec.Struct, frozen=True):
-    """A column of the result: a table column, or a computed expression."""
+    """A column of the result: a table column, or a computed expression.
+
+    `is_stored`: a change stores its values, so that `Semantics.of_stored_values` applies.
+    """
 
     name: str
     operand: Operand | None = None
+    is_stored: bool = False
 
 
 class Pruned(msgspec.Struct, frozen=True):

@@ -234,6 +234,14 @@ class Semantics:
         """Whether a failed cast is an error: in Spark's semantics, its ANSI mode."""
         return self.failed_cast is OnFailure.ERROR
 
+    @property
+    def of_stored_values(self) -> Semantics:
+        """The rules for values that a change stores: an integer that overflows is an error.
+
+        A wrapped number in a condition is an engine's answer; in a table it is a wrong row.
+        """
+        return replace(self, integer_overflow=OnFailure.ERROR, quotient_overflow=OnFailure.ERROR)
+
     @classmethod
     def of_spark(cls, *, ansi: bool, time_zone: str) -> Semantics:
         """Semantics of a Spark session: `spark.sql.ansi.enabled`, `spark.sql.session.timeZone`."""

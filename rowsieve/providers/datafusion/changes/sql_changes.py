@@ -38,6 +38,7 @@ from rowsieve.predicate.ir import TRUE, Now, Predicate, walk
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.properties import COMBINE
 from rowsieve.providers.datafusion.changes.assigned_values import assigned
+from rowsieve.providers.datafusion.changes.checked_arithmetic import overflow_checks
 from rowsieve.providers.datafusion.changes.numbered_rows import PLACE
 from rowsieve.providers.datafusion.changes.updated_rows import updated_rows
 from rowsieve.statements.read_change import (
@@ -68,6 +69,9 @@ class Queries(Protocol):
 
     def rows(self, query: str, at: Snapshot, near: Predicate = TRUE) -> pa.Table:
         """Run a query; rows of the changed table that do not match `near` may be missing."""
+
+    def types(self, query: str, at: Snapshot) -> list[pa.DataType]:
+        """The types of the columns of a query; InvalidInput if DataFusion cannot plan it."""
 
     def condition(self, query: str, at: Snapshot) -> Predicate | None:
         """Translate the condition of a query on one table; return None if it has no exact form."""
@@ -253,6 +257,7 @@ def update(queries: Queries, statement: Update) -> int:
     def build(change: Change, snapshot: Snapshot) -> Mutation | None:
         nonlocal count
         values, predicate = queries.matching_rows(_updating(queries, statement, snapshot), snapshot)
+        values = values.select(range(len(statement.assignments) + len(key or (PLACE,))))
         count = values.num_rows
         if not count:
             return None
@@ -281,12 +286,13 @@ def _has_now(predicate: Predicate) -> bool:
 
 
 def _updating(queries: Queries, statement: Update, snapshot: Snapshot) -> str:
-    """Build the query of the assigned values, then of the keys, or places, of their rows."""
+    """Build the query of the assigned values, then of the keys, or places, of rows, then checks."""
     target, key = statement.target, queries.table.key
     relation = target.relation if key else numbered(queries, target, snapshot)
     identity = [f"{target.qualifier}.{quoted(name)}" for name in key or (PLACE,)]
     values = [f"({value})" for value in statement.assignments.values()]
-    columns = [f"{text} AS c{place}" for place, text in enumerate([*values, *identity])]
+    checks = overflow_checks(queries, snapshot, values, relation)
+    columns = [f"{text} AS c{place}" for place, text in enumerate([*values, *identity, *checks])]
     return selected(", ".join(columns), relation, statement.where)
 
 

@@ -33,6 +33,7 @@ from rowsieve.changes.present_keys import without_present
 from rowsieve.errors import InvalidInput, KeyViolation, RowsieveError, UnsupportedOperation
 from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.providers.datafusion.changes.assigned_values import assigned, without_views
+from rowsieve.providers.datafusion.changes.checked_arithmetic import overflow_checks
 from rowsieve.providers.datafusion.changes.numbered_rows import PLACE
 from rowsieve.providers.datafusion.changes.sql_changes import (
     Queries,
@@ -353,14 +354,16 @@ class _Merging:
     def _values(
         self, columns: Sequence[str], relation: str, rows: int, near: Predicate
     ) -> pa.Table:
-        numbered = ", ".join(f"{text} AS c{place}" for place, text in enumerate(columns))
+        checks = overflow_checks(self._queries, self._snapshot, columns, relation)
+        both = enumerate([*columns, *checks])
+        numbered = ", ".join(f"{text} AS c{place}" for place, text in both)
         pairs = self._queries.rows(selected(numbered, relation, ""), self._snapshot, near)
         if pairs.num_rows != rows:
             raise RowsieveError(
                 f"merge: {rows} pairs of rows became {pairs.num_rows}; nothing was changed. Please "
                 "report the statement"
             )
-        return pairs
+        return pairs.select(range(len(columns)))
 
     def _fired_relation(self, fired: _Fired) -> str:
         return f"{self._queries.register_rows(fired.pairs.drop_columns([_CLAUSE]))} AS {_FIRED}"

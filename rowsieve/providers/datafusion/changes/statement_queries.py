@@ -87,6 +87,10 @@ class StatementQueries:
         """The names of the columns of a query."""
         return list(self._planned(query, at, TRUE).schema().names)
 
+    def types(self, query: str, at: Snapshot) -> list[pa.DataType]:
+        """The types of the columns of a query; InvalidInput if DataFusion cannot plan it."""
+        return list(self._planned(query, at, TRUE).schema().types)
+
     def condition(self, query: str, at: Snapshot) -> Predicate | None:
         """Translate the condition of a query on one table; return None if it has no exact form."""
         if not self._session.has_default_semantics:
