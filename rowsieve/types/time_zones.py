@@ -119,6 +119,13 @@ class Zone:
         """True if the zone is UTC."""
         return self.is_fixed and not self.offsets[0]
 
+    @property
+    def has_each_midnight_once(self) -> bool:
+        """True if no change of the offset repeats or skips the local time 00:00."""
+        ends, starts = self.local_ends[:-1], self.local_starts[1:]
+        first, last = np.minimum(ends, starts) - 1, np.maximum(ends, starts) - 1
+        return bool((first // _DAY_S == last // _DAY_S).all())
+
     def offsets_at(self, instants: Micros) -> Micros:
         """Return the offset in force at each instant, in microseconds."""
         seconds, _ = self._in_table(instants // _SECOND)

@@ -13,6 +13,7 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.bridges.session import in_session
+from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import EvaluationError, InvalidInput, RowsieveError, UnsupportedOperation
 from rowsieve.predicate.codec import semantics_from_json, semantics_to_json
 from rowsieve.predicate.semantics import Semantics
@@ -97,6 +98,41 @@ def test_text_selects_the_rows_of_the_engine_in_that_session(
         assert table.count(text, dialect=dialect, session=session) == len(expected)
         differs += keys(table.scan(text, dialect=dialect)) != expected
     assert differs >= 3  # the zone matters
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
+@pytest.mark.parametrize("unit", ["day", "week", "month", "quarter", "year"])
+def test_truncated_instants_are_translated_within_one_zone(unit: str, zone: str) -> None:
+    judges = {"duckdb": in_duckdb, "postgres": in_postgres}
+    session = rs.Session(time_zone=zone)
+    table, schema = made(), ROWS.select(["tz"]).schema
+    for source, constant in (*((name, "TIMESTAMPTZ") for name in judges), ("spark", "TIMESTAMP")):
+        for text in (
+            f"date_trunc('{unit}', tz) = {constant} '2024-03-01 00:00:00'",
+            f"date_trunc('{unit}', tz) < {constant} '2018-11-04 00:00:00'",
+        ):
+            expected = keys(table.scan(text, dialect=source, session=session))
+            for target in ("duckdb", "postgres", "spark"):
+                written = rs.translate(
+                    text, source, target=target, schema=schema,
+                    session=session, target_session=session,
+                )  # fmt: skip
+                assert written.exactness is Exactness.EXACT
+                if target in judges:
+                    assert judges[target](written.expression, zone) == expected
+                    assert judges[target](written.expression, "Asia/Kathmandu") == expected
+                else:
+                    again = table.scan(written.expression, dialect="spark", session=session)
+                    assert keys(again) == expected
+
+
+def test_truncated_instants_of_a_zone_with_skipped_midnights_are_not_translated() -> None:
+    session = rs.Session(time_zone="Africa/Cairo")
+    written = rs.translate(
+        "date_trunc('DAY', tz) = TIMESTAMP '2024-03-10 00:00:00'", "spark", target="postgres",
+        schema=ROWS.select(["tz"]).schema, session=session, target_session=session,
+    )  # fmt: skip
+    assert written.exactness is Exactness.UNSUPPORTED
 
 
 def test_changes_use_the_session() -> None:

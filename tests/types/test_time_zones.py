@@ -179,6 +179,14 @@ def test_times_near_the_ends_of_64_bits_are_lost_not_wrapped(name: str) -> None:
     assert not later[1].any()
 
 
+@pytest.mark.parametrize("name", [*NAMES, "UTC", "Asia/Tokyo", "America/Los_Angeles"])
+def test_zones_with_each_midnight_once_are_known(name: str) -> None:
+    own = zone(name)
+    midnights = np.arange(-40_000, 60_000) * 86_400_000_000  # from 1860 to 2134
+    local = own.is_plain(midnights, midnights)
+    assert own.has_each_midnight_once == local.all()
+
+
 def test_rules_repeat_after_400_years() -> None:
     own, cycle = zone("Europe/Berlin"), 146_097 * 86_400 * SECOND
     instants = micros([4_102_444_800 + day * 86_400 for day in range(0, 1_000, 7)])

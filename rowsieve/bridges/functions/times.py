@@ -119,7 +119,12 @@ ROWS = (
         duckdb=unverified(_UNJUDGED, "to_timestamp({0})"),
         trino=Absent(),
     ),
-    function("date_trunc", (), known_unit, datafusion=known_unit_of_any),
+    function(
+        "date_trunc",
+        (),
+        known_unit,
+        **dict.fromkeys(("postgres", "duckdb", "datafusion"), Spelling(cases=(known_unit_of_any,))),
+    ),
     function(
         "format_time",
         "to_char({0}, {1})",

@@ -15,7 +15,7 @@ from rowsieve.bridges.constant_values import text_at
 from rowsieve.bridges.session import UNKNOWN_ZONES
 from rowsieve.bridges.sql.constructs.render_literals import quoted
 from rowsieve.bridges.sql.dialect_rules import AtTimeZone
-from rowsieve.bridges.sql.dialects import dialect_named
+from rowsieve.bridges.sql.dialects import Dialect, dialect_named
 from rowsieve.bridges.sql.protocols import Reads, Writes
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.binding import zoned
@@ -154,8 +154,24 @@ def is_proved(call: Call, dialect: str) -> bool:
     if dialect in _BY_FUNCTIONS:
         return _spark_form(call) is not None
     if call.function == "zoned_trunc":
-        return _rules(call) == _CLOCK_RULES.get(dialect, {}).get(text_at(call, 0), _AFTER)
+        return truncates_alike(call) or _rules(call) == _CLOCK_RULES.get(dialect, {}).get(
+            text_at(call, 0), _AFTER
+        )
     return call.function == "local_time" or _rules(call) == _AFTER
+
+
+def truncates_alike(call: Call) -> bool:
+    """Whether a truncation has one result by all rules for repeated and skipped local times."""
+    own = zone(text_at(call, 1))
+    return own.is_utc or (text_at(call, 0) not in CLOCK_UNITS and own.has_each_midnight_once)
+
+
+def truncated_in_utc(call: Call, dialect: Dialect) -> Operand:
+    """`date_trunc` of an instant, which names UTC where the engine goes by its session's zone."""
+    unit, operand = call.arguments
+    if ("zoned_trunc", dialect.name) not in FORMS:
+        return call
+    return zoned.zoned_trunc(unit, "UTC", operand, dialect.semantics)
 
 
 def _by_form(call: Call, writer: Writes) -> tuple[str, bool] | None:

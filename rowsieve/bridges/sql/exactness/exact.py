@@ -19,7 +19,11 @@ import pyarrow.compute as pc
 from rowsieve.bridges.constant_values import whole_of
 from rowsieve.bridges.functions import Use, refusal
 from rowsieve.bridges.functions.casts import CASTS, kinds_of
-from rowsieve.bridges.sql.constructs.named_zones import ZONE_FUNCTIONS, is_proved
+from rowsieve.bridges.sql.constructs.named_zones import (
+    ZONE_FUNCTIONS,
+    is_proved,
+    truncated_in_utc,
+)
 from rowsieve.bridges.sql.constructs.pattern_calls import FOUND, in_flavour
 from rowsieve.bridges.sql.constructs.regexes import Flavour, from_re2
 from rowsieve.bridges.sql.constructs.templates import Templated, is_bare_trim
@@ -207,6 +211,8 @@ class Exact:
         if self.dialect.texts.trims_all_spaces and is_bare_trim(node):
             arguments.append(ir.Literal(" ", String()))
         made = replace(node, arguments=tuple(arguments))
+        if node.function == "date_trunc" and types[1] == _INSTANT:
+            return truncated_in_utc(made, self.dialect)
         moves, is_move = self.dialect.times.moves, node.function in _MOVES
         if moves is not None and moves.differ and is_move and isinstance(types[0], Timestamp):
             return ir.Call(moves.of(whole_of(arguments[-1]) or 0), tuple(arguments))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 from rowsieve.bridges.constant_values import value_of
-from rowsieve.bridges.sql.constructs.named_zones import is_proved
+from rowsieve.bridges.sql.constructs.named_zones import is_proved, truncates_alike
 from rowsieve.bridges.sql.constructs.templates import Templated
 from rowsieve.bridges.sql.constructs.time_formats import to_dialect
 from rowsieve.bridges.sql.exactness.exact import Exact
@@ -350,7 +350,8 @@ def _instant(exact: SparkExact, node: ir.Call) -> ir.Operand:
 
 def _zoned_trunc(exact: SparkExact, node: ir.Call) -> ir.Operand:
     unit, name, operand = node.arguments[0], str(value_of(node.arguments[1])), node.arguments[2]
-    if node != zoned.zoned_trunc(unit, name, operand, _rules(name)):
+    by_its_rules = node == zoned.zoned_trunc(unit, name, operand, _rules(name))
+    if not by_its_rules and not truncates_alike(node):
         raise UnsupportedOperation(f"date_trunc in {name} takes other instants in Spark")
     exact.check_zone(name)
     return _truncated(exact, ir.Call("date_trunc", (unit, operand)))
