@@ -8,10 +8,11 @@ other ranges, those without values are `empty` only if they say so.
 
 from __future__ import annotations
 
+import decimal
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeGuard
 
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate import ir
@@ -22,7 +23,19 @@ from rowsieve.predicate.binding.array_constants import (
 )
 from rowsieve.predicate.literal_values import parse_text
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.types.logical import Bool, Date, Field, Int, LogicalType, Struct
+from rowsieve.types.logical import (
+    Bool,
+    Date,
+    Decimal,
+    Field,
+    Float,
+    Int,
+    LogicalType,
+    Numeric,
+    Struct,
+    Timestamp,
+    type_name,
+)
 
 RANGE: Final = "range.1"
 ARRAY: Final = "array.1"
@@ -42,6 +55,22 @@ FieldOf: TypeAlias = Callable[[ir.Operand], Field | None]
 _OF_RANGE: Final = frozenset(
     {"lower", "upper", "isempty", "lower_inc", "upper_inc", "lower_inf", "upper_inf"}
 )
+_ORDERS: Final = {
+    ir.ComparisonOp.LT: (False, False),
+    ir.ComparisonOp.GE: (False, True),
+    ir.ComparisonOp.GT: (True, False),
+    ir.ComparisonOp.LE: (True, True),
+}
+"""By comparison: whether `less` takes the sides the other way round, and is negated."""
+_NUMBERS: Final = (Int, Float, Decimal, Numeric)
+_CONSTRUCTORS: Final[Mapping[str, tuple[type[LogicalType], ...]]] = {
+    "int4range": (Int,),
+    "int8range": (Int,),
+    "numrange": (Decimal, Numeric),
+    "daterange": (Date,),
+    "tsrange": (Timestamp,),
+    "tstzrange": (Timestamp,),
+}
 _TEXT = re.compile(r'\s*([\[(])\s*("[^"]*"|[^,"]*?)\s*,\s*("[^"]*"|[^,"]*?)\s*([\])])\s*')
 _NULL: Final = ir.BooleanOperand(ir.Literal(None, Bool()))
 
@@ -90,11 +119,10 @@ def aliased_call(
             return _between(name, arguments, aliases, _bound_type(fields))
     if ARRAY in aliases:
         return _of_array(name, _with_elements(name, arguments, fields, semantics), aliases)
-    if name == "nullif" and _is_length_of_array(arguments[0], field_of):
-        raise InvalidPredicate(
-            "array_length of an array of several dimensions is not supported; write "
-            "array_upper(a, 1) - array_lower(a, 1) + 1, or cardinality(a)"
-        )
+    if name == "array_length" and len(arguments) == 2:
+        if not isinstance(arguments[1], ir.Literal) or arguments[1].value != 1:
+            raise InvalidPredicate("a list has one dimension, 1")
+        return ir.Call("nullif", (ir.Call("list_length", arguments[:1]), ir.Literal(0, Int(64))))
     return None
 
 
@@ -104,12 +132,16 @@ def compare_aliased(
     field_of: FieldOf,
     semantics: Semantics,
 ) -> ir.Predicate | None:
-    """Return an equality of ranges, or of an array and a constant; None for other comparisons.
+    """Return a comparison of ranges, or an equality of an array and a constant; else None.
 
     Arrays are equal as structs are, so that a text only becomes a struct.
     """
     fields = [field_of(each) for each in sides]
     aliases = [None if field is None else field.alias for field in fields]
+    if RANGE in aliases and op in _ORDERS:
+        return (
+            _NULL if any(map(_is_null, sides)) else _ordered(op, *_ranges(sides, aliases, fields))
+        )
     if op not in EQUALITIES:
         return None
     if RANGE in aliases:
@@ -146,7 +178,8 @@ def _compared(
     """The comparison by an equality that is NULL if a side is, and never otherwise."""
     if op in (ir.ComparisonOp.EQ, ir.ComparisonOp.NE):
         return equal if op is ir.ComparisonOp.EQ else ir.Not(equal)
-    null = [ir.TRUE if _is_null(each) else ir.IsNull(each) for each in sides if not _is_text(each)]
+    others = [each for each in sides if not (_is_text(each) or _is_constructor(each))]
+    null = [ir.TRUE if _is_null(each) else ir.IsNull(each) for each in others]
     known = ir.And((*map(ir.Not, null), equal))
     same = ir.Or((known, ir.And(tuple(null)))) if len(null) == len(sides) == 2 else known
     return same if op is ir.ComparisonOp.NOT_DISTINCT else ir.Not(same)
@@ -157,8 +190,7 @@ def _equal_ranges(
     aliases: Sequence[str | None],
     fields: Sequence[Field | None],
 ) -> ir.Predicate:
-    type_ = _bound_type(fields)
-    one, other = (_range(each, alias, type_) for each, alias in zip(sides, aliases, strict=True))
+    one, other = _ranges(sides, aliases, fields)
     same = (
         ir.Comparison(ir.ComparisonOp.NOT_DISTINCT, one.lower, other.lower),
         ir.Comparison(ir.ComparisonOp.NOT_DISTINCT, one.upper, other.upper),
@@ -167,6 +199,30 @@ def _equal_ranges(
     )
     filled = (ir.Not(one.empty), ir.Not(other.empty))
     return _strict(ir.Or((ir.And((one.empty, other.empty)), ir.And((*filled, *same)))), one, other)
+
+
+def _ranges(
+    sides: tuple[ir.Operand, ir.Operand],
+    aliases: Sequence[str | None],
+    fields: Sequence[Field | None],
+) -> tuple[_Range, _Range]:
+    type_ = _bound_type(fields)
+    one, other = (_range(each, alias, type_) for each, alias in zip(sides, aliases, strict=True))
+    return one, other
+
+
+def _ordered(op: ir.ComparisonOp, one: _Range, other: _Range) -> ir.Predicate:
+    swaps, negates = _ORDERS[op]
+    less = _less(other, one) if swaps else _less(one, other)
+    return ir.Not(less) if negates else less
+
+
+def _less(one: _Range, other: _Range) -> ir.Predicate:
+    """Whether a range comes first: by its lower bound, then its upper one; `empty` is least."""
+    begins_first = ir.Not(_not_above(other, one))
+    ends_first = ir.And((_not_above(one, other), ir.Not(_not_below(one, other))))
+    filled = ir.And((ir.Not(one.empty), ir.Not(other.empty), ir.Or((begins_first, ends_first))))
+    return _strict(ir.Or((ir.And((one.empty, ir.Not(other.empty))), filled)), one, other)
 
 
 def _of_range(name: str, span: _Range) -> ir.Operand:
@@ -188,7 +244,8 @@ def _between(
     if any(map(_is_null, arguments)):
         return ir.Condition(_NULL)
     one = _range(arguments[0], aliases[0], type_)
-    if name == "list_contains_all" and aliases[1] != RANGE and not _is_text(arguments[1]):
+    is_range = aliases[1] == RANGE or _is_text(arguments[1]) or _is_constructor(arguments[1])
+    if name == "list_contains_all" and not is_range:
         return ir.Condition(_contains_value(one, arguments[1]))
     other = _range(arguments[1], aliases[1], type_)
     if name == "list_overlaps":
@@ -248,13 +305,16 @@ def _range(operand: ir.Operand, alias: str | None, type_: LogicalType) -> _Range
     """The parts of a column, or of constant text such as `[1,5)`; InvalidPredicate for others."""
     if alias == RANGE:
         return _Range.of(operand)
+    if _is_constructor(operand):
+        return _constructed(operand, type_)
     text = operand.value if isinstance(operand, ir.Literal) else None
     if isinstance(text, str) and text.strip().lower() == "empty":
         return _NOTHING
     match = _TEXT.fullmatch(text) if isinstance(text, str) else None
     if match is None:
         raise InvalidPredicate(
-            "a range is compared with a column of ranges, or with text such as '[1,5)' or 'empty'"
+            "a range is compared with a column of ranges, with text such as '[1,5)' or 'empty', or "
+            "with a range of constants such as int8range(1, 5)"
         )
     return _constant(match, type_)
 
@@ -262,21 +322,65 @@ def _range(operand: ir.Operand, alias: str | None, type_: LogicalType) -> _Range
 def _constant(match: re.Match[str], type_: LogicalType) -> _Range:
     """A constant range in the form that stored ones have."""
     texts = [each.strip('"') or None for each in (match[2], match[3])]
-    lower, upper = (None if text is None else parse_text(text, type_) for text in texts)
-    begins, ends = match[1] == "[" and lower is not None, match[4] == "]" and upper is not None
+    lower, upper = (None if text is None else _parsed(ir.Literal(text), type_) for text in texts)
+    return _in_form((lower, upper), match[1] + match[4], type_, match[0])
+
+
+def _constructed(call: ir.Call, type_: LogicalType) -> _Range:
+    """The range of `int8range(1, 5)`, whose ends are constants; InvalidPredicate for others."""
+    name, ends = call.function, call.arguments[:2]
+    form = call.arguments[2] if len(call.arguments) > 2 else ir.Literal("[)")
+    if not isinstance(type_, _CONSTRUCTORS[name]):
+        raise InvalidPredicate(f"{name} makes no range of {type_name(type_)}")
+    constants = [end for end in ends if isinstance(end, ir.Literal)]
+    if len(call.arguments) not in (2, 3) or len(constants) < 2:
+        raise InvalidPredicate(f"{name} takes two constants, and a third one such as '[)'")
+    if not isinstance(form, ir.Literal) or form.value not in ("[)", "[]", "(]", "()"):
+        raise InvalidPredicate(f"the third argument of {name} is one of '[)', '[]', '(]', '()'")
+    lower, upper = (
+        None if _is_null(end) else _parsed(end, type_)
+        for end in ends
+        if isinstance(end, ir.Literal)
+    )
+    return _in_form((lower, upper), str(form.value), type_, name)
+
+
+def _parsed(constant: ir.Literal, type_: LogicalType) -> tuple[Any, ir.Literal]:
+    """The value of a constant as a bound, and the constant; InvalidPredicate for another type."""
+    if constant.type is not None and constant.type == type_:
+        return constant.value, constant
+    is_number = isinstance(constant.value, int | decimal.Decimal) and not isinstance(
+        constant.value, bool
+    )
+    if not _is_text(constant) and not (is_number and isinstance(type_, _NUMBERS)):
+        raise InvalidPredicate(f"{constant.value!r} is no bound of a range of {type_name(type_)}")
+    text = str(constant.value)
+    value = parse_text(text, type_)
+    keeps = isinstance(type_, Int | Date)
+    return value, ir.Literal(value, type_) if keeps else ir.Literal(text)
+
+
+def _in_form(
+    bounds: tuple[tuple[Any, ir.Literal] | None, tuple[Any, ir.Literal] | None],
+    brackets: str,
+    type_: LogicalType,
+    shown: str,
+) -> _Range:
+    """The range between these bounds, by its brackets, in the form that stored ones have."""
+    lower, upper = (None if each is None else each[0] for each in bounds)
+    begins, ends = brackets[0] == "[" and lower is not None, brackets[1] == "]" and bool(bounds[1])
     if _is_above(lower, upper):
-        raise InvalidPredicate(f"the lower bound of the range {match[0]!r} is above the upper one")
-    if isinstance(type_, Int | Date):
-        if isinstance(lower, int):
-            lower, begins = lower + (not begins), True
-        if isinstance(upper, int):
-            upper, ends = upper + ends, False
+        raise InvalidPredicate(f"the lower bound of the range {shown!r} is above the upper one")
+    steps = isinstance(type_, Int | Date)
+    if steps and isinstance(lower, int):
+        lower, begins = lower + (not begins), True
+    if steps and isinstance(upper, int):
+        upper, ends = upper + ends, False
     if _is_above(lower, upper) or (lower is not None and lower == upper and not (begins and ends)):
         return _NOTHING
-    keeps = isinstance(type_, Int | Date)
     low, high = (
-        ir.Literal(value, type_) if keeps else ir.Literal(text)
-        for value, text in zip((lower, upper), texts, strict=True)
+        ir.Literal(value, type_) if steps or each is None else each[1]
+        for value, each in zip((lower, upper), bounds, strict=True)
     )
     start, stop = (ir.TRUE if flag else ir.FALSE for flag in (begins, ends))
     return _Range(low, high, start, stop, ir.FALSE)
@@ -324,7 +428,9 @@ def _of_array(
     dimensions = ir.FieldAccess(arguments[0], "dimensions")
     if name == "array_ndims" and len(arguments) == 1:
         return ir.Call("nullif", (ir.Call("list_length", (dimensions,)), ir.Literal(0, Int(64))))
-    if name not in ("array_lower", "array_upper") or len(arguments) != 2:
+    if name == "list_element" and len(arguments) == 2:
+        return _item(dimensions, *values)
+    if name not in ("array_lower", "array_upper", "array_length") or len(arguments) != 2:
         return None
     place = arguments[1].value if isinstance(arguments[1], ir.Literal) else None
     if type(place) is not int:
@@ -333,17 +439,20 @@ def _of_array(
         return ir.Literal(None, Int(32))
     one = ir.Call("list_element", (dimensions, ir.Literal(place, Int(64))))
     lower, length = (ir.FieldAccess(one, each) for each in ("lower", "length"))
-    if name == "array_lower":
-        return lower
+    if name != "array_upper":
+        return lower if name == "array_lower" else length
     return ir.Call("subtract", (ir.Call("add", (lower, length)), ir.Literal(1, Int(64))))
 
 
-def _is_length_of_array(operand: ir.Operand, field_of: FieldOf) -> bool:
-    """Whether it is how `array_length(list, 1)` is read, over an array: that of its elements."""
-    if not isinstance(operand, ir.Call) or operand.function != "list_length":
-        return False
-    field = field_of(operand.arguments[0])
-    return field is not None and field.alias == ARRAY
+def _item(dimensions: ir.Operand, elements: ir.Operand, subscript: ir.Operand) -> ir.Operand:
+    """The item of an array of one dimension at a subscript, which counts from its lower bound."""
+    one = ir.Literal(1, Int(64))
+    lower = ir.FieldAccess(ir.Call("list_element", (dimensions, one)), "lower")
+    place = ir.Call("add", (ir.Call("subtract", (subscript, lower)), one))
+    has_one = ir.Comparison(ir.ComparisonOp.EQ, ir.Call("list_length", (dimensions,)), one)
+    begins = ir.Comparison(ir.ComparisonOp.GE, place, one)
+    item = ir.Call("list_element", (elements, place))
+    return ir.Case(((ir.And((has_one, begins)), item),), ir.Literal(None))
 
 
 def _strict(condition: ir.Predicate, *arguments: _Range | ir.Operand) -> ir.Predicate:
@@ -366,6 +475,10 @@ def _is_constant(operand: ir.Operand) -> bool:
 
 def _is_text(operand: ir.Operand) -> bool:
     return isinstance(operand, ir.Literal) and isinstance(operand.value, str) and not operand.type
+
+
+def _is_constructor(operand: ir.Operand) -> TypeGuard[ir.Call]:
+    return isinstance(operand, ir.Call) and operand.function in _CONSTRUCTORS
 
 
 def _is_null(operand: ir.Operand) -> bool:

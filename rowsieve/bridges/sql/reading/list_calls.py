@@ -109,16 +109,14 @@ def _position(reader: Reads, node: Any) -> ir.Operand:
 def _size(reader: Reads, node: Any) -> ir.Operand:
     """Read `array_length(list, 1)`: NULL for an empty list where lists have dimensions."""
     reader.only(node, "this", "expression")
-    dimension = node.args.get("expression")
+    dimension, values = node.args.get("expression"), reader.operand(node.this)
+    if reader.dialect.lists.dimensions:
+        if dimension is None:
+            raise reader.source.refusal(node, "write array_length(list, 1)")
+        return ir.Call("array_length", (values, reader.operand(dimension)))
     if dimension is not None and not (isinstance(dimension, exp.Literal) and dimension.name == "1"):
         raise reader.source.refusal(node, "a list has one dimension, 1")
-    if dimension is None and reader.dialect.lists.dimensions:
-        raise reader.source.refusal(node, "write array_length(list, 1)")
-    values = reader.operand(node.this)
-    length = ir.Call("list_length", (values,))
-    if not reader.dialect.lists.dimensions:
-        return length
-    return ir.Call("nullif", (length, ir.Literal(0, Int(64))))
+    return ir.Call("list_length", (values,))
 
 
 def contained(reader: Reads, node: Any) -> ir.Operand:

@@ -11,8 +11,8 @@ from rowsieve.predicate.ir import Call, Operand
 _RANGES: Final = ("int4", "int8", "num", "ts", "tstz", "date")
 _REASONS: Mapping[str, str] = {
     **dict.fromkeys(
-        (f"{kind}{form}range" for kind in _RANGES for form in ("", "multi")),
-        "a filter builds no ranges; compare the column's lower(…) and upper(…) with the ends",
+        (f"{kind}multirange" for kind in _RANGES),
+        "there are no columns of several ranges; write an OR of conditions on single ones",
     ),
     **dict.fromkeys(
         (
