@@ -42,6 +42,7 @@ EMPTY: Final = PartialStruct(b"", 0)
 _MAX_DEPTH: Final = 16
 _INTEGERS: Final = (4, 5, 6)
 _STRUCT: Final = 12
+_TEXT: Final = 8
 _TRUE, _FALSE = 1, 2  # kinds of a bool field in a struct, which needs no further byte
 
 
@@ -253,10 +254,28 @@ def _list(data: memoryview, position: int, depth: int) -> tuple[list[Any], int]:
         count, position = decode_varint(data, position)
     if count > len(data) - position:
         raise MalformedThrift(f"a list of {count} values exceeds the data")
+    if kind == _TEXT and depth < _MAX_DEPTH:
+        return _texts(data, position, count)
     values = []
     for _ in range(count):
         value, position = _value(data, position, kind, depth + 1)
         values.append(value)
+    return values, position
+
+
+def _texts(data: memoryview, position: int, count: int) -> tuple[list[Any], int]:
+    """Read `count` texts; the bounds of pages are lists of many."""
+    values = []
+    for _ in range(count):
+        length = data[position]
+        position += 1
+        if length > 127:
+            length, position = decode_varint(data, position - 1)
+        end = position + length
+        if end > len(data):
+            raise MalformedThrift(f"a value of {length} bytes exceeds the data")
+        values.append(bytes(data[position:end]))
+        position = end
     return values, position
 
 

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import date
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
 import rowsieve as rs
+from rowsieve.parquet.foreign_footer import index_contradictions
+from rowsieve.parquet.thrift import (
+    I32,
+    I64,
+    MalformedThrift,
+    encoded_value,
+    join_fields,
+    read_fields,
+)
 from rowsieve.providers.datafusion import SessionContext
 from tests.foreign import damaged
 from tests.foreign.damaged import MAX, MIN, NULLS, nulls
@@ -121,3 +134,45 @@ def test_bounds_that_an_index_confirms_skip_files(
     for table in tables(path):
         for condition in ("s > 'u'", "i > 90", "u < 7"):
             assert str(table.scan(condition).explain()).count("skipped by statistics") == 1
+
+
+@pytest.mark.parametrize("rows", [1, 100, 20_000])
+def test_an_index_that_repeats_its_chunk_is_known_by_its_bytes(
+    rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = pa.table(
+        {
+            "n": pa.array([None if i % 3 == 0 else i for i in range(1, rows + 1)], pa.int64()),
+            "s": [f"text {i % 300}" for i in range(rows)],
+            "f": pa.array([i / 2 for i in range(rows)], pa.float32()),
+        }
+    )
+    path = tmp_path / "a.parquet"
+    pq.write_table(table, path, write_page_index=True, data_page_size=2**20)
+    decoded: list[int] = []
+
+    def read(*each: Any) -> Any:
+        decoded.append(1)
+        return read_fields(*each)
+
+    monkeypatch.setattr(index_contradictions, "read_fields", read)
+    assert rs.open_parquet(path).scan("n > 5").count() == pc.sum(pc.greater(table["n"], 5)).as_py()
+    assert not decoded
+
+
+def test_bytes_that_repeat_a_chunk_never_hide_a_contradiction() -> None:
+    leaf: Any = SimpleNamespace(physical=2, is_signed=True)
+    chunk = (b"\1" + b"\0" * 7, b"\x81\2" + b"\0" * 6)
+    for count in (-1, 0, 3, 200):
+        fields = {2: [chunk[0]], 3: [chunk[1]], 4: I32(1), 5: [I64(max(count, 0))]}
+        encoded = ((number, *encoded_value(value)) for number, value in fields.items())
+        index = bytes(join_fields([(1, 9, b"\x11\x02"), *encoded]))
+        same = bytearray(index)
+        assert index_contradictions._repeats_chunk(index, 0, count, chunk)
+        for place, value in itertools.product(range(len(index)), (0, 1, 2, 127, 128, 255)):
+            same[:] = index
+            same[place] = value
+            if index_contradictions._repeats_chunk(bytes(same), 0, count, chunk):
+                with suppress(MalformedThrift, KeyError, IndexError, TypeError, ValueError):
+                    fields_read = read_fields(bytes(same), 0, index_contradictions.INDEX)
+                    assert not index_contradictions._contradicts(fields_read, leaf, count, chunk)
