@@ -50,15 +50,12 @@ STATEMENT: Final = (
         "known subqueries",
         "the rows of IN (SELECT …), the value of = (SELECT …), where they come first",
     ),
-    ("plan over scans of no file", "only if conditions may skip parts: those that reach each scan"),
     ("read by table", "who reads which part, and why: DataFusion or our dataset"),
-    (
-        "plan over the open reads",
-        "a frame to build on; joins and conditions cannot reach hidden rows",
-    ),
-    ("facts of this plan", "no condition can fail, a LIMIT is small, only rows are counted"),
-    ("plan over the closed reads", "only if others read it then: bitmaps instead of our dataset"),
-    ("frame", "runs unchanged with closed reads; every other call begins at the open ones"),
+    ("open plan", "over all parts; a frame to build on, whose conditions cannot reach hidden rows"),
+    ("part choice", "the conditions in this plan leave parts, which our datasets in it then read"),
+    ("facts of this plan", "no condition can fail, no LIMIT stops early, a column is read"),
+    ("closed plan", "only if DataFusion reads files: those of chosen parts, without hidden rows"),
+    ("frame", "runs unchanged by the closed plan; every other call begins at the open one"),
 )
 
 

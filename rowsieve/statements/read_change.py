@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.statements.merge_statement import Merge, read_merge
-from rowsieve.statements.refused_clauses import check_clauses
+from rowsieve.statements.refused import check_clauses
 from rowsieve.statements.table_options import read_table_options
 from rowsieve.statements.tokens import StatementTokens, Target
 

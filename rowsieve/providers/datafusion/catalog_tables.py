@@ -30,7 +30,11 @@ from rowsieve.errors import (
 )
 from rowsieve.metadata_tables.information_schema import INFORMATION_SCHEMA, VIEWS, view_of
 from rowsieve.metadata_tables.table_kinds import METADATA_TABLES, split_metadata_name
-from rowsieve.providers.datafusion.registered_table import catalog_table
+from rowsieve.providers.datafusion.registered_table import (
+    TableDataset,
+    registrable,
+    table_dataset,
+)
 from rowsieve.providers.datafusion.rows_in_memory import rows_table
 from rowsieve.statements.statement_parameters import bound_statement
 from rowsieve.statements.versions import with_named_versions
@@ -121,6 +125,7 @@ class CatalogTables:
         self._opened_tables: dict[str, Table] = {}
         self._open: Callable[[str], Table] | None = None  # those of one log in one version
         self._registered: dict[str, Any] = {}
+        self._datasets: dict[str, tuple[Any, TableDataset | None]] = {}  # with their providers
         self.steps: dict[str, Any] = {}
         """What a statement has registered while it runs, by its name."""
         self._failures: list[RowsieveError] = []
@@ -142,6 +147,7 @@ class CatalogTables:
         """Forget all opened tables, so that the next statement opens their newest versions."""
         with self._lock:
             self._tables, self._registered, self._failures = {}, {}, []
+            self._datasets = {}
             self._opened_tables, self._open = {}, None
 
     @contextmanager
@@ -160,10 +166,21 @@ class CatalogTables:
         with self._lock:
             return dict(self._tables)
 
+    def dataset(self, name: str) -> TableDataset | None:
+        """The Dataset that is served under a name; None if none, or another provider, is."""
+        with self._lock:
+            provider, dataset = self._datasets.get(name, (None, None))
+            return dataset if self._registered.get(name) is provider else None
+
     def pin(self, name: str, provider: Any) -> None:
-        """Serve this provider under a name until the next refresh."""
+        """Serve this provider under a name until the next refresh, or until `unpin`."""
         with self._lock:
             self._registered[name] = provider
+
+    def unpin(self, name: str) -> None:
+        """Serve a new provider of the same version under a name, with all parts."""
+        with self._lock:
+            self._registered.pop(name, None)
 
     @contextmanager
     def serving_instead(self, other: Callable[[dict[str, Any]], dict[str, Any]]) -> Iterator[None]:
@@ -198,14 +215,19 @@ class CatalogTables:
             return self._metadata_table(pins, name, *split)
         if (table := self._opened(name)) is None:
             return None
-        provider = table.to_datafusion()
-        if self._version_of is not None:
-            provider = catalog_table(Table(table.handle.fixed_at(self._version_of(table))))
+        dataset = None
+        if self._version_of is None:
+            provider = table.to_datafusion()
+        else:
+            dataset = table_dataset(Table(table.handle.fixed_at(self._version_of(table))))
+            provider = registrable(dataset)
         with self._lock:
             # The first of concurrent callers pins the version. `pins` may have been replaced since:
             # then later statements do not see this version.
             self._tables[name] = table
-            return pins.setdefault(name, provider)
+            if name not in pins:
+                pins[name], self._datasets[name] = provider, (provider, dataset)
+            return pins[name]
 
     def _metadata_table(self, pins: dict[str, Any], name: str, base: str, kind: str) -> Any:
         """Return the provider of what is known of a table, at the version that is read of it."""

@@ -2,12 +2,10 @@
 
 A `ClosedFrame` checks the files of DataFusion's scans itself. So our dataset reads only parts that
 DataFusion does not scan; if DataFusion scans all parts of a table, our dataset reads nothing.
-DataFusion also scans parts with hidden rows, if no condition of the statement can fail. For a LIMIT
-without ORDER BY, it scans only as many parts as the limit needs. For a statement that only counts
-rows, it scans any rows, as many as are visible.
+DataFusion also scans parts with hidden rows, if no condition of the statement can fail.
 
 Soundness: `plan_checks` decides which statements may be read like this. This module decides only
-which reader gets a part, and which rows a LIMIT returns where it may return any.
+which reader gets a part.
 """
 
 from __future__ import annotations
@@ -23,7 +21,6 @@ from rowsieve.providers.datafusion.session_settings import (
     BATCH_SIZE,
     MAX_PASSES,
     ROUND_ROBIN,
-    SPLIT_FILES,
     TARGET_PARTITIONS,
     TOP_FILTERS,
 )
@@ -32,7 +29,7 @@ from rowsieve.providers.native_files.present_files import check_files
 if TYPE_CHECKING:
     import datafusion
 
-    from rowsieve.providers.datafusion.hybrid_table import HybridTable, VisibleParts
+    from rowsieve.providers.datafusion.hybrid_table import HybridTable
     from rowsieve.providers.datafusion.own_table import OwnTable
     from rowsieve.providers.datafusion.reads_by_table import TableRead
     from rowsieve.providers.datafusion.sql_session import SessionContext
@@ -42,7 +39,7 @@ if TYPE_CHECKING:
 # batches in advance, so batches of many columns have fewer rows.
 _LONG_BATCH_ROWS: Final = 65_536  # as many as a row group of ours has
 _LONG_BATCH_VALUES: Final = 4_194_304  # 32 MiB of numbers
-_SHORT_BATCH_ROWS: Final = 256  # so that a small LIMIT does not read a whole row group
+_SHORT_BATCH_ROWS: Final = 256
 _ONE_PASS: Final = {MAX_PASSES: 1, ROUND_ROBIN: "false"}
 
 
@@ -50,17 +47,14 @@ _ONE_PASS: Final = {MAX_PASSES: 1, ROUND_ROBIN: "false"}
 class ClosedReads:
     """The tables to register while DataFusion plans the statement of a `ClosedFrame`.
 
-    `row_limit`: the statement needs at most this many rows; None without a LIMIT. `only_counts`:
-    the registered tables have the right number of rows, but any rows. `has_conditions`: DataFusion
-    may merge conditions of the statement with the filters on visible rows. `takes_first`: the
-    statement is a top-k query without joins, and DataFusion may skip row groups that cannot have
-    rows among the first k. `widest_scan`: the number of columns that one scan reads, at most.
+    `has_conditions`: DataFusion may merge conditions of the statement with the filters on visible
+    rows. `takes_first`: the statement is a top-k query without joins, and DataFusion may skip row
+    groups that cannot have rows among the first k. `widest_scan`: the number of columns that one
+    scan reads, at most.
     """
 
     hybrids: dict[str, HybridTable] = field(default_factory=dict)
     checks: list[Callable[[], None]] = field(default_factory=list)
-    row_limit: int | None = None
-    only_counts: bool = False
     has_conditions: bool = True
     takes_first: bool = False
     widest_scan: int = 1
@@ -70,10 +64,9 @@ class ClosedReads:
         """True if DataFusion scans a part with hidden rows."""
         return any(hybrid.bitmap_parts for hybrid in self.hybrids.values())
 
-    @property
-    def is_worthwhile(self) -> bool:
-        """True if the new plan differs from that of the open frame."""
-        return self.has_bitmaps or bool(self.checks)
+    def changes(self, name: str, read: TableRead) -> bool:
+        """Return whether a table is read in another way than in the open frame."""
+        return name in self.hybrids or (read.hybrid is not None and read.parts is not None)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -82,14 +75,10 @@ class ClosedReads:
 
     @property
     def _batch_settings(self) -> dict[str, Any]:
-        if not self.has_bitmaps or self.only_counts:
+        if not self.has_bitmaps:
             return {}
         fitting = max(_SHORT_BATCH_ROWS, _LONG_BATCH_VALUES // max(1, self.widest_scan))
-        long = min(_LONG_BATCH_ROWS, fitting)
-        if self.row_limit is None:
-            return {BATCH_SIZE: long}
-        rows = max(_SHORT_BATCH_ROWS, 2 * self.row_limit)
-        return {BATCH_SIZE: rows, SPLIT_FILES: "false"} if rows < long else {}
+        return {BATCH_SIZE: min(_LONG_BATCH_ROWS, fitting)}
 
     def add(self, name: str, own: OwnTable, hybrid: HybridTable | None) -> None:
         """Read the table through `hybrid`; None: only through our dataset."""
@@ -109,55 +98,21 @@ class ClosedReads:
 
 
 def closed_reads(
-    session: SessionContext,
-    reads: Mapping[str, TableRead],
-    frame: datafusion.DataFrame,
-    *,
-    has_limit: bool,
+    session: SessionContext, reads: Mapping[str, TableRead], frame: datafusion.DataFrame
 ) -> ClosedReads:
     """Choose a reader for the parts of these tables; `frame` is the statement as planned so far.
 
-    `reads` decide which parts are read. `has_limit`: the statement may have a LIMIT.
+    `reads` decide which parts are read.
     """
     partitions = int(session.setting(TARGET_PARTITIONS) or 1)
-
-    def hybrid(
-        own: OwnTable,
-        parts: frozenset[str] | None,
-        visible: VisibleParts,
-        *,
-        only_counts: bool = False,
-    ) -> HybridTable | None:
-        return own.hybrid(
-            session, parts, partitions, visible, is_checked=True, only_counts=only_counts
-        )
-
-    named = {name: read.own for name, read in reads.items()}
     asked = {n: r.own for n, r in reads.items() if r.own.may_have_hidden_rows(r.parts)}
-    has_limit &= any(len(own.snapshot.parts) > 1 for own in named.values())
-    facts = PlanFacts(is_total=False)
-    if asked or has_limit:
-        facts = facts_of(frame.optimized_logical_plan())
-    if len(named) == 1 and facts.row_limit is not None:
-        ((name, own),) = named.items()
-        if (enough := own.enough_rows(facts.row_limit)) is not None:
-            readers = ClosedReads(
-                row_limit=facts.row_limit,
-                has_conditions=facts.has_conditions,
-                widest_scan=facts.widest_scan,
-            )
-            readers.add(name, own, hybrid(own, *enough))
-            return readers
+    facts = facts_of(frame.optimized_logical_plan()) if asked else PlanFacts(is_total=False)
     has_bitmaps = _may_have_bitmaps(facts, asked)
-    readers = ClosedReads(
-        only_counts=has_bitmaps and facts.only_counts,
-        has_conditions=facts.has_conditions,
-        widest_scan=facts.widest_scan,
-    )
-    for name, own in named.items():
-        wanted = reads[name].parts
-        visible = own.visible_rows(wanted) if has_bitmaps and name in asked else {}
-        readers.add(name, own, hybrid(own, wanted, visible, only_counts=readers.only_counts))
+    readers = ClosedReads(has_conditions=facts.has_conditions, widest_scan=facts.widest_scan)
+    for name, read in reads.items():
+        own, parts = read.own, read.parts
+        visible = own.visible_rows(parts) if has_bitmaps and name in asked else {}
+        readers.add(name, own, own.hybrid(session, parts, partitions, visible, is_checked=True))
     return readers
 
 
@@ -165,9 +120,10 @@ def _may_have_bitmaps(facts: PlanFacts, asked: Mapping[str, OwnTable]) -> bool:
     """Return whether DataFusion should scan parts with hidden rows, if the plan allows it.
 
     False if our dataset reads less than DataFusion would: it skips pages by conditions on the first
-    key column, and at a LIMIT without ORDER BY it stops before it knows all hidden rows.
+    key column, at a LIMIT without ORDER BY it stops before it knows all hidden rows, and it counts
+    rows without reading any.
     """
-    if not facts.is_total or facts.has_limit:
+    if not facts.is_total or facts.has_limit or facts.only_counts:
         return False
     return not any(facts.columns.intersection(own.snapshot.table.key[:1]) for own in asked.values())
 
@@ -187,13 +143,13 @@ def closed_frame(
     for settings in (reads.settings, reads.settings | _ONE_PASS):
         try:
             closed = plan(settings)
-        except Exception:  # the first plan of SELECT … INTO has created its table already
+        except Exception:  # of DataFusion; the open frame has the same rows
             break
         made = ClosedFrame(frame, closed, reads.check_files)
-        if not reads.has_bitmaps or not (reads.has_conditions or reads.only_counts):
+        if not (reads.has_bitmaps and reads.has_conditions):
             return made
         facts = facts_of(closed.optimized_logical_plan())
-        if not facts.is_total or (reads.only_counts and not facts.only_counts):
+        if not facts.is_total:
             break
         has_row_numbers = settings == reads.settings or numbers_rows_in_scans(closed)
         if facts.numbers_at_scans and has_row_numbers:

@@ -16,7 +16,6 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import datafusion
-from datafusion.catalog import Table as CatalogTable
 
 from rowsieve import clock
 from rowsieve.executor.visible_by_part import visible_by_part
@@ -28,10 +27,12 @@ from rowsieve.predicate.rowset import RowSet
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.providers.datafusion.hidden_rows import only_visible
 from rowsieve.providers.datafusion.native_scan import NativeParts, native_frame
+from rowsieve.providers.datafusion.part_choice.named_scans import files_name, named_frame
 from rowsieve.providers.datafusion.registered_table import (
     SMALLEST_SPLIT_BYTES,
     ReadOptions,
     TableDataset,
+    registrable,
 )
 from rowsieve.providers.native_files.planned_parts import only_parts, read_parts
 
@@ -81,6 +82,7 @@ def may_skip(snapshot: Snapshot) -> bool:
 
 def hybrid_table(
     context: datafusion.SessionContext,
+    name: str,
     table: Any,
     native: NativeParts,
     part_ids: Collection[str] | None,
@@ -88,13 +90,13 @@ def hybrid_table(
     visible: VisibleParts,
     *,
     is_checked: bool,
-    only_counts: bool = False,
 ) -> HybridTable | None:
     """Build the hybrid table of a version; None if our dataset reads all of it.
 
+    `name` is the name of our dataset's scan in plans, by which its conditions are recognised.
     `part_ids` limits it to these parts. DataFusion scans the clean parts, and the `visible` rows of
-    other parts; with `only_counts`, any rows, as many as are visible. With `is_checked`, the caller
-    checks the files, and our dataset is included only if some parts are not scanned.
+    other parts. With `is_checked`, the caller checks the files, and our dataset is included only if
+    some parts are not scanned.
     """
     snapshot = table.handle.pinned
     wanted = {part.part_id for part in read_parts(planned(snapshot, table.uri))}
@@ -108,19 +110,16 @@ def hybrid_table(
     rest = TableDataset(table, ReadOptions(), frozenset(remaining), views=True, files=files)
 
     def scan(*scanned: FileRef) -> datafusion.DataFrame:
-        return native_frame(context, rest.schema, table.handle.store, scanned, target_partitions)
+        scan_name, store = files_name(name), table.handle.store
+        return native_frame(context, scan_name, rest.schema, store, scanned, target_partitions)
 
     try:
-        if only_counts and bitmaps:  # rows without columns are interchangeable
-            count = sum(file.rows for file in whole.values()) + sum(len(r) for _, r in bitmaps)
-            frames = [scan(*files).limit(count)]
-        else:
-            frames = [scan(*whole.values())] if whole else []
-            frames += [only_visible(context, scan(file), file.path, r) for file, r in bitmaps]
+        frames = [scan(*whole.values())] if whole else []
+        frames += [only_visible(context, scan(file), file.path, r) for file, r in bitmaps]
     except ValueError:  # this version of DataFusion serialises plans in another form
         return None
     if checks_files := bool(remaining) or not is_checked:
-        frames.append(context.read_table(CatalogTable(rest)))
+        frames.append(named_frame(context, name, registrable(rest)))
     both = reduce(lambda one, other: one.union(other), frames)
     return HybridTable(both.into_view(), files, len(bitmaps), checks_files)
 

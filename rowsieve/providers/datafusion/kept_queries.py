@@ -26,7 +26,7 @@ from rowsieve.statements.read_change import Change
 from rowsieve.statements.tokens import quoted_path
 
 if TYPE_CHECKING:
-    from rowsieve.providers.datafusion.sql_session import SessionContext
+    from rowsieve.providers.datafusion.session_tables import TableSession
 
 _DATAFUSION: Final = datafusion.SessionContext
 _READS_TEXT: Final = ("datafusion.catalog.default_", "datafusion.sql_parser.")
@@ -63,13 +63,13 @@ class KeptQuery:
 class KeptQueries:
     """The views and prepared statements of a session that read our tables."""
 
-    def __init__(self, session: SessionContext) -> None:
+    def __init__(self, session: TableSession) -> None:
         self._session_reference = ref(session)  # the session owns this object
         self._views: dict[tuple[str, ...], KeptQuery] = {}
         self._prepared: dict[str, KeptQuery] = {}
 
     @property
-    def _session(self) -> SessionContext:
+    def _session(self) -> TableSession:
         session = self._session_reference()
         assert session is not None
         return session

@@ -30,13 +30,13 @@ from rowsieve.planner.plan import ScanPlan
 from rowsieve.planner.split import PlannedPart
 from rowsieve.providers.native_files.file_shapes import Stored, shape_of
 from rowsieve.providers.native_files.planned_parts import read_parts
+from rowsieve.statements.tokens import quoted
 from rowsieve.storage.manifests.manifest import FileRef
 from rowsieve.storage.parts.reading_views import is_plain
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.logical import Binary, Bool, Date, Decimal, Field, Float, Int, String, Timestamp
 from rowsieve.varints import decode_varint, encode_varint
 
-_SCAN: Final = "rowsieve_files"
 _BYTES: Final = 2  # protobuf's wire type of messages, text and bytes
 # Paths that are the same in a URL, because no character is escaped.
 _PLAIN_PATH: Final = re.compile(r"/[A-Za-z0-9_./=+@,-]*")
@@ -85,18 +85,23 @@ def _readable(
 
 def native_frame(
     context: datafusion.SessionContext,
+    name: str,
     schema: pa.Schema,
     store: ObjectStore,
     files: Sequence[FileRef],
     target_partitions: int,
 ) -> datafusion.DataFrame:
-    """Build a DataFrame of `context` that scans these files; there must be at least one."""
+    """Build a DataFrame of `context` that scans these files; there must be at least one.
+
+    `name` is the name of the scan in plans.
+    """
     config = datafusion.SessionConfig().with_target_partitions(target_partitions)
     private = datafusion.SessionContext(config)
     root = _root(store)
     urls = [f"file://{root}/{file.path}" for file in files]
-    private.register_parquet(_SCAN, urls[0], schema=schema, file_sort_order=_NO_ORDER)
-    plan = private.table(_SCAN).logical_plan().to_bytes(private)
+    scan = quoted(name)
+    private.register_parquet(scan, urls[0], schema=schema, file_sort_order=_NO_ORDER)
+    plan = private.table(scan).logical_plan().to_bytes(private)
     edited, count = _replaced(plan, urls[0].encode(), [url.encode() for url in urls])
     if count != 1:
         raise ValueError(f"the plan names its file {count} times")

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, TypeGuard, TypeVar
 
 import datafusion
-from datafusion.catalog import Table as CatalogTable
 
 from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.rowset import RowSet
@@ -23,11 +22,15 @@ from rowsieve.providers.datafusion.hybrid_table import (
     is_bitmap,
     may_be_bitmaps,
     may_be_hybrid,
+    may_skip,
     planned,
 )
 from rowsieve.providers.datafusion.native_scan import NativeParts, native_parts
-from rowsieve.providers.datafusion.part_choice.scan_conditions import scan_of_nothing
-from rowsieve.providers.datafusion.registered_table import ReadOptions, TableDataset
+from rowsieve.providers.datafusion.registered_table import (
+    ReadOptions,
+    TableDataset,
+    registrable,
+)
 from rowsieve.providers.native_files.planned_parts import read_parts
 from rowsieve.providers.native_files.present_files import check_files
 from rowsieve.statements.tokens import folded
@@ -93,6 +96,11 @@ class OwnTable:
         return OwnTable(self.name, self.given_name, self.table, snapshot, self.is_fixed)
 
     @property
+    def has_choice(self) -> bool:
+        """True if conditions may leave only some of the parts."""
+        return len(self.snapshot.parts.part_ids) > 1 and may_skip(self.snapshot)
+
+    @property
     def may_be_hybrid(self) -> bool:
         """True if DataFusion may scan parts."""
         return self.catalog is None and may_be_hybrid(self.table, self.snapshot)
@@ -106,10 +114,15 @@ class OwnTable:
         views &= self.catalog is None
 
         def make() -> Any:
-            dataset = TableDataset(self.pinned_table(), ReadOptions(), part_ids, views=views)
-            return CatalogTable(dataset)
+            return registrable(
+                TableDataset(self.pinned_table(), ReadOptions(), part_ids, views=views)
+            )
 
         return self._cached(("dataset", part_ids, views), make)
+
+    def dataset(self, *, views: bool = True) -> TableDataset:
+        """A dataset of ours for one statement, whose conditions may choose its parts."""
+        return TableDataset(self.pinned_table(), ReadOptions(), views=views)
 
     def hybrid(
         self,
@@ -119,28 +132,26 @@ class OwnTable:
         visible: VisibleParts | None = None,
         *,
         is_checked: bool = False,
-        only_counts: bool = False,
     ) -> HybridTable | None:
         """The table with DataFusion's own scans for some parts; None if our dataset reads all.
 
-        `visible` has the rows to scan of parts with hidden rows; with `only_counts`, any rows are
-        scanned, as many as these. Files are checked before DataFusion opens one, because opening a
-        FIFO would block. `is_checked`: the caller checks the files, before and after DataFusion
-        plans a query.
+        `visible` has the rows to scan of parts with hidden rows. Files are checked before
+        DataFusion opens one, because opening a FIFO would block. `is_checked`: the caller checks
+        the files, before and after DataFusion plans a query.
         """
         if not self.may_be_hybrid:
             return None
         table: HybridTable | None = self._cached(
-            ("hybrid", part_ids, target_partitions, bool(visible), is_checked, only_counts),
+            ("hybrid", part_ids, target_partitions, bool(visible), is_checked),
             lambda: hybrid_table(
                 context,
+                self.name,
                 self.pinned_table(),
                 self._native_parts(),
                 part_ids,
                 target_partitions,
                 visible or {},
                 is_checked=is_checked,
-                only_counts=only_counts,
             ),
         )
         if table is not None and not is_checked:
@@ -168,42 +179,12 @@ class OwnTable:
         by_part = {each: self.visible[each] for each in wanted if each in self.visible}
         return {each: rows for each, rows in by_part.items() if rows is None or is_bitmap(rows)}
 
-    def enough_rows(self, count: int) -> tuple[frozenset[str], VisibleParts] | None:
-        """Choose parts for DataFusion that have at least `count` visible rows; clean parts first.
-
-        Returns their ids, and the visible rows of those that are not clean. None if too few visible
-        rows are known without reading keys.
-        """
-        if not self.may_be_hybrid:
-            return None
-        native = self._native_parts()
-        chosen: set[str] = set()
-        for part_id, file in native.clean.items():
-            if count <= 0:
-                break
-            chosen.add(part_id)
-            count -= file.rows
-        visible: dict[str, RowSet | None] = {}
-        for part_id, rows in self.visible.items():
-            if count <= 0:
-                break
-            if rows is None or is_bitmap(rows):
-                visible[part_id] = rows
-                count -= native.unproven[part_id].rows if rows is None else len(rows)
-        if count > 0 or not may_be_bitmaps([native.unproven[each].rows for each in visible]):
-            return None
-        return frozenset(chosen | visible.keys()), visible
-
     def _native_parts(self) -> NativeParts:
         def find() -> NativeParts:
             plan = planned(self.snapshot, self.table.uri)
             return native_parts(plan, self.snapshot, self.table.handle.store)
 
         return self._cached(("native",), find)
-
-    def stub(self, name: str) -> Any:
-        """A view with the table's columns over a scan called `name` that has no file."""
-        return self._cached(("stub", name), lambda: scan_of_nothing(name, self.snapshot.schema))
 
     def is_at(self, snapshot: Snapshot) -> bool:
         """Return whether statements read this version already."""
@@ -218,7 +199,7 @@ class OwnTable:
 
     def pinned_table(self) -> Table:
         """The table at the version that statements read, read-only."""
-        return Table(self.table.handle.fixed_at(self.snapshot))
+        return self._cached(("pinned",), lambda: Table(self.table.handle.fixed_at(self.snapshot)))
 
     def _cached(self, key: Hashable, make: Callable[[], Made]) -> Made:
         if key not in self.cache:

@@ -65,10 +65,9 @@ class PlanFacts:
 
     `is_total`: no condition can fail. `has_conditions`: the plan has a condition.
     `numbers_at_scans`: every projection that numbers rows is directly above a scan. `columns`: the
-    columns that conditions use outside of arithmetic and casts, without table names. `row_limit`:
-    the scans have no conditions, and the plan needs at most this many of their rows, any of them;
-    None if it may need more. `only_counts`: the result depends only on the row counts of the scans.
-    `widest_scan`: the number of columns that one scan reads, at most.
+    columns that conditions use outside of arithmetic and casts, without table names. `only_counts`:
+    the result depends only on the row counts of the scans. `widest_scan`: the number of columns
+    that one scan reads, at most.
     """
 
     is_total: bool = True
@@ -76,7 +75,6 @@ class PlanFacts:
     numbers_at_scans: bool = True
     has_limit: bool = False
     columns: set[str] = field(default_factory=set)
-    row_limit: int | None = None
     only_counts: bool = False
     widest_scan: int = 1
 
@@ -95,7 +93,7 @@ def facts_of(optimised: Any) -> PlanFacts:
 
 def _facts(optimised: Any) -> PlanFacts:
     facts = PlanFacts()
-    scans: list[Any] = []
+    scan_count = 0
     filtered: set[str] = set()
     computed: list[tuple[Any, _Inputs]] = []
     only_counts = True
@@ -104,7 +102,7 @@ def _facts(optimised: Any) -> PlanFacts:
         facts.has_limit |= kind == "Limit"
         only_counts &= _only_counts(node, kind)
         if kind == "TableScan":
-            scans.append(node)
+            scan_count += 1
             facts.widest_scan = max(facts.widest_scan, len(node.projection() or ()))
         for condition in _conditions(node, kind):
             facts.has_conditions = True
@@ -123,12 +121,10 @@ def _facts(optimised: Any) -> PlanFacts:
         if each.to_variant().alias() in filtered
     )
     lines = optimised.display_indent().splitlines()
-    are_known = len(scans) == sum(line.strip().startswith(_SCAN) for line in lines)
+    are_known = scan_count == sum(line.strip().startswith(_SCAN) for line in lines)
     facts.is_total &= are_known
     facts.has_conditions |= not are_known
     facts.only_counts = only_counts and are_known
-    if are_known and all(scan.fetch() is not None and not scan.filters() for scan in scans):
-        facts.row_limit = sum(scan.fetch() for scan in scans)
     return facts
 
 

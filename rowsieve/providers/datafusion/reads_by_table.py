@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import datafusion
 import pyarrow as pa
 
 from rowsieve.predicate.ir import TRUE
 from rowsieve.providers.datafusion.hybrid_table import HybridTable
+from rowsieve.providers.datafusion.registered_table import TableDataset, registrable
 from rowsieve.providers.datafusion.session_settings import TARGET_PARTITIONS
 
 if TYPE_CHECKING:
     from rowsieve.providers.datafusion.own_table import OwnTable
     from rowsieve.providers.datafusion.sql_session import SessionContext
+
+_HIDDEN: Final = "none of them is proven to be without hidden rows"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,27 +30,45 @@ class TableRead:
     """Who reads a table: DataFusion the files of `hybrid`, our dataset the other parts.
 
     `parts` are the ids of the parts that conditions leave; None: all. Without a hybrid, our dataset
-    reads all parts, because `reason`.
+    reads all parts, because `reason`: the one that the session has registered, or `dataset`, which
+    belongs to the statement.
     """
 
     own: OwnTable
     parts: frozenset[str] | None = None
     hybrid: HybridTable | None = None
     reason: str = ""
+    dataset: TableDataset | None = None
 
     @property
-    def is_chosen(self) -> bool:
-        """True if the statement reads it otherwise than the session has it registered."""
-        return self.parts is not None or self.hybrid is not None
+    def is_registered(self) -> bool:
+        """True if the statement reads the table as the session has it registered."""
+        return self.hybrid is None and self.dataset is None and self.parts is None
 
     @property
     def provider(self) -> Any:
         """The provider to register while DataFusion plans the statement."""
-        return self.own.provider(self.parts) if self.hybrid is None else self.hybrid.provider
+        if self.hybrid is not None:
+            return self.hybrid.provider
+        return self.own.provider(self.parts) if self.dataset is None else registrable(self.dataset)
 
-    def by(self, hybrid: HybridTable) -> TableRead:
-        """The same parts, read by another hybrid."""
-        return replace(self, hybrid=hybrid)
+    def by(self, hybrid: HybridTable | None) -> TableRead:
+        """The same parts, read by another hybrid; None: by our dataset."""
+        return replace(self, hybrid=hybrid, reason="" if hybrid else self.reason or _HIDDEN)
+
+    def of(self, parts: frozenset[str]) -> TableRead:
+        """The decision once the conditions of the statement have left only these parts."""
+        if self.dataset is not None:
+            if self.own.catalog is not None:  # which still serves the dataset to other plans
+                self.own.catalog.unpin(self.own.name_there)
+            self.dataset.choose(parts)
+        return replace(self, parts=parts)
+
+    def limited(self, session: SessionContext) -> TableRead:
+        """The same decision with a hybrid, if there is one, of only the parts that are left."""
+        if self.hybrid is None or self.parts is None:
+            return self
+        return open_read(session, self.own, self.parts)
 
     @property
     def line(self) -> str:
@@ -65,16 +86,17 @@ class TableRead:
         return line
 
 
-def open_reads(
+def open_read(
     session: SessionContext,
-    named: Mapping[str, OwnTable],
-    chosen: Mapping[str, frozenset[str]],
-) -> dict[str, TableRead]:
-    """Decide for each table, for a frame from which users may build others."""
-    return {name: _open_read(session, own, chosen.get(name)) for name, own in named.items()}
+    own: OwnTable,
+    parts: frozenset[str] | None = None,
+    *,
+    chooses: bool = False,
+) -> TableRead:
+    """Decide who reads a table in a frame from which users may build others.
 
-
-def _open_read(session: SessionContext, own: OwnTable, parts: frozenset[str] | None) -> TableRead:
+    `chooses`: the conditions of the statement may choose parts once it has been planned.
+    """
     if not session.reads_files:
         reason = "a setting of the session, or of its object stores, changes how files are read"
     elif own.catalog is not None:
@@ -87,10 +109,13 @@ def _open_read(session: SessionContext, own: OwnTable, parts: frozenset[str] | N
         reason = "its reads are reported, audited or not pruned"
     else:
         partitions = int(session.setting(TARGET_PARTITIONS) or 1)
-        hybrid = own.hybrid(session, parts, partitions)
-        reason = "" if hybrid is not None else "none of them is proven to be without hidden rows"
-        return TableRead(own, parts, hybrid, reason)
-    return TableRead(own, parts, None, reason)
+        if (hybrid := own.hybrid(session, parts, partitions)) is not None:
+            return TableRead(own, parts, hybrid)
+        reason = _HIDDEN
+    if not (chooses and own.has_choice):
+        return TableRead(own, parts, None, reason)
+    dataset = own.dataset() if own.catalog is None else own.catalog.dataset(own.name_there)
+    return TableRead(own, parts, None, reason, dataset)
 
 
 def with_explain_row(frame: datafusion.DataFrame, reads: Mapping[str, TableRead]) -> pa.Table:

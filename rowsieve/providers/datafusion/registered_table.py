@@ -62,19 +62,27 @@ def catalog_table(table: Table, **options: Any) -> Any:
 
     A differential table is read at its latest complete time of now.
     """
-    table = table.read_at()
-    catalog = imported("datafusion.catalog", "datafusion")
+    return registrable(table_dataset(table, **options))
+
+
+def table_dataset(table: Table, **options: Any) -> TableDataset:
+    """The Dataset of a table, as `catalog_table` registers it."""
     read_options = ReadOptions(**options)  # rejects invalid values now
     OPEN_READS.wait_at_exit()
-    return catalog.Table(TableDataset(table, read_options))
+    return TableDataset(table.read_at(), read_options)
+
+
+def registrable(dataset: TableDataset) -> Any:
+    """The object to register in DataFusion for a Dataset."""
+    return imported("datafusion.catalog", "datafusion").Table(dataset)
 
 
 class TableDataset(PushdownDataset):
     """The Dataset that DataFusion reads; reads other than DataFusion's raise.
 
-    `part_ids` limits it to these parts. With `views`, text and bytes have the view types that
-    DataFusion's own scans return. A read first checks that `files` exist: those that DataFusion
-    scans itself in the same query.
+    `part_ids` limits it to these parts, and so does `choose`, for a dataset of one statement. With
+    `views`, text and bytes have the view types that DataFusion's own scans return. A read first
+    checks that `files` exist: those that DataFusion scans itself in the same query.
     """
 
     def __init__(
@@ -93,6 +101,14 @@ class TableDataset(PushdownDataset):
         self._options = options
         self._part_ids = part_ids
         self._files = files
+
+    def choose(self, part_ids: frozenset[str]) -> None:
+        """Limit the plans that are made from now on to these parts.
+
+        DataFusion asks for fragments when it makes the physical plan. So the conditions of the
+        logical plan of a statement can choose the parts of the datasets in it.
+        """
+        self._part_ids = part_ids
 
     def get_fragments(self, filter: Any = None) -> list[SplitFragment]:  # noqa: A002
         """Return one fragment per split of the plan, at least one."""

@@ -15,6 +15,8 @@ from typing import Any
 
 import datafusion
 
+from rowsieve.providers.datafusion.part_choice.named_scans import named_frame
+
 
 def sealed(context: datafusion.SessionContext, frame: datafusion.DataFrame) -> datafusion.DataFrame:
     """Return the frame below a cross join with one row; the result has no order."""
@@ -26,7 +28,7 @@ def sealed_views(
 ) -> dict[str, Any]:
     """Return a sealed view of each table provider, to register in its place."""
     return {
-        name: sealed(context, context.read_table(provider)).into_view()
+        name: sealed(context, named_frame(context, name, provider)).into_view()
         for name, provider in providers.items()
     }
 

@@ -19,7 +19,6 @@ IDENTIFIERS: Final = "datafusion.sql_parser.enable_ident_normalization"
 JOIN_FILTERS: Final = "datafusion.optimizer.enable_join_dynamic_filter_pushdown"
 MAX_PASSES: Final = "datafusion.optimizer.max_passes"
 ROUND_ROBIN: Final = "datafusion.optimizer.enable_round_robin_repartition"
-SPLIT_FILES: Final = "datafusion.optimizer.repartition_file_scans"
 TOP_FILTERS: Final = "datafusion.optimizer.enable_topk_dynamic_filter_pushdown"
 TARGET_PARTITIONS: Final = "datafusion.execution.target_partitions"
 # Aggregate filters: DataFusion 55.0 skips row groups by the values that MIN and MAX have seen so

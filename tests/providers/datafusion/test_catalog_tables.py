@@ -203,8 +203,8 @@ def test_conditions_and_subqueries_choose_parts_of_tables_of_a_catalog(
     read: list[int] = []
     chosen_parts = QueryPlan.chosen_parts
 
-    def noted(self: QueryPlan) -> dict[str, frozenset[str]]:
-        chosen = chosen_parts(self)
+    def noted(self: QueryPlan, *given: Any) -> dict[str, frozenset[str]]:
+        chosen = chosen_parts(self, *given)
         read.extend(len(parts) for parts in chosen.values())
         return chosen
 

@@ -143,11 +143,11 @@ def test_sessions_that_share_a_provider_do_not_see_each_others_statements(
     seen = []
     chosen = QueryPlan.chosen_parts
 
-    def meanwhile(self: QueryPlan) -> Any:
+    def meanwhile(self: QueryPlan, *given: Any) -> Any:
         if self.session is context:
             seen.append(plain.sql(COUNT.format("lake.default.t")).to_pylist()[0]["n"])
             seen.append(count(other, "lake.default.t"))
-        return chosen(self)
+        return chosen(self, *given)
 
     monkeypatch.setattr(QueryPlan, "chosen_parts", meanwhile)
     context.sql(

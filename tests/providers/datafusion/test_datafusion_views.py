@@ -104,8 +104,8 @@ def test_conditions_skip_parts_through_views_and_prepared_statements(
     read: list[frozenset[str]] = []
     chosen_parts = QueryPlan.chosen_parts
 
-    def noted(self: QueryPlan) -> Any:
-        chosen = chosen_parts(self)
+    def noted(self: QueryPlan, *given: Any) -> Any:
+        chosen = chosen_parts(self, *given)
         read.extend(chosen.values())
         return chosen
 

@@ -9,7 +9,7 @@ are NULLs where they come first. Floats have no such condition: NaN and zeros.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -30,7 +30,7 @@ from rowsieve.predicate import ir
 from rowsieve.predicate.literal_values import from_scalar
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.providers.datafusion.own_table import OwnTable
-from rowsieve.providers.datafusion.part_choice.subquery_values import variant
+from rowsieve.providers.datafusion.part_choice.named_scans import ScanName, only_scan, variant
 from rowsieve.types.logical import Bool, Date, Decimal, Int, String, Timestamp
 from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
@@ -52,12 +52,14 @@ class FirstRows:
     count: int
 
 
-def first_rows(optimised: Any, names: frozenset[str]) -> Mapping[str, FirstRows]:
-    """Tables whose first rows are all that a plan needs, by the names of their scans.
+def first_rows(
+    optimised: Any, names: Collection[str], name_of: ScanName
+) -> Mapping[str, FirstRows]:
+    """Tables whose first rows are all that a plan needs, by the names that `name_of` gives.
 
     Between the sort and the scan are only filters, and nodes that keep all rows.
     """
-    return dict(_sorted_scans(optimised, names))
+    return {n: first for n, first in _sorted_scans(optimised, name_of) if n in names}
 
 
 def condition_of(own: OwnTable, first: FirstRows) -> ir.Predicate:
@@ -80,7 +82,7 @@ def condition_of(own: OwnTable, first: FirstRows) -> ir.Predicate:
     return ir.Or((reached, ir.IsNull(column))) if first.nulls_first else reached
 
 
-def _sorted_scans(plan: Any, names: frozenset[str]) -> Iterator[tuple[str, FirstRows]]:
+def _sorted_scans(plan: Any, name_of: ScanName) -> Iterator[tuple[str, FirstRows]]:
     waiting = [plan]
     while waiting:
         node = waiting.pop()
@@ -89,30 +91,19 @@ def _sorted_scans(plan: Any, names: frozenset[str]) -> Iterator[tuple[str, First
         if not isinstance(sort, datafusion.expr.Sort) or not sort.get_fetch_val():
             continue
         by = sort.sort_exprs()[0]
-        below, filters = node.inputs()[0], []
-        while (scan := variant(below)) is not None and _keeps_columns(scan):
-            if isinstance(scan, datafusion.expr.Filter):
-                filters.append(scan.predicate())
-            below = below.inputs()[0]
-        if isinstance(scan, datafusion.expr.TableScan) and scan.table_name() in names:
-            column = by.expr()
-            if column.variant_name() == "Column":
-                yield (
-                    scan.table_name(),
-                    FirstRows(
-                        [*scan.filters(), *filters],
-                        column.to_variant().name(),
-                        by.ascending(),
-                        by.nulls_first(),
-                        sort.get_fetch_val(),
-                    ),
-                )
-
-
-def _keeps_columns(node: Any) -> bool:
-    if isinstance(node, datafusion.expr.Projection):
-        return all(each.variant_name() == "Column" for each in node.projections())
-    return isinstance(node, datafusion.expr.SubqueryAlias | datafusion.expr.Filter)
+        column, below = by.expr(), only_scan(node.inputs()[0])
+        if column.variant_name() == "Column" and below is not None:
+            scan, filters = below
+            yield (
+                name_of(scan),
+                FirstRows(
+                    filters,
+                    column.to_variant().name(),
+                    by.ascending(),
+                    by.nulls_first(),
+                    sort.get_fetch_val(),
+                ),
+            )
 
 
 def _exact(filters: Sequence[Any], schema: Schema) -> ir.Predicate | None:

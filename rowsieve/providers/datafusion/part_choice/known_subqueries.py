@@ -11,9 +11,8 @@ within a statement, that fails, or that has too many rows.
 
 from __future__ import annotations
 
-import re
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,7 +21,6 @@ from typing import TYPE_CHECKING, Final
 import datafusion
 import pyarrow as pa
 
-from rowsieve.providers.datafusion.hybrid_table import may_skip
 from rowsieve.providers.datafusion.own_table import OwnTable
 from rowsieve.providers.datafusion.part_choice.subquery_values import (
     MAX_VALUES,
@@ -31,17 +29,13 @@ from rowsieve.providers.datafusion.part_choice.subquery_values import (
 )
 from rowsieve.providers.datafusion.query_plan import QueryPlan
 from rowsieve.statements.query_words import searchable
-from rowsieve.statements.tokens import StatementTokens, tokens_of, words_of
+from rowsieve.statements.subqueries import may_have_subqueries, replaced, subqueries
+from rowsieve.statements.tokens import tokens_of, words_of
 
 if TYPE_CHECKING:
     from rowsieve.providers.datafusion.sql_session import SessionContext
 
-_MAY_HAVE: Final = re.compile(r"\(\s*select\b", re.IGNORECASE)
 _BEFORE: Final = "x"  # so that EXPLAIN is not first: sqlglot would make the rest one token
-_COMPARISONS: Final = frozenset({"=", "<>", "!=", "<", ">", "<=", ">="})
-_CONDITIONS: Final = frozenset({"WHERE", "ON", "HAVING"})
-_CLAUSES: Final = _CONDITIONS | {"SELECT", "FROM", "GROUP", "ORDER", "LIMIT", "VALUES", "QUALIFY"}
-_BEFORE_VALUE: Final = _COMPARISONS | {"BETWEEN", "AND", "+", "-"}
 _REPEATED_ROWS: Final = 1
 """A subquery of `IN` may read as many rows of our tables as the outer query, times this."""
 
@@ -67,14 +61,17 @@ def known_query(
     query: str,
     named: Mapping[str, OwnTable],
     plan: Callable[..., datafusion.DataFrame],
+    *,
+    asks: bool,
 ) -> Iterator[KnownQuery]:
     """The query with the values of its subqueries, while their rows are registered.
 
-    `plan` has DataFusion plan a text.
+    `plan` has DataFusion plan a text, for which it `asks` catalogs of ours for tables.
     """
 
     def run(text: str, inner: Mapping[str, OwnTable]) -> datafusion.DataFrame:
-        return QueryPlan(session, text, inner, (), partial(plan, text=text)).frame()
+        inside = partial(plan, text=text)
+        return QueryPlan(session, text, inner, (), inside, asks=asks).frame()
 
     known = _known(query, named, plan, run)
     try:
@@ -94,15 +91,15 @@ def _known(
     run: Runner,
 ) -> KnownQuery:
     as_it_is = KnownQuery(query, named, plan)
-    if _MAY_HAVE.search(query) is None or not any(_has_choice(own) for own in named.values()):
+    if not may_have_subqueries(query) or not any(own.has_choice for own in named.values()):
         return as_it_is
     tokens = tokens_of(query)
     if tokens is None or {"WITH", "INTO"} & set(tokens.words):
         return as_it_is
-    spans = list(_subqueries(tokens))
-    outer = _tables_in(_replaced(tokens, spans, ["()"] * len(spans)), named)
+    spans = list(subqueries(tokens))
+    outer = _tables_in(replaced(tokens, spans, ["()"] * len(spans)), named)
     most_rows = _REPEATED_ROWS * sum(map(_row_count, outer.values()))
-    if not any(_has_choice(own) for own in outer.values()):
+    if not any(own.has_choice for own in outer.values()):
         return as_it_is
     known = KnownQuery(query, named, plan)
     texts = []
@@ -118,7 +115,7 @@ def _known(
         texts.append(tokens.piece(start, stop) if new is None else new)
     if not (known.values or known.rows):
         return as_it_is
-    known.query = _replaced(tokens, spans, texts)
+    known.query = replaced(tokens, spans, texts)
     known.named = _tables_in(known.query, named)
     known.plan = partial(plan, text=known.query, values=known.values or None)
     return known
@@ -127,44 +124,6 @@ def _known(
 def _new_name() -> str:
     """A name that `OWN_ROWS` matches."""
     return f"rowsieve_subquery_{uuid.uuid4().hex}"
-
-
-def _subqueries(tokens: StatementTokens) -> Iterator[tuple[int, int]]:
-    """The ranges of subqueries, with their brackets, that are a value or the members of IN.
-
-    Only those of conditions: others may give a column of the result its name.
-    """
-    clauses = [""]
-    at = 0
-    while at < tokens.count - 1:
-        word = tokens.words[at]
-        if word in _CLAUSES:
-            clauses[-1] = word
-        elif word == ")" and len(clauses) > 1:
-            clauses.pop()
-        elif word == "(" and at and tokens.words[at + 1] == "SELECT" and clauses[-1] in _CONDITIONS:
-            tokens.at = at
-            tokens.bracket()
-            before = tokens.words[at - 1]
-            after = tokens.words[tokens.at] if tokens.at < tokens.count else ""
-            if before in _BEFORE_VALUE or before == "IN" or after in _COMPARISONS:
-                yield at, tokens.at
-                at = tokens.at
-                continue
-        if word == "(":
-            clauses.append(clauses[-1])
-        at += 1
-
-
-def _replaced(
-    tokens: StatementTokens, spans: Sequence[tuple[int, int]], texts: Sequence[str]
-) -> str:
-    """The statement with these texts in place of the ranges."""
-    pieces, at = [], 0
-    for (start, stop), text in zip(spans, texts, strict=True):
-        pieces += [tokens.piece(at, start), text]
-        at = stop
-    return " ".join([*pieces, tokens.piece(at, tokens.count)])
 
 
 def _value(known: KnownQuery, run: Runner, text: str, inner: Mapping[str, OwnTable]) -> str | None:
@@ -198,10 +157,6 @@ def _rows(run: Runner, text: str, inner: Mapping[str, OwnTable], most: int) -> p
     except Exception:  # DataFusion has no class for its errors; the statement reports it
         return None
     return rows if rows.num_rows <= most else None
-
-
-def _has_choice(own: OwnTable) -> bool:
-    return len(own.snapshot.parts.part_ids) > 1 and may_skip(own.snapshot)
 
 
 def _row_count(own: OwnTable) -> int:

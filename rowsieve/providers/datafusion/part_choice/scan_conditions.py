@@ -18,27 +18,24 @@ from typing import Any, Final
 from rowsieve import clock
 from rowsieve.bridges.datafusion_exprs import from_datafusion
 from rowsieve.bridges.extras import imported
+from rowsieve.byte_cache import ByteCache
 from rowsieve.errors import RowsieveError
 from rowsieve.predicate.ir import TRUE, Predicate, conjoin, disjoin
 from rowsieve.predicate.later_now import from_now_on
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.providers.datafusion.part_choice.named_scans import ScanName, scan_name
 from rowsieve.providers.datafusion.part_choice.subquery_values import SubqueryValues, inherited
-from rowsieve.types.encodings import zoned_schema
 from rowsieve.types.schema import Schema
 
 # Optimiser rules that would hide conditions: the first folds now() to a constant, the second moves
 # common subexpressions into a projection.
 _REMOVED_RULES: Final = ("simplify_expressions", "common_sub_expression_eliminate")
 _SCAN: Final = "TableScan: "
+_NODE_BYTES: Final = 100  # of a predicate, for each byte of the expression; an estimate
+_KNOWN: Final[ByteCache[tuple[bytes, Schema], Predicate]] = ByteCache(
+    4 * 1024 * 1024, "conditions of scans", once_bytes=1024 * 1024
+)
 _SEMI_JOIN: Final = re.compile(r"^\s*LeftSemi Join: ", re.MULTILINE)
-_NOWHERE: Final = "/nonexistent/rowsieve.parquet"
-
-
-def scan_of_nothing(name: str, schema: Schema) -> Any:
-    """A view over a Parquet scan without a file, into which DataFusion pushes all conditions."""
-    context = imported("datafusion", "datafusion").SessionContext()
-    context.register_parquet(name, _NOWHERE, schema=zoned_schema(schema))
-    return context.table(name).into_view()
 
 
 def optimised(plan: Any) -> Any:
@@ -49,25 +46,30 @@ def optimised(plan: Any) -> Any:
 
 
 def conditions(
-    optimised: Any, schemas: Mapping[str, Schema], values: SubqueryValues | None = None
+    optimised: Any,
+    schemas: Mapping[str, Schema],
+    name_of: ScanName,
+    values: SubqueryValues | None = None,
 ) -> dict[str, Predicate]:
     """For each table, a condition that all rows that the plan needs match; TRUE if none is known.
 
-    `optimised` is a plan from `optimised`. `schemas` has the tables by the names of their scans in
-    the plan. The result omits tables that the plan does not scan. With `values`, semi joins count
-    too.
+    `optimised` is a plan from `optimised`. `schemas` has the tables by the names that `name_of`
+    gives their scans. The result omits tables that the plan does not scan, and is empty if the plan
+    has scans that cannot be visited. With `values`, semi joins count too.
     """
-    predicates: dict[str, list[Predicate]] = {name: [] for name in schemas}
-    for name, filters in _scans(optimised, frozenset(schemas), values):
-        predicates[name].append(conjoin(_read(each, schemas[name]) for each in filters))
-    lines = [line.strip() for line in optimised.display_indent().splitlines()]
-    scans = [line.removeprefix(_SCAN).partition(" ")[0] for line in lines if _SCAN in line]
-    # The text of the plan includes subqueries inside expressions, which Python cannot visit.
-    return {
-        name: disjoin(terms) if len(terms) == scans.count(name) else TRUE
-        for name, terms in predicates.items()
-        if terms or name in scans
-    }
+    terms: dict[str, list[Predicate]] = {name: [] for name in schemas}
+    scans = list(_scans(optimised, values))
+    for parts, filters in scans:
+        if (name := name_of(parts)) in terms:
+            terms[name].append(conjoin(_read(each, schemas[name]) for each in filters))
+    if len(scans) != optimised.display_indent().count(_SCAN):
+        return {}  # a subquery in an expression, which Python cannot visit, may scan any of them
+    return {name: disjoin(each) for name, each in terms.items() if each}
+
+
+def scan_count(optimised: Any, name: str, name_of: ScanName) -> int:
+    """How often a plan scans a table, outside of subqueries in expressions."""
+    return sum(name_of(parts) == name for parts, _ in _scans(optimised, None))
 
 
 @cache
@@ -82,12 +84,10 @@ def has_semi_joins(optimised: Any) -> bool:
     return _SEMI_JOIN.search(optimised.display_indent()) is not None
 
 
-def _scans(
-    plan: Any, names: frozenset[str], values: SubqueryValues | None
-) -> Iterator[tuple[str, list[Any]]]:
-    """Yield the scans of these tables, each with the conditions on its rows.
+def _scans(plan: Any, values: SubqueryValues | None) -> Iterator[tuple[tuple[str, ...], list[Any]]]:
+    """Yield the parts of each scan's name, and the conditions on its rows.
 
-    These are the ones that DataFusion pushed into the scan, and those of semi joins above it.
+    These are the ones that DataFusion pushed to the scan, and those of semi joins above it.
     """
     expressions = imported("datafusion.expr", "datafusion")
     waiting: list[tuple[Any, tuple[Any, ...]]] = [(plan, ())]
@@ -98,16 +98,27 @@ def _scans(
             scan = node.to_variant()
         except Exception:  # noqa: S112 - Python has no class for this node
             continue
-        if isinstance(scan, expressions.TableScan) and scan.table_name() in names:
-            yield scan.table_name(), [*scan.filters(), *held]
+        if isinstance(scan, expressions.TableScan):
+            yield scan_name(scan), [*scan.filters(), *held]
 
 
 def _read(expression: Any, schema: Schema) -> Predicate:
     """Translate to a predicate that is TRUE wherever the expression is; TRUE if impossible."""
     try:
+        key = expression.to_bytes(), schema
+    except Exception:  # of DataFusion, which serialises no subqueries
+        key = None
+    predicate = None if key is None else _KNOWN.get(key)
+    if predicate is None:
+        predicate = _translated(expression, schema)
+        if key is not None:
+            _KNOWN.put(key, predicate, _NODE_BYTES * len(key[0]))
+    return from_now_on(predicate, Semantics.DATAFUSION, clock.now_us())
+
+
+def _translated(expression: Any, schema: Schema) -> Predicate:
+    try:
         predicate = from_datafusion(expression, schema).expression
     except RowsieveError:
         return TRUE
-    if predicate is None:
-        return TRUE
-    return from_now_on(predicate, Semantics.DATAFUSION, clock.now_us())
+    return TRUE if predicate is None else predicate

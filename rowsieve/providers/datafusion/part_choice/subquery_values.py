@@ -18,6 +18,8 @@ import datafusion
 import pyarrow as pa
 from datafusion import functions
 
+from rowsieve.providers.datafusion.part_choice.named_scans import only_scan, scan_name, variant
+
 MAX_VALUES: Final = 2_000
 """Distinct values that are compared one by one; of more, only the least and the greatest count."""
 
@@ -101,7 +103,7 @@ class SubqueryValues:
             waiting.extend(node.inputs())
             scan = variant(node)
             if isinstance(scan, datafusion.expr.TableScan):
-                names.append(tuple(part for part in scan.fqn() if part is not None))
+                names.append(scan_name(scan))
         # The text of the plan includes subqueries inside expressions, which Python cannot visit.
         count = plan.display_indent().count(_SCAN)
         return count == len(names) and all(map(self._is_fixed, names))
@@ -121,8 +123,13 @@ def inherited(
     expressions = datafusion.expr
     inputs = node.inputs()
     match variant(node):
-        case expressions.Filter() | expressions.SubqueryAlias():
+        case expressions.Filter() as plan:
+            yield inputs[0], (*held, plan.predicate())
+        case expressions.SubqueryAlias():
             yield inputs[0], held
+        case expressions.Union() if only_scan(node) is not None:
+            for each in inputs:
+                yield each, held
         case expressions.Projection() as plan if all(
             each.variant_name() == "Column" for each in plan.projections()
         ):
@@ -134,11 +141,3 @@ def inherited(
         case _:
             for each in inputs:
                 yield each, ()
-
-
-def variant(node: Any) -> Any:
-    """The node in the class of its kind; None if Python has no class for it."""
-    try:
-        return node.to_variant()
-    except Exception:
-        return None
