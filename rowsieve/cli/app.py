@@ -23,7 +23,7 @@ import typer
 from typer.core import TyperGroup
 
 import rowsieve
-from rowsieve.cli.command_list import GROUPS, SETTINGS, listed, load
+from rowsieve.cli.command_list import GROUPS, SETTINGS, leave_as_text, listed, load
 from rowsieve.cli.interrupts import (
     end_on_interrupt,
     exit_code,
@@ -36,6 +36,7 @@ from rowsieve.cli.progress import begin, what_the_command_did, what_was_committe
 from rowsieve.errors import CommitConflict, CorruptData, RowsieveError, StoreError
 from rowsieve.shown import printable
 
+_COMPLETES = "_ROWSIEVE_COMPLETE"  # which the shell sets to complete a line
 UNSAID, REFUSED, CONFLICT, BROKEN, NO_READER = 1, 3, 4, 5, 141
 
 
@@ -61,6 +62,12 @@ class _Commands(TyperGroup):
         for group, commands in GROUPS.items():
             with formatter.section(group):
                 formatter.write_dl([(name, row.summary) for name, row in commands.items()])
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the options before the command."""
+        if ctx.resilient_parsing:
+            leave_as_text(self.get_params(ctx))
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; Ctrl-C raises KeyboardInterrupt only inside this method."""
@@ -188,6 +195,8 @@ app = typer.Typer(
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
+    if _COMPLETES in os.environ:
+        sys.modules.setdefault("rich", None)  # type: ignore[arg-type]  # summaries need no markup
     try:
         app()
     except SystemExit as leaving:

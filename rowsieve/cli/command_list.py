@@ -5,7 +5,7 @@ So names are completed, and help and the version shown, without the code of tabl
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import import_module
 from typing import Any, Final, NamedTuple
@@ -88,6 +88,25 @@ GROUPS: Final[Mapping[str, Mapping[str, Listed]]] = {
 COMMANDS: Final = {name: listed for group in GROUPS.values() for name, listed in group.items()}
 
 
+class QuickToComplete(TyperCommand):
+    """A command that leaves values as text while the shell completes a line.
+
+    To convert them, typer imports pydantic, which takes longer than the rest of a completion.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments; the parameters of a command that completes are never used again."""
+        if ctx.resilient_parsing:
+            leave_as_text(self.get_params(ctx))
+        return super().parse_args(ctx, args)
+
+
+def leave_as_text(parameters: Iterable[Any]) -> None:
+    """Let typer not convert the values of these parameters."""
+    for parameter in parameters:
+        parameter.process_value = lambda _ctx, value: value
+
+
 @cache
 def load(name: str) -> TyperCommand:
     """The command of this name with its options, from its module."""
@@ -98,7 +117,9 @@ def load(name: str) -> TyperCommand:
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
     )
-    alone.command(name)(getattr(import_module(f"rowsieve.cli.{module}"), function))
+    alone.command(name, cls=QuickToComplete)(
+        getattr(import_module(f"rowsieve.cli.{module}"), function)
+    )
     command = get_command(alone)
     assert isinstance(command, TyperCommand)
     return command
@@ -112,7 +133,9 @@ class _Unloaded(TyperCommand):
     ) -> Any:
         """The context of the command with its options."""
         assert self.name is not None
-        return load(self.name).make_context(info_name, args, parent, **extra)
+        completes = extra.get("resilient_parsing", False)
+        command = load.__wrapped__(self.name) if completes else load(self.name)
+        return command.make_context(info_name, args, parent, **extra)
 
 
 def listed() -> dict[str, TyperCommand]:

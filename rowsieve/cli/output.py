@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import typer
 
-from rowsieve.cli.printing.text_table import text_table, vertical_lines
 from rowsieve.shown import printable
 from rowsieve.types.cell_text import cell
 
@@ -68,6 +67,8 @@ def print_table(
 
     `first` are the columns that a narrow terminal shows before others.
     """
+    from rowsieve.cli.printing.text_table import text_table
+
     lines, shown = text_table(names, list(rows), _width(wide=wide), first)
     for line in lines:
         typer.echo(line)
@@ -79,6 +80,8 @@ def print_vertically(
     names: Sequence[str], rows: Iterable[Sequence[Any]], *, wide: bool = False
 ) -> None:
     """Print each row as lines of names and values."""
+    from rowsieve.cli.printing.text_table import vertical_lines
+
     for line in vertical_lines(names, list(rows), _width(wide=wide)):
         typer.echo(line)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -60,6 +62,32 @@ def test_values_are_completed(
 ) -> None:
     found = completed(words.replace("{lake}", str(lake)), monkeypatch)
     assert found == [each.replace("{lake}", str(lake)) for each in completions]
+
+
+def test_a_line_is_completed_without_pydantic_and_rich(lake: Path) -> None:
+    shell = {"_ROWSIEVE_COMPLETE": "complete_zsh", "_TYPER_COMPLETE_ARGS": f"rowsieve head {lake}/"}
+    program = (
+        "import atexit, sys; from rowsieve.cli import main; sys.argv = ['rowsieve']\n"
+        "atexit.register(lambda: print(*sys.modules, file=sys.stderr)); main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, **shell},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert f'"{lake}/db/"' in done.stdout
+    assert not {"pydantic", "rich.text", "pyarrow"} & set(done.stderr.split())
+
+
+def test_a_command_runs_after_its_line_was_completed(
+    lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    completed(f"rowsieve head {lake}/db/t --rows 1 --column n", monkeypatch)
+    monkeypatch.undo()
+    run = CliRunner().invoke(cli.app, ["head", str(lake / "db" / "t"), "--rows", "1", "--json"])
+    assert run.output == '{"id":1,"name":"a","note":null}\n'
 
 
 def test_the_names_are_all() -> None:
