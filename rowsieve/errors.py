@@ -42,12 +42,12 @@ def without_frames(error: E) -> E:
     A traceback references the frames of all callers and their variables. An object that such a
     frame uses would never be freed if it kept the error, and were owned by an engine.
     """
-    kept: E = type(error).__new__(type(error), *error.args)
+    copy: E = type(error).__new__(type(error), *error.args)
     if isinstance(error, RowsieveError):
-        kept.__dict__.update(error.__dict__)
+        copy.__dict__.update(error.__dict__)
     else:
-        kept.__init__(*error.args)  # type: ignore[misc] # the same arguments as before
-    return kept
+        copy.__init__(*error.args)  # type: ignore[misc] # the same arguments as before
+    return copy
 
 
 # The call or its data is wrong: correct the call.

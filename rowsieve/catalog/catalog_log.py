@@ -70,8 +70,10 @@ class CatalogState:
     def placed(self, locations: Mapping[str, str | None]) -> CatalogState:
         """The state with names at these locations; restores dropped namespaces of these names."""
         back = {name.partition(".")[0] for name, place in locations.items() if place is not None}
-        kept = {name: there for name, there in self.namespaces.items() if there or name not in back}
-        return replace(self, locations={**self.locations, **locations}, namespaces=kept)
+        namespaces = {
+            name: there for name, there in self.namespaces.items() if there or name not in back
+        }
+        return replace(self, locations={**self.locations, **locations}, namespaces=namespaces)
 
     @property
     def protocol(self) -> int:

@@ -321,8 +321,10 @@ class Catalog(Dropping, CatalogStatements):
                 raise InvalidInput(
                     f"unset_properties: the catalog has no property {missing[0]!r}; it has: {known}"
                 )
-            kept = {name: now.properties[name] for name in now.properties if name not in names}
-            return replace(now, properties=kept)
+            properties = {
+                name: now.properties[name] for name in now.properties if name not in names
+            }
+            return replace(now, properties=properties)
 
         self._log.change("unset_properties", without)
 

@@ -37,7 +37,7 @@ from rowsieve.types.logical import Float
 from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
 
-FEW_KEYS: Final = 10_000
+KEYS_LOOKED_UP_AT_MOST: Final = 10_000
 """Up to this many rows and tombstones of touched parts, their keys select what is read."""
 
 
@@ -117,7 +117,7 @@ def _keys_of(
     gone = before.parts.chosen(touched).without(added.part_ids)
     both = added.append(gone) if len(gone) else added
     rows = int((both.numbers("data.rows") + both.numbers("deletes.rows")).sum())
-    if rows > FEW_KEYS:
+    if rows > KEYS_LOOKED_UP_AT_MOST:
         return TRUE
     key = Schema(after.schema.id, (first,))
     chunks = [pa.array([], arrow_type(first.type))]

@@ -122,8 +122,8 @@ class FeedColumns:
             )
             matches = matching(self.filter, wide)
             if not matches.all():
-                kept = pa.array(np.flatnonzero(matches))
-                rows, added = rows.take(kept), [column.take(kept) for column in added]
+                places = pa.array(np.flatnonzero(matches))
+                rows, added = rows.take(places), [column.take(places) for column in added]
         columns = [rows.column(name) for name in self.names]
         return pa.RecordBatch.from_arrays([*columns, *added], schema=output)
 

@@ -66,9 +66,9 @@ def last_changes(
             place = batch.num_columns - 1
             versions = pc.max_element_wise(batch.column(place), pa.scalar(restored, pa.int64()))
             rows = batch.set_column(place, schema.field(place), versions)
-            kept = rows.filter(pc.greater(versions, since))
-            if kept.num_rows:
-                yield kept
+            newer = rows.filter(pc.greater(versions, since))
+            if newer.num_rows:
+                yield newer
 
     return pa.RecordBatchReader.from_batches(schema, changed())
 

@@ -93,8 +93,8 @@ def alter_columns(
 
 
 def _altered(change: Change, head: Snapshot, changes: Sequence[SchemaChange]) -> CommitRequest:
-    kept = (*head.table.key, *head.table.sequence)
-    schema, next_field_id = evolve(head.schema, changes, head.next_field_id, kept)
+    required = (*head.table.key, *head.table.sequence)
+    schema, next_field_id = evolve(head.schema, changes, head.next_field_id, required)
     if name := far_dates(head, schema.fields):
         raise InvalidSchemaChange(
             f"cannot widen column {name!r} from date to a time: by the statistics of the parts it "

@@ -220,9 +220,9 @@ def restore_to(change: Change, head: Snapshot, target: Snapshot) -> CommitReques
     if head.table.properties.get(CONSTRAINTS) != target.table.properties.get(CONSTRAINTS):
         check_all(change.store, head, target.parts, f"restore: version {target.version}")
     wanted = set(identities(target.parts))
-    kept = {identity[0] for identity in identities(head.parts) if identity in wanted}
-    removed = tuple(part_id for part_id in head.parts.part_ids if part_id not in kept)
-    back = [i for i, part_id in enumerate(target.parts.part_ids) if part_id not in kept]
+    unchanged = {identity[0] for identity in identities(head.parts) if identity in wanted}
+    removed = tuple(part_id for part_id in head.parts.part_ids if part_id not in unchanged)
+    back = [i for i, part_id in enumerate(target.parts.part_ids) if part_id not in unchanged]
     request = change.request(None, removed, restored=target.parts.take(back))
     floor = widened_floor(target.table.late_floor, target.sequence_fields, head.sequence_fields)
     return _at_floor(request, head, floor)
@@ -326,13 +326,13 @@ def _refuse_keys_elsewhere(
         return
     everything = Question(TRUE, Semantics.SQL, 0)
     present = _read(change.store, snapshot, everything, _columns(order.names))
-    kept = _without(new, present, order)
-    if kept.num_rows < new.num_rows:
-        moved = shown_row(_without(new, kept, order), 0)
+    inside = _without(new, present, order)
+    if inside.num_rows < new.num_rows:
+        moved = shown_row(_without(new, inside, order), 0)
         raise KeyViolation(
-            f"overwrite: {new.num_rows - kept.num_rows} keys of the data, such as {moved}, belong "
-            "to rows that where= does not match; nothing was written. Remove them from the data or "
-            "widen where="
+            f"overwrite: {new.num_rows - inside.num_rows} keys of the data, such as {moved}, "
+            "belong to rows that where= does not match; nothing was written. Remove them from the "
+            "data or widen where="
         )
 
 

@@ -22,7 +22,7 @@ BRIDGES: Final = (
     *("delta_dnf", "substrait"),
 )
 """Names that a test holds to be all; their own modules take longer to import than a shell waits."""
-_MOST_ENTRIES: Final = 200  # of a log, that are searched for the columns
+_SEARCHED_ENTRIES: Final = 200  # of a log, that are searched for the columns
 _LOG: Final = Path("_rowsieve") / "log"
 
 
@@ -90,7 +90,7 @@ def _columns(ctx: typer.Context) -> Iterator[str]:
 
 def _logged_columns(log: Path) -> list[str]:
     """The columns in the newest of the entries that have a schema."""
-    for entry in sorted(log.glob("*.json"), reverse=True)[:_MOST_ENTRIES]:
+    for entry in sorted(log.glob("*.json"), reverse=True)[:_SEARCHED_ENTRIES]:
         for line in entry.read_text("utf-8").splitlines():
             if line.startswith('{"schema"'):
                 return [field["name"] for field in json.loads(line)["schema"]["fields"]]

@@ -120,7 +120,7 @@ class Dropping:
     horizon: Horizon
     greatest: pa.Table | None = None
 
-    def kept(self, deletes: pa.Table) -> pa.Table:
+    def without_dropped(self, deletes: pa.Table) -> pa.Table:
         """The tombstones that stay."""
         past = self.horizon.has_passed(deletes, self.sequence)
         if not past.any():

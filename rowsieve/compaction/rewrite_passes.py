@@ -136,7 +136,7 @@ class Compaction:
             newest_first = group[np.argsort(-commits[group], kind="stable")]
             planned = planned_parts(parts, newest_first)
             for rows, deletes in self._newest(snapshot, planned, key, at_once=False):
-                yield rows, dropping.kept(deletes)
+                yield rows, dropping.without_dropped(deletes)
 
     def _newest(
         self, snapshot: Snapshot, planned: Sequence[PlannedPart], key: KeyOrder, *, at_once: bool

@@ -82,9 +82,9 @@ def _held_at(handle: Handle, head: Snapshot, leases: Iterable[LeaseFile], wanted
         if version > head.version:
             break
         snapshot = head if version == head.version else handle.log.at(version)
-        held = frontiers_of(snapshot.table).since
-        if held < wanted:  # later versions have no earlier frontier
-            wanted = min(wanted, max(held, _named_since(handle, lease)))
+        since_there = frontiers_of(snapshot.table).since
+        if since_there < wanted:  # later versions have no earlier frontier
+            wanted = min(wanted, max(since_there, _named_since(handle, lease)))
     return wanted
 
 

@@ -358,13 +358,13 @@ def _hidden(opened: Any, footers: Sequence[Footer], location: Location) -> dict[
     hidden: dict[str, RowSet] = {}
     reader = pa.RecordBatchReader.from_stream(opened.deletion_vectors())
     for batch in reader:
-        for path, kept in zip(batch.column(0).to_pylist(), batch.column(1), strict=True):
+        for path, scalar in zip(batch.column(0).to_pylist(), batch.column(1), strict=True):
             uri = _uri_of(location, path)
             if uri not in rows:
                 raise CorruptData(
                     f"from_delta: a deletion vector is of {uri}, not in this version; restore the "
                     "Delta table from a copy"
                 )
-            mask = ~np.asarray(kept.values.to_numpy(zero_copy_only=False), dtype=np.bool_)
+            mask = ~np.asarray(scalar.values.to_numpy(zero_copy_only=False), dtype=np.bool_)
             hidden[uri] = RowSet.from_ids(np.flatnonzero(mask), rows[uri])
     return hidden

@@ -36,7 +36,7 @@ from rowsieve.types.encodings import arrow_type
 from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.stored_defaults import constant
 
-_SMALL: Final = 65_536  # rows; larger files are read one by one
+_READ_TOGETHER_UP_TO_ROWS: Final = 65_536  # rows; larger files are read one by one
 _MAX_ROWS: Final = 262_144  # of the files that are decoded together
 _MAX_BYTES: Final = 32 * 2**20  # of their column chunks
 
@@ -72,7 +72,11 @@ def small_batches(files: Sequence[PlacedFile], order: KeyOrder) -> Iterator[Batc
     waiting: dict[Any, tuple[Batch, int, int]] = {}
     for number, file in enumerate(files):
         mapping = file.mapping
-        if file.ref.rows > _SMALL or mapping.instants or not len(file.footer.checked.rows):
+        if (
+            file.ref.rows > _READ_TOGETHER_UP_TO_ROWS
+            or mapping.instants
+            or not len(file.footer.checked.rows)
+        ):
             continue
         prefix = next((each for each in schemas if file.footer.checked.data.startswith(each)), None)
         if prefix is None:

@@ -14,9 +14,11 @@ from rowsieve.types.encodings import EXTENSION_KEYS
 def nullable_field(field: pa.Field) -> pa.Field:
     """Return the field, nullable at every depth; its metadata keeps the extension's name only."""
     metadata = field.metadata or {}
-    kept = {key: metadata[key] for key in EXTENSION_KEYS if key in metadata}
-    type_ = field.type if kept else _of_any_size(field.type)
-    return pa.field(field.name, _nullable_type(type_), nullable=True, metadata=kept or None)
+    metadata_of_extension = {key: metadata[key] for key in EXTENSION_KEYS if key in metadata}
+    type_ = field.type if metadata_of_extension else _of_any_size(field.type)
+    return pa.field(
+        field.name, _nullable_type(type_), nullable=True, metadata=metadata_of_extension or None
+    )
 
 
 def _of_any_size(type_: pa.DataType) -> pa.DataType:

@@ -42,7 +42,7 @@ from rowsieve.types.encodings import logical_type
 from rowsieve.types.numeric_bytes import is_stored
 
 COMPRESSED: Final = (".gz", ".bz2", ".zst")
-_MANY_DIGITS: Final = re.compile(rb"(?:[0-9]\.?){16}|[0-9][eE]")
+_FLOATS_WITH_16_DIGITS: Final = re.compile(rb"(?:[0-9]\.?){16}|[0-9][eE]")
 _LARGE: Final = re.compile(rb"[0-9]{8}")  # a whole number that a float of 32 bits may not hold
 _CHUNK_BYTES: Final = 1 << 18
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
@@ -290,7 +290,7 @@ def _refuse_rounded_json(
 ) -> None:
     """Refuse numbers, at any depth, that inferred doubles round, or that known floats lose."""
     floats = [field for field in known if _has_floats(field.type)] if _LARGE.search(text) else []
-    inferred = guessed if _MANY_DIGITS.search(text) else ()
+    inferred = guessed if _FLOATS_WITH_16_DIGITS.search(text) else ()
     if not floats and not inferred:
         return
     for row in documents(text):

@@ -135,7 +135,7 @@ class FetchingStore:
         self._held_bytes = 0
         self._spans: dict[str, list[_Span]] = {}
         self._queue: deque[_Span] = deque()
-        self._kept: deque[_Span] = deque()
+        self._used: deque[_Span] = deque()
         self._lock = threading.Lock()  # need not be fork-safe: a fork cannot use a network store
 
     def __getattr__(self, name: str) -> Any:
@@ -184,8 +184,8 @@ class FetchingStore:
                     self._queue.remove(span)
                 else:
                     self._held_bytes -= span.size
-                if span in self._kept:
-                    self._kept.remove(span)
+                if span in self._used:
+                    self._used.remove(span)
         return forget_kept(self._store, path)
 
     def open_input(self, path: str, size_bytes: int | None = None) -> NativeFile:
@@ -208,14 +208,14 @@ class FetchingStore:
             self._drop(span)
         elif not span.used:
             span.used = True
-            self._kept.append(span)
+            self._used.append(span)
         self._start()
 
     def _start(self) -> None:
         while self._queue:
             size = self._queue[0].size
-            while self._kept and self._held_bytes + size > self._budget_bytes:
-                self._drop(self._kept.popleft())
+            while self._used and self._held_bytes + size > self._budget_bytes:
+                self._drop(self._used.popleft())
             if self._held_bytes and self._held_bytes + size > self._budget_bytes:
                 return
             span = self._queue.popleft()

@@ -42,7 +42,7 @@ _RETRIES: Final = {
     },
 }
 
-_FEW_RETRIES: Final = {"max_retries": 1}  # of requests that a server may refuse for good
+_ONE_RETRY: Final = {"max_retries": 1}  # of requests that a server may refuse for good
 _PROBING: Final = {"max_retries": 2, "retry_timeout": timedelta(seconds=3)}
 _S3: Final = ("s3", "s3a")
 _SINGLE_DELETES: Final = "disable_bulk_delete"  # the others delete many without such a setting
@@ -159,7 +159,7 @@ def _open_remote(
         account=_configured(store.config, _ACCOUNTS),
         credentials=credentials,
         overlaps=True,
-        bulk_deletes=cache(partial(connect, _FEW_RETRIES, {})) if may_be_refused else None,
+        bulk_deletes=cache(partial(connect, _ONE_RETRY, {})) if may_be_refused else None,
         single_deletes=cache(partial(connect, {}, {_SINGLE_DELETES: "true"})),
     )
     return with_cache(remote)

@@ -35,7 +35,7 @@ _SALT: Final = np.array(
 )  # fmt: skip
 _SALTS = [(32 * place, int(salt)) for place, salt in enumerate(_SALT)]
 _LOW_HALF: Final = 2**32 - 1
-FEW_VALUES: Final = 16  # values
+HASHED_IN_PYTHON_UP_TO: Final = 16  # values
 _BLOCK, _XXHASH, _UNCOMPRESSED = 2, 3, 4  # unions in the header; we know field 1
 _HALF = np.uint64(32)
 _FIVE_BITS_LEFT = np.uint32(27)
@@ -100,7 +100,7 @@ def probes_of(values: pa.Array, column: FileColumn) -> Probes | None:
     encoded = plain_encoded(values, column)
     if encoded is None:
         return None
-    if len(encoded) <= FEW_VALUES:
+    if len(encoded) <= HASHED_IN_PYTHON_UP_TO:
         return [None if value is None else _probe(value) for value in encoded]
     present = [value for value in encoded if value is not None]
     hashes = np.fromiter(map(xxhash.xxh64_intdigest, present), np.uint64, len(present))
@@ -147,7 +147,7 @@ def _encoded_integers(values: pa.Array, column: FileColumn) -> list[bytes | None
     """Numbers, days and microseconds as 4 or 8 little-endian bytes."""
     width = 4 if column.physical == "INT32" else 8
     if (
-        len(values) <= FEW_VALUES
+        len(values) <= HASHED_IN_PYTHON_UP_TO
         and values.type == column.type
         and values.type.bit_width == width * 8
     ):

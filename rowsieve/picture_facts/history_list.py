@@ -16,7 +16,7 @@ from rowsieve.picture_facts.timeline_facts import calls_of, marks_of
 from rowsieve.pictures.timeline import Timeline
 from rowsieve.storage.log.log_entry import Commit
 
-MOST_SHOWN: Final = 20  # commits that are printed
+PRINTED_COMMITS: Final = 20  # commits that are printed
 _COLUMNS: Final = (
     *("version", "timestamp", "operation", "rows_written", "rows_deleted"),
     *("parts_added", "parts_removed", "metadata"),
@@ -41,10 +41,10 @@ class History(list[Commit]):
 
     def __repr__(self) -> str:
         title = f"{len(self):,} commit{'' if len(self) == 1 else 's'}, newest first"
-        return frame_text(_rows(self[:MOST_SHOWN]), title) + _more(self)
+        return frame_text(_rows(self[:PRINTED_COMMITS]), title) + _more(self)
 
     def _repr_html_(self) -> str:
-        table = frame_html(_rows(self[:MOST_SHOWN]), "the newest commits")
+        table = frame_html(_rows(self[:PRINTED_COMMITS]), "the newest commits")
         return f"{self.picture()._repr_html_()}{table}"
 
 
@@ -60,5 +60,5 @@ def _rows(commits: Iterable[Commit]) -> pa.Table:
 
 
 def _more(commits: list[Commit]) -> str:
-    left_out = len(commits) - MOST_SHOWN
+    left_out = len(commits) - PRINTED_COMMITS
     return f"\n… and {left_out:,} older commits" if left_out > 0 else ""

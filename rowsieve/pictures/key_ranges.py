@@ -24,7 +24,7 @@ from rowsieve.shown import size_text
 MAX_BARS: Final = 400
 MAX_LANES: Final = 40
 _BAR, _LANE, _TOP, _FOOT = 11, 14, 4, 22
-_LEAST: Final = 0.003  # the width of a bar of one value
+_MIN_BAR_WIDTH: Final = 0.003  # the width of a bar of one value
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +184,7 @@ def _span(part: PartBar, axis: Axis) -> tuple[float, float]:
 
 def _bar(part: PartBar, lane: int, depth: int, axis: Axis, ident: str) -> Markup:
     start, end = _span(part, axis)
-    width = max(end - start, _LEAST)
+    width = max(end - start, _MIN_BAR_WIDTH)
     start = min(start, 1.0 - width)
     place = {"x": percent(start), "y": _TOP + (depth - 1 - lane) * _LANE, "height": _BAR, "rx": 2}
     marks = [element("rect", width=percent(width), class_=f"mark {part.outcome}", **place)]

@@ -218,9 +218,9 @@ def _run_title(run: Sequence[VersionMark], sums: _Sums, labels: Sequence[str]) -
         head = f"version {run[0].version}, {run[0].operation}, {run[0].when}"
     else:
         head = f"versions {run[0].version} to {run[-1].version}"
-    kept = f"; {', '.join(labels[:_SHOWN_LABELS])}" if labels else ""
+    named = f"; {', '.join(labels[:_SHOWN_LABELS])}" if labels else ""
     call = f"; {run[-1].call}" if run[-1].call else ""
-    return f"{head}: {sums.rows_in:,} rows in, {sums.rows_out:,} out{kept}{call}"
+    return f"{head}: {sums.rows_in:,} rows in, {sums.rows_out:,} out{named}{call}"
 
 
 def _size(size_bytes: int | None) -> str:

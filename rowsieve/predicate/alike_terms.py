@@ -81,12 +81,12 @@ def grouped(terms: Terms, remembered: dict[Hashable, Any]) -> Grouped:
     """
     if len(terms) < MIN_ALIKE:
         return Grouped((), terms)
-    kept: dict[int, tuple[Terms, Grouped]] = remembered.setdefault("alike terms", {})
-    entry = kept.get(id(terms))
+    entries: dict[int, tuple[Terms, Grouped]] = remembered.setdefault("alike terms", {})
+    entry = entries.get(id(terms))
     if entry is None or entry[0] is not terms:
         entry = terms, _grouped(terms)
-        if len(kept) < MAX_KEPT:
-            kept[id(terms)] = entry
+        if len(entries) < MAX_KEPT:
+            entries[id(terms)] = entry
     return entry[1]
 
 

@@ -334,21 +334,27 @@ def conjoin(terms: Iterable[Predicate]) -> Predicate:
     flat: list[Predicate] = []
     for term in terms:
         flat.extend(term.terms if isinstance(term, And) else (term,))
-    kept = _without_repeats([term for term in flat if not isinstance(term, TruePredicate)])
-    if any(isinstance(term, FalsePredicate) for term in kept):
+    without_true = _without_repeats([term for term in flat if not isinstance(term, TruePredicate)])
+    if any(isinstance(term, FalsePredicate) for term in without_true):
         return FALSE
-    return TRUE if not kept else kept[0] if len(kept) == 1 else And(kept)
+    return (
+        TRUE
+        if not without_true
+        else without_true[0]
+        if len(without_true) == 1
+        else And(without_true)
+    )
 
 
 def _without_repeats(terms: list[Predicate]) -> tuple[Predicate, ...]:
     """Drop repeated terms; a few terms are compared, which is faster than hashing them."""
     if len(terms) > _COMPARED_UP_TO:
         return tuple(dict.fromkeys(terms))
-    kept: list[Predicate] = []
+    distinct: list[Predicate] = []
     for term in terms:
-        if term not in kept:
-            kept.append(term)
-    return tuple(kept)
+        if term not in distinct:
+            distinct.append(term)
+    return tuple(distinct)
 
 
 def disjoin(terms: Iterable[Predicate]) -> Predicate:
@@ -356,10 +362,18 @@ def disjoin(terms: Iterable[Predicate]) -> Predicate:
     flat: list[Predicate] = []
     for term in terms:
         flat.extend(term.terms if isinstance(term, Or) else (term,))
-    kept = _without_repeats([term for term in flat if not isinstance(term, FalsePredicate)])
-    if any(isinstance(term, TruePredicate) for term in kept):
+    without_false = _without_repeats(
+        [term for term in flat if not isinstance(term, FalsePredicate)]
+    )
+    if any(isinstance(term, TruePredicate) for term in without_false):
         return TRUE
-    return FALSE if not kept else kept[0] if len(kept) == 1 else Or(kept)
+    return (
+        FALSE
+        if not without_false
+        else without_false[0]
+        if len(without_false) == 1
+        else Or(without_false)
+    )
 
 
 def conjuncts(predicate: Predicate) -> tuple[Predicate, ...]:

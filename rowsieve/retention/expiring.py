@@ -48,14 +48,14 @@ def oldest_to_keep(
     `older_than_us` keeps every version that was the newest one at that time or later.
     `retain_last` keeps that many versions, those of retention itself not counted.
     """
-    kept = []
+    oldest_needed = []
     floor = floors_of(head.table.properties).oldest_version
     if retain_last is not None:
-        kept.append(_last_versions(log, store, head.version, floor, retain_last))
+        oldest_needed.append(_last_versions(log, store, head.version, floor, retain_last))
     if older_than_us is not None:
         newest = _newest_at(log, older_than_us)
-        kept.append(_last_versions(log, store, newest, floor, 1))
-    return min(kept, default=head.version)
+        oldest_needed.append(_last_versions(log, store, newest, floor, 1))
+    return min(oldest_needed, default=head.version)
 
 
 def _last_versions(log: LogReader, store: ObjectStore, newest: int, floor: int, count: int) -> int:

@@ -72,20 +72,22 @@ def leased(
         log, version = log_of_ref(handle.log, version), None
         handle = handle.at_log(log, log.latest(), read_only=True)
     is_newest = version is None and as_of is None
-    with ExitStack() as held:
+    with ExitStack() as stack:
         while True:
             snapshot = handle.committed() if is_newest else handle.resolve(version, as_of)
             try:
-                kept = held.enter_context(_kept(handle, snapshot, duration_s, holder, since))
+                leased = stack.enter_context(
+                    _leased_version(handle, snapshot, duration_s, holder, since)
+                )
                 break
             except SnapshotExpired:
                 if not is_newest or handle.committed().version == snapshot.version:
                     raise  # else commits and an expiry came before the lease
-        yield handle.fixed_at(kept)
+        yield handle.fixed_at(leased)
 
 
 @contextmanager
-def _kept(
+def _leased_version(
     handle: Handle, snapshot: Snapshot, duration_s: float, holder: str, since: Any
 ) -> Iterator[Snapshot]:
     """Hold a lease of a version; SnapshotExpired if it had expired before the lease existed."""

@@ -332,8 +332,8 @@ def _add_repeating(texts: list[str], tree: PathTree, batch: Documents) -> None:
 
 def _has_all_keys(text: str, document: Any, keys: Sequence[str]) -> bool:
     """Return whether decoding kept all occurrences of the wanted keys: no object repeats one."""
-    kept = msgspec.json.encode(document).decode()
-    return all(_count(text, key) == _count(kept, key) for key in keys)
+    encoded = msgspec.json.encode(document).decode()
+    return all(_count(text, key) == _count(encoded, key) for key in keys)
 
 
 def _count(text: str, key: str) -> int:

@@ -75,35 +75,35 @@ def trim(
     """Trim to `budget` bytes; statistics within the budget do not change."""
     sizes = {subject: size_bytes(facts) for subject, facts in statistics.items()}
     total = sum(sizes.values())
-    kept = dict(statistics)
+    trimmed = dict(statistics)
     if total <= budget:
-        return Trimmed(kept, 0, total)
-    optional = [subject for subject in kept if not _is_critical(subject, critical)]
+        return Trimmed(trimmed, 0, total)
+    optional = [subject for subject in trimmed if not _is_critical(subject, critical)]
     for subject in optional:
         if _is_useless(subject, statistics, sizes[subject]):
-            del kept[subject]
+            del trimmed[subject]
             total -= sizes[subject]
-    left = [subject for subject in optional if subject in kept]
-    texts = [subject for subject in left if _has_texts(kept[subject])]
+    left = [subject for subject in optional if subject in trimmed]
+    texts = [subject for subject in left if _has_texts(trimmed[subject])]
     for limit in SHORTER:
         if total <= budget:
             break
         for subject in texts:
-            kept[subject] = shortened(kept[subject], limit)
+            trimmed[subject] = shortened(trimmed[subject], limit)
             total -= sizes[subject]
-            sizes[subject] = size_bytes(kept[subject])
+            sizes[subject] = size_bytes(trimmed[subject])
             total += sizes[subject]
-    places = {subject: place for place, subject in enumerate(kept)}
+    places = {subject: place for place, subject in enumerate(trimmed)}
     left.sort(key=lambda subject: (sizes[subject], places[subject]))
     while left and total > budget:  # the largest first; the last one among equal sizes
         dropped = left.pop()
-        del kept[dropped]
+        del trimmed[dropped]
         total -= sizes[dropped]
     changed = sum(
-        (after := kept.get(subject)) is not before and after != before
+        (after := trimmed.get(subject)) is not before and after != before
         for subject, before in statistics.items()
     )
-    return Trimmed(kept, changed, total)
+    return Trimmed(trimmed, changed, total)
 
 
 def drop_sampled(
@@ -115,15 +115,15 @@ def drop_sampled(
 
     So sampled statistics never displace others.
     """
-    kept = dict(statistics)
+    trimmed = dict(statistics)
     sizes = {subject: size_bytes(facts) for subject, facts in statistics.items()}
     total = sum(sizes.values())
     for subject in sorted(filter(is_sampled, statistics), key=lambda one: -sizes[one]):
         if total <= budget:
             break
-        del kept[subject]
+        del trimmed[subject]
         total -= sizes[subject]
-    return kept
+    return trimmed
 
 
 def shortened(statistics: ColumnStatistics, limit: int) -> ColumnStatistics:

@@ -18,7 +18,7 @@ from rowsieve.predicate.ir import FALSE, TRUE, Now, Predicate, walk
 from rowsieve.predicate.limits import check_limits
 from rowsieve.predicate.semantics import Semantics
 
-MOST_CONDITIONS: Final = 4096
+MAX_CONDITIONS: Final = 4096
 
 
 class ConditionLog:
@@ -38,7 +38,7 @@ class ConditionLog:
         key = (predicate, semantics, now_us if reads_clock else None)
         with self._lock:
             self._questions.setdefault(key, Question(predicate, semantics, now_us))
-            if len(self._questions) > MOST_CONDITIONS:
+            if len(self._questions) > MAX_CONDITIONS:
                 everything = Question(TRUE, Semantics.SQL, 0)
                 self._questions = {(TRUE, Semantics.SQL, None): everything}
 

@@ -384,8 +384,8 @@ def _without_metadata(field: pa.Field, keep: Collection[bytes]) -> pa.Field:
     elif pa.types.is_struct(type_):
         members = tuple(type_.field(i) for i in range(type_.num_fields))
         type_ = pa.struct([_without_metadata(member, keep) for member in members])
-    kept = {key: text for key, text in (field.metadata or {}).items() if key in keep}
-    return pa.field(field.name, type_, field.nullable, kept or None)
+    metadata = {key: text for key, text in (field.metadata or {}).items() if key in keep}
+    return pa.field(field.name, type_, field.nullable, metadata or None)
 
 
 def _flat_type(type_: pa.DataType) -> logical.LogicalType | None:

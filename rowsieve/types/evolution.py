@@ -203,13 +203,13 @@ def changes_fields(old: Schema, new: Schema, key: Sequence[str] = ()) -> bool:
 
     True if a field inside a column, the type of a key column, or a date was changed.
     """
-    kept = {field.id: field for field in new}
+    new_by_id = {field.id: field for field in new}
     key_ids = {old.field(name).id for name in key}
     return any(
-        field.type != kept[field.id].type
+        field.type != new_by_id[field.id].type
         and (is_nested(field.type) or isinstance(field.type, Date) or field.id in key_ids)
         for field in old
-        if field.id in kept
+        if field.id in new_by_id
     )
 
 
@@ -233,9 +233,9 @@ def why_not_written_before(old: Schema, new: Schema) -> str:
 
 
 def _why_not(old: Sequence[Field], new: Sequence[Field], written_with: int, what: str) -> str:
-    kept = {field.id: field for field in new}
+    new_by_id = {field.id: field for field in new}
     for field in old:
-        now = kept.get(field.id)
+        now = new_by_id.get(field.id)
         if now is None:
             return f"{what} {field.name!r} was dropped"
         inside = [[child for _, child in children(each.type)] for each in (field, now)]
@@ -259,9 +259,9 @@ def why_not_held(old: Sequence[Field], new: Sequence[Field]) -> str:
 
     A field may have been renamed, moved or widened since.
     """
-    kept = {field.id: field for field in new}
+    new_by_id = {field.id: field for field in new}
     for field in old:
-        now = kept.get(field.id)
+        now = new_by_id.get(field.id)
         if now is None:
             return f"dropped {field.name}"
         if is_nested(field.type) or is_nested(now.type):

@@ -47,8 +47,8 @@ def to_native(rows: pa.Table | pa.RecordBatch) -> pa.Table:
         chunks = table.column(place).chunks or [pa.array([], field.type)]
         column = pa.chunked_array([_native(chunk, extension) for chunk in chunks])
         # Only the name says that the text is a number.
-        kept = {EXTENSION_KEY: extension} if extension == NUMERIC_EXTENSION else None
-        named = pa.field(field.name, column.type, field.nullable, kept)
+        metadata = {EXTENSION_KEY: extension} if extension == NUMERIC_EXTENSION else None
+        named = pa.field(field.name, column.type, field.nullable, metadata)
         table = table.set_column(place, named, column)
     return table
 

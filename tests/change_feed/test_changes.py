@@ -227,6 +227,6 @@ def test_many_keys_and_few_keys_give_the_same_changes(monkeypatch: pytest.Monkey
     table.upsert(kv(*((i, -i) for i in range(0, 2_000, 3))))
     table.delete("k % 5 = 0")
     few = feed(table, 0)
-    monkeypatch.setattr(changed_rows, "FEW_KEYS", 0)
+    monkeypatch.setattr(changed_rows, "KEYS_LOOKED_UP_AT_MOST", 0)
     assert feed(table, 0) == few
     assert len(few) == 2_000 + 2 * 667 + 400

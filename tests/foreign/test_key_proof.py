@@ -84,7 +84,7 @@ def test_files_read_together_are_judged_as_files_read_one_by_one(
                 data_page_version="2.0" if number % 2 else "1.0",
             )
         together = imported(folder, "a")
-        patched.setattr(many_keys, "_SMALL", -1)
+        patched.setattr(many_keys, "_READ_TOGETHER_UP_TO_ROWS", -1)
         assert together == imported(folder, "b")
 
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from rowsieve.errors import CorruptData, SnapshotExpired
 from rowsieve.objects import open_store
-from rowsieve.parquet.bloom import FEW_VALUES, BloomFilter, plain_encoded, probes_of
+from rowsieve.parquet.bloom import HASHED_IN_PYTHON_UP_TO, BloomFilter, plain_encoded, probes_of
 from rowsieve.parquet.bloom_reader import SEAL_KEY, BloomReader, seal_blooms
 from rowsieve.parquet.footer import read_footer
 from rowsieve.parquet.leaf_columns import FileColumn, file_columns
@@ -109,7 +109,7 @@ def test_a_few_values_are_probed_as_many_are(type_: LogicalType) -> None:
     column = filter_of(written(schema_of_one(type_), [pa.record_batch({"c": here})], ["c"])).column
     together = probes_of(here, column)
     assert together is not None
-    assert len(together) > FEW_VALUES
+    assert len(together) > HASHED_IN_PYTHON_UP_TO
     assert [probes_of(here.slice(i, 1), column) for i in range(len(here))] == [
         [probe] for probe in together
     ]

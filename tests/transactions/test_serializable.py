@@ -337,7 +337,7 @@ def test_very_many_conditions_become_one_that_matches_all_rows(
 ) -> None:
     from rowsieve.transactions import condition_log
 
-    monkeypatch.setattr(condition_log, "MOST_CONDITIONS", 3)
+    monkeypatch.setattr(condition_log, "MAX_CONDITIONS", 3)
     table = keyed(ROWS)
     tx = table.transaction()
     for key in range(200, 205):

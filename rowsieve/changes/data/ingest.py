@@ -322,8 +322,8 @@ def reduce_changes(
         names=names,
     )
     deleted = deletes[last]
-    kept = [name for name in table.column_names if name not in beside]
-    rows = table.select(kept).take(pa.array(last[~deleted]))
+    row_columns = [name for name in table.column_names if name not in beside]
+    rows = table.select(row_columns).take(pa.array(last[~deleted]))
     given = [*key_names(table, order), *(names if table_order else ())]
     gone = table.select(given).take(pa.array(last[deleted]))
     return Changes(

@@ -21,13 +21,15 @@ def changes_in_order(
     None if all of them are. Tombstones without sequences delete the rows that the snapshot has.
     """
     wanted = with_sequences(change.store, snapshot, changes)
-    kept, late = without_late(change.store, snapshot, wanted, change.operation, change.on_too_late)
-    if kept.is_empty:
+    in_time, late = without_late(
+        change.store, snapshot, wanted, change.operation, change.on_too_late
+    )
+    if in_time.is_empty:
         return None, late
     order = KeyOrder.of(snapshot.schema, snapshot.table.key)
     touches = TouchesKeys(
-        change.store, snapshot.schema, order, key_columns_of([kept.rows, kept.deletes], order)
+        change.store, snapshot.schema, order, key_columns_of([in_time.rows, in_time.deletes], order)
     )
-    request = dataclasses.replace(change.write(snapshot, kept, overtakes=True), rows_late=late)
-    check = NewerKeys.of(snapshot, kept, touches)
+    request = dataclasses.replace(change.write(snapshot, in_time, overtakes=True), rows_late=late)
+    check = NewerKeys.of(snapshot, in_time, touches)
     return Mutation(request, Kind.READING, touched_by=check), late

@@ -19,7 +19,7 @@ from rowsieve.types.shown_values import python_value
 
 _NUMBER: Final = r"^[+-]|^[0-9]+$|^[0-9A-Fa-f]{1,8}/[0-9A-Fa-f]{1,8}$"
 _HEXADECIMAL: Final = r"^[0-9A-Fa-f:/.-]*$"
-_MOST_SHOWN: Final = 80  # characters
+_MAX_CHARACTERS: Final = 80  # characters
 _CASES: Final = (r"[A-F]", r"[a-f]")
 
 
@@ -71,4 +71,4 @@ def _refuse(
 def _shown(value: pa.Scalar) -> str:
     """A value as text of bounded length."""
     text = repr_of(python_value(value))
-    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
+    return text if len(text) <= _MAX_CHARACTERS else f"{text[:_MAX_CHARACTERS]}…"

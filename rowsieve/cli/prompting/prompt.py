@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rowsieve.catalog import Catalog
     from rowsieve.database.database import Database
 
-MOST_REMEMBERED: Final = 5_000  # lines of the history
+HISTORY_LINES: Final = 5_000  # lines of the history
 _HELP: Final = r"""A statement ends with ; and may have several lines.
 \d        the tables        \d TABLE  its columns
 \x        rows as lines, or as a table again
@@ -181,7 +181,7 @@ class _LineEditing:
             import readline
         except ImportError:  # Windows
             return
-        readline.set_history_length(MOST_REMEMBERED)
+        readline.set_history_length(HISTORY_LINES)
         with suppress(OSError):
             readline.read_history_file(history_file())
         readline.set_completer_delims(" \t\n,()=<>;")

@@ -56,8 +56,8 @@ def _changed(reader: SharedReader, state: State, number: int) -> Page:
             tables.pop(table, None)  # it is purged
             continue
         numbers = [each.section.number for each in changes if each.section.number is not None]
-        kept = [each for each in numbers if log.place(each) is not None]
-        tables[table] = carrying(log, [reader.data(log, each, state) for each in kept])
+        entry_numbers = [each for each in numbers if log.place(each) is not None]
+        tables[table] = carrying(log, [reader.data(log, each, state) for each in entry_numbers])
     for name, table_id in state.names.items():
         if state.root.number_of(hash_of_name(name)) == number:
             names.pop(name, None)

@@ -143,7 +143,7 @@ def carrying(log: TableLog, data: Sequence[bytes | None]) -> TableLog:
     given = [*(place.data for place in log.places[:known]), *data]
     places, left = [], CARRIED_BYTES
     for place, each in zip(reversed(log.places), reversed(given), strict=True):
-        kept = each if each is not None and len(each) <= left else None
-        left -= len(kept or b"")
-        places.append(Place(place.version, place.timestamp_us, kept))
+        carried = each if each is not None and len(each) <= left else None
+        left -= len(carried or b"")
+        places.append(Place(place.version, place.timestamp_us, carried))
     return msgspec.structs.replace(log, places=tuple(reversed(places)))

@@ -32,14 +32,14 @@ def clean(log: SharedLog, before_us: int) -> Cleaned:
     old = [root for root in roots[:-1] if root.timestamp_us < before_us]
     if not old:
         return Cleaned(0, 0, 0)
-    kept = roots[len(old) - 1 :]
-    needed = {version for root in kept for version in _entries_of(log, root)}
+    needed_roots = roots[len(old) - 1 :]
+    needed = {version for root in needed_roots for version in _entries_of(log, root)}
     details = log.store.details(LOG)
     entries, _ = listed_versions(details)
     gone = [
         entry_path(version)
         for version in entries
-        if version <= kept[0].version
+        if version <= needed_roots[0].version
         and version not in needed
         and details[entry_path(version)].modified_us < before_us
         and version != state.version
@@ -47,7 +47,9 @@ def clean(log: SharedLog, before_us: int) -> Cleaned:
     log.store.delete(gone)
     gone_roots = [root_path(root.version) for root in old[:-1]]
     log.store.delete(gone_roots)
-    files = {f"{PAGES}/{ref.file}" for root in kept for ref in root.pages if ref is not None}
+    files = {
+        f"{PAGES}/{ref.file}" for root in needed_roots for ref in root.pages if ref is not None
+    }
     gone_pages = [
         path
         for path, detail in log.store.details(PAGES).items()

@@ -266,17 +266,17 @@ def _element(data: bytes, element: Element, field_id: int | None) -> EncodedStru
     if element.values.get(TYPE) == INT96:
         known = REPETITION, NAME
         changed |= {TYPE: FIXED, WIDTH: LENGTHS[INT96]}
-    kept = [
+    fields = [
         (each.number, each.kind, data[each.start : each.stop])
         for each in _last_of_each(element.fields, known)
         if each.number not in changed
     ]
-    kept += [
+    fields += [
         (number, *encoded_value(I32(value)))
         for number, value in changed.items()
         if value is not None
     ]
-    return join_fields(sorted(kept))
+    return join_fields(sorted(fields))
 
 
 def _last_of_each(fields: Sequence[RawField], known: Collection[int]) -> list[RawField]:

@@ -31,7 +31,7 @@ _LITERAL, _VARINT, _BINARY, _SKIP, _START, _STOP = range(6)
 _NOTHING: Final = -1
 _MAX_DEEP: Final = 16
 _MAX_GUESSED: Final = 64  # shapes whose places are guessed; each costs a pass over the footer
-_FEW_BYTES: Final = 1_500  # structs in so few are walked: numpy has a cost per step
+_WALKED_BELOW_BYTES: Final = 1_500  # structs in so few are walked: numpy has a cost per step
 _PADDING: Final = 32  # zero bytes after the data, so that lanes that left it read something
 _LONGEST_VARINT: Final = 10
 _LONGEST_SHAPE: Final = 4_096
@@ -116,7 +116,7 @@ class ManyStructs:
         rest = len(self._data) - position
         shape = _Shape(
             self._data, self._wanted, self._slots,
-            is_alone=len(self._parts) >= _MAX_GUESSED or rest < _FEW_BYTES,
+            is_alone=len(self._parts) >= _MAX_GUESSED or rest < _WALKED_BELOW_BYTES,
         )  # fmt: skip
         end = shape.add_struct(position, (), 0)
         if end > len(self._data):

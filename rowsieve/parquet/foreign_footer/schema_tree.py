@@ -134,18 +134,18 @@ def read_schema(footer: bytes, start: int) -> list[Element]:
 
 def _without_empty_groups(elements: Sequence[Element]) -> list[Element]:
     """Leave out groups without a leaf: nothing is stored for them, not even NULL."""
-    kept: list[Element] = []
+    repaired: list[Element] = []
     counts: dict[int, int] = {}  # the kept elements of each depth since the last one above
     for element in reversed(elements):
         children = counts.pop(element.depth + 1, 0)
         if TYPE in element.values or children or not element.depth:
             if TYPE not in element.values and children != element.values.get(CHILDREN, 0):
                 values = {**element.values, CHILDREN: children}
-                kept.append(replace(element, values=values, encoded=None))
+                repaired.append(replace(element, values=values, encoded=None))
             else:
-                kept.append(element)
+                repaired.append(element)
             counts[element.depth] = counts.get(element.depth, 0) + 1
-    return kept[::-1]
+    return repaired[::-1]
 
 
 def _checked(values: ThriftStruct, *, is_root: bool) -> int:

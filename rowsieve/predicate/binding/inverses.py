@@ -84,8 +84,8 @@ def inverted_list(node: ir.InList, type_: LogicalType) -> ir.InList | None:
     if not isinstance(source, _SPELT_ONE_WAY):
         return None
     values = _values_of_texts(node.values.array, source)
-    kept = values.filter(pa.array(~null_mask(values) | null_mask(node.values.array)))
-    return ir.InList(operand.operand, ir.ValueSet(kept, source))
+    invertible = values.filter(pa.array(~null_mask(values) | null_mask(node.values.array)))
+    return ir.InList(operand.operand, ir.ValueSet(invertible, source))
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,8 +104,8 @@ def _one_step(predicate: ir.Predicate, semantics: Semantics) -> ir.Predicate | N
             ]
             if all(step is None for step in steps):
                 return None
-            kept = tuple(step or term for step, term in zip(steps, terms, strict=True))
-            return ir.Or(kept) if in_or else ir.And(kept)
+            simplified = tuple(step or term for step, term in zip(steps, terms, strict=True))
+            return ir.Or(simplified) if in_or else ir.And(simplified)
         case _:
             return None
 

@@ -55,12 +55,12 @@ def alternatives(
     alike = grouped(terms, known)
     if not alike.alike:
         return None
-    kept: dict[int, tuple[Grouped, Alternatives | None]] = known.setdefault("alternatives", {})
-    entry = kept.get(id(alike))
+    entries: dict[int, tuple[Grouped, Alternatives | None]] = known.setdefault("alternatives", {})
+    entry = entries.get(id(alike))
     if entry is None or entry[0] is not alike:
         entry = alike, _indexed(alike, semantics)
-        if len(kept) < MAX_KEPT:
-            kept[id(alike)] = entry
+        if len(entries) < MAX_KEPT:
+            entries[id(alike)] = entry
     return entry[1]
 
 

@@ -13,12 +13,12 @@ import numpy.typing as npt
 
 Days = npt.NDArray[np.int64]
 
-_FEW_DAYS = 1_000
+_TABLE_FROM_DAYS = 1_000
 
 
 def by_day(compute: Callable[[Days], Days], days: Days) -> Days:
     """Return `compute(days)`; its result must depend on each day alone."""
-    if len(days) < _FEW_DAYS:
+    if len(days) < _TABLE_FROM_DAYS:
         return compute(days)
     first, last = int(days.min()), int(days.max())
     if last - first >= len(days):

@@ -12,7 +12,7 @@ from rowsieve.predicate.rowset.bitmap import SHORT_RUN, Bitmap, as_bitmap, as_ra
 from rowsieve.predicate.rowset.ranges import Ids, Mask, Ranges, joined, ranges_of_mask
 from rowsieve.predicate.rowset.roaring import CONTAINER_ROWS, bitmap_of_ids
 
-FEW_RUNS = 1024  # ranges are faster for so few runs, and take at most 16 KB
+RANGES_UP_TO_RUNS = 1024  # ranges are faster for so few runs, and take at most 16 KB
 _RUN_BYTES = 16  # two int64
 _ROARING_RUN_BYTES = 4  # upper bound, for a run in a run container
 _ROARING_CONTAINER_BYTES = 14  # upper bound: header, and another run where one is split
@@ -42,4 +42,4 @@ def chosen_of_mask(mask: Mask) -> Ranges | Bitmap:
 def _fit_ranges(run_count: int, row_count: int) -> bool:
     containers = -(-row_count // CONTAINER_ROWS)
     bitmap_bytes = run_count * _ROARING_RUN_BYTES + containers * _ROARING_CONTAINER_BYTES
-    return run_count <= FEW_RUNS or run_count * _RUN_BYTES <= bitmap_bytes
+    return run_count <= RANGES_UP_TO_RUNS or run_count * _RUN_BYTES <= bitmap_bytes

@@ -59,8 +59,8 @@ def tombstone_task(
         return None
     commits = parts.numbers("commit_ts_max")[places]
     newest_first = places[np.argsort(-commits, kind="stable")]
-    kept = tuple(planned_parts(parts, newest_first))
-    return TombstoneTask(kept, KEEPS_ALL if horizon is None else horizon)
+    parts_to_read = tuple(planned_parts(parts, newest_first))
+    return TombstoneTask(parts_to_read, KEEPS_ALL if horizon is None else horizon)
 
 
 @dataclass(slots=True)
@@ -101,14 +101,14 @@ class KeptTombstones:
         both = concat_columns([forms, self.key.columns(here)])
         positions = both.sort()  # stable: rows come first
         hidden = positions[both.repeats(positions)] - len(forms)
-        kept = np.ones(here.num_rows, dtype=bool)
-        kept[hidden] = False
-        return self.dropping.kept(here.filter(pa.array(kept)))
+        visible = np.ones(here.num_rows, dtype=bool)
+        visible[hidden] = False
+        return self.dropping.without_dropped(here.filter(pa.array(visible)))
 
     def remaining(self) -> pa.Table:
         """The tombstones after the last row."""
         here, self.rest = self.rest, self.rest.slice(0, 0)
-        return self.dropping.kept(here) if here.num_rows else here
+        return self.dropping.without_dropped(here) if here.num_rows else here
 
     def result(self, parts: PartTable) -> bytes:
         """The report of the task, once all was taken."""
@@ -123,7 +123,7 @@ def _in_range(
     """The tombstones of the plan's range, newest parts first."""
     for part in task.parts:
         for _, batch in PartSource(store, part, plan.schema).tombstones(columns):
-            kept = batch
+            matching_rows = batch
             if plan.filter is not None:
-                kept = batch.filter(pa.array(matching(plan.filter, batch)))
-            yield dated(kept, part.commit_ts)
+                matching_rows = batch.filter(pa.array(matching(plan.filter, batch)))
+            yield dated(matching_rows, part.commit_ts)

@@ -74,8 +74,8 @@ class TableVersion(UnreadableDataset):
         return ScanMetrics() if self._last is None else self._last.metrics
 
     def __repr__(self) -> str:
-        kept = "" if self._filter is None else f", filter={self._filter}"
-        return f"<rowsieve dataset of {self._store.uri} at version {self.version}{kept}>"
+        condition = "" if self._filter is None else f", filter={self._filter}"
+        return f"<rowsieve dataset of {self._store.uri} at version {self.version}{condition}>"
 
     def filter(self, expression: pc.Expression) -> TableVersion:
         """The same dataset with a filter that applies to every read."""

@@ -150,14 +150,14 @@ def _received(values: pa.Array, field: Field, path: str) -> pa.Array:
         case Struct(fields=fields):
             values, mask = _without_offset(values)
             known = {member.name.lower(): member for member in fields}
-            members, kept = [], []
+            members, arrow_fields = [], []
             for i, old in enumerate(values.type):
                 member = values.field(i)
                 if (wanted := known.get(old.name.lower())) is not None:
                     member = _received(member, wanted, f"{path}.{old.name}")
                 members.append(member)
-                kept.append(pa.field(old.name, member.type, old.nullable))
-            return pa.StructArray.from_arrays(members, fields=kept, mask=mask)
+                arrow_fields.append(pa.field(old.name, member.type, old.nullable))
+            return pa.StructArray.from_arrays(members, fields=arrow_fields, mask=mask)
         case Map(key=key, value=value):
             values, mask = _without_offset(values)
             keys = _received(values.keys, key, f"{path}.{key.name}")

@@ -82,12 +82,12 @@ def session_independent(text: str, schema: Schema) -> tuple[ir.Predicate, bool]:
     conditions = [ir.root_conjuncts(reading) for reading in readings]
     if len({len(each) for each in conditions}) > 1:
         return ir.conjoin(()), False
-    kept = [
+    pushed = [
         each[0]
         for each in zip(*conditions, strict=True)
         if len(set(each)) == 1 and _is_session_independent(each[0], schema)
     ]
-    return ir.conjoin(kept), len(kept) == len(conditions[0])
+    return ir.conjoin(pushed), len(pushed) == len(conditions[0])
 
 
 def plan_in_task(

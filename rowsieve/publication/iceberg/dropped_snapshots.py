@@ -43,16 +43,16 @@ def _old_files(folder: Folder, old: Mapping[str, Any], new: Mapping[str, Any]) -
     dropped, neighbours = _dropped(old, new)
     if not dropped:
         return ()
-    kept = {each.path: each for place in neighbours for each in read_list(folder, place)}
+    neighbouring = {each.path: each for place in neighbours for each in read_list(folder, place)}
     gone = {
         each.path: each
         for manifest_list in dropped
         for each in read_list(folder, manifest_list)
-        if each.path not in kept
+        if each.path not in neighbouring
     }
     vectors = _vectors(folder, gone.values())
     if vectors:
-        vectors -= _vectors(folder, kept.values())
+        vectors -= _vectors(folder, neighbouring.values())
     return [*dropped, *gone, *vectors]
 
 

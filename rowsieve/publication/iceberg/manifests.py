@@ -35,7 +35,7 @@ _OURS: Final = "rowsieve.manifest"  # in the header of our manifests
 _FORM: Final = b"1"
 _MAX_ENTRIES: Final = 512  # of a manifest that is written
 _MAX_MANIFESTS: Final = 48  # if there are more, the small ones become one
-_SMALL: Final = _MAX_ENTRIES // 2
+_MERGED_BELOW_ENTRIES: Final = _MAX_ENTRIES // 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ class ManifestWriter:
         deleted: list[Entry] = []
         for manifest in before:
             gone = [each for each in manifest.entries if each.key in changed.gone]
-            if gone or (merges and len(manifest.entries) < _SMALL):
+            if gone or (merges and len(manifest.entries) < _MERGED_BELOW_ENTRIES):
                 deleted += gone
                 existing += [each for each in manifest.entries if each.key not in changed.gone]
             else:

@@ -263,8 +263,8 @@ class _Writing:
             "first-row-id": numbers.next_row_id,
             "added-rows": written.next_row_id - numbers.next_row_id,
         }
-        kept = {} if not self.before.is_continued else {"parent-snapshot-id": numbers.parent_id}
-        return {**new, **kept}
+        parent = {} if not self.before.is_continued else {"parent-snapshot-id": numbers.parent_id}
+        return {**new, **parent}
 
 
 def write_hint(folder: Folder, number: int) -> None:

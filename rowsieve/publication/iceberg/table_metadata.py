@@ -139,7 +139,7 @@ def document(
         name = folder.location(name_of(before.number))
         log.append({"timestamp-ms": old["last-updated-ms"], "metadata-file": name})
     others = [each for each in old.get("schemas", ()) if each["schema-id"] != schema["schema-id"]]
-    snapshots = [*_kept(before, oldest_version, frozenset(tags.values())), new]
+    snapshots = [*_snapshots_to_name(before, oldest_version, frozenset(tags.values())), new]
     by_version = {int(each["summary"][VERSION]): each["snapshot-id"] for each in snapshots}
     used = {each["schema-id"] for each in snapshots}
     refs = {
@@ -176,7 +176,7 @@ def document(
     }
 
 
-def _kept(
+def _snapshots_to_name(
     before: Before, oldest_version: int, tagged: AbstractSet[int]
 ) -> Sequence[Mapping[str, Any]]:
     if not before.is_continued:
@@ -184,5 +184,5 @@ def _kept(
     snapshots = before.metadata["snapshots"]
     versions = [int(each["summary"][VERSION]) for each in snapshots]
     recent = {version for version in versions if version >= oldest_version}
-    kept = tagged | set(sorted(recent)[1 - _MAX_SNAPSHOTS :])
-    return [each for each, at in zip(snapshots, versions, strict=True) if at in kept]
+    named = tagged | set(sorted(recent)[1 - _MAX_SNAPSHOTS :])
+    return [each for each, at in zip(snapshots, versions, strict=True) if at in named]

@@ -34,14 +34,14 @@ _log = logging.getLogger(__name__)
 
 def kept_snapshot(store: Any) -> Snapshot | None:
     """The version that was kept last of the table in `store`; None if there is none to read."""
-    if (kept := _folder_of(store)) is None:
+    if (folder := _folder_of(store)) is None:
         return None
     try:
-        versions = _versions(kept)
-        return read_checkpoint(kept, versions[-1]) if versions else None
+        versions = _versions(folder)
+        return read_checkpoint(folder, versions[-1]) if versions else None
     except (RowsieveError, OSError) as error:
         _log.info("the version of %s in the cache is not used: %s", store.uri, error)
-        _clear(kept)
+        _clear(folder)
         return None
 
 
@@ -51,22 +51,22 @@ def keep_snapshot(store: Any, snapshot: Snapshot) -> None:
     Not if its parts take several files, or its next checkpoint is overdue, which a checkpoint does
     not say.
     """
-    kept = _folder_of(store)
-    if kept is None or snapshot.owes_checkpoint or len(snapshot.parts) >= SHARDED_FROM:
+    folder = _folder_of(store)
+    if folder is None or snapshot.owes_checkpoint or len(snapshot.parts) >= SHARDED_FROM:
         return
     try:
-        if _versions(kept) != [snapshot.version]:
-            _clear(kept)
-            write_checkpoint(kept, snapshot)
+        if _versions(folder) != [snapshot.version]:
+            _clear(folder)
+            write_checkpoint(folder, snapshot)
     except (RowsieveError, OSError) as error:  # a full disk, for example
         _log.info("version %d of %s is not kept: %s", snapshot.version, store.uri, error)
-        _clear(kept)
+        _clear(folder)
 
 
 def forget_snapshot(store: Any) -> None:
     """Delete what is kept of the table in `store`, because it is not a version of it."""
-    if (kept := _folder_of(store)) is not None:
-        _clear(kept)
+    if (folder := _folder_of(store)) is not None:
+        _clear(folder)
 
 
 def _folder_of(store: Any) -> LocalStore | None:
@@ -76,13 +76,13 @@ def _folder_of(store: Any) -> LocalStore | None:
     return LocalStore(folder / xxhash.xxh3_128(store.cache_place.encode()).hexdigest())
 
 
-def _versions(kept: LocalStore) -> list[int]:
-    numbers = map(checkpoint_version_of, kept.list(CHECKPOINTS))
+def _versions(folder: LocalStore) -> list[int]:
+    numbers = map(checkpoint_version_of, folder.list(CHECKPOINTS))
     return sorted(number for number in numbers if number is not None)
 
 
-def _clear(kept: LocalStore) -> None:
+def _clear(folder: LocalStore) -> None:
     try:
-        kept.delete(kept.list(CHECKPOINTS))
+        folder.delete(folder.list(CHECKPOINTS))
     except (RowsieveError, OSError) as error:
         _log.info("files of the cache cannot be deleted: %s", error)

@@ -124,13 +124,13 @@ class LogHead:
 
     def _from_cache(self) -> Snapshot | None:
         """The newest version, read on from the one in the cache; None if that is not safe."""
-        if (kept := kept_snapshot(self._store)) is None:
+        if (remembered := kept_snapshot(self._store)) is None:
             return None
         try:
-            followed = self._follow(kept)
+            followed = self._follow(remembered)
         except (CorruptData, NotFound):  # another table is here now
             followed = None
-        if followed is None or reads_expired_files(kept, followed[0]):
+        if followed is None or reads_expired_files(remembered, followed[0]):
             forget_snapshot(self._store)
             return None
         if followed[1]:

@@ -162,12 +162,12 @@ def _apply(parts: PartTable, entries: Sequence[LogEntry]) -> PartTable:
     for entry in entries:
         if entry.removed:
             parts, pending = _join(parts, pending), []
-            kept = parts.without(entry.removed)
-            if len(parts) - len(kept) != len(entry.removed):
+            remaining = parts.without(entry.removed)
+            if len(parts) - len(remaining) != len(entry.removed):
                 raise damaged(
                     f"{log_path(entry.version)} removes parts that its predecessor does not have"
                 )
-            parts = kept
+            parts = remaining
         if entry.added is not None and len(entry.added):
             pending.append(entry.added)
     return _join(parts, pending)

@@ -13,12 +13,12 @@ from rowsieve.objects.store_opening import private_store
 from rowsieve.storage.log.checkpoint import read_checkpoint, write_checkpoint
 from rowsieve.storage.snapshot import Snapshot
 
-MOST_PARTS: Final = 2_000  # a longer list costs more to send than to read again
+MAX_SENT_PARTS: Final = 2_000  # a longer list costs more to send than to read again
 
 
 def version_as_bytes(snapshot: Snapshot) -> Mapping[str, bytes] | None:
     """The files of a checkpoint of the version; None if they would be large, or not complete."""
-    if len(snapshot.parts) > MOST_PARTS:
+    if len(snapshot.parts) > MAX_SENT_PARTS:
         return None
     memory = private_store()
     try:

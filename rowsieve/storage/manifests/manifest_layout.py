@@ -27,7 +27,7 @@ _LONGEST_PATH: Final = 5_000  # not in the patterns: Arrow's repeat at most 1,00
 INLINE_PREFIX: Final = "data:"
 INLINE_VECTOR: Final = re.compile(rf"{INLINE_PREFIX}[A-Za-z0-9+/=]+")
 """A deletion vector in the manifest itself."""
-_FEW_PARTS = 64  # parts; a commit usually adds fewer
+_FILTERED_IN_PYTHON_UP_TO = 64  # parts; a commit usually adds fewer
 
 FILE_FIELDS = (
     ("path", pa.string()),
@@ -157,7 +157,7 @@ def is_path(path: str, pattern: re.Pattern[str]) -> bool:
 def _check_paths(paths: pa.ChunkedArray, pattern: re.Pattern[str]) -> None:
     if paths.null_count == len(paths):
         return
-    if len(paths) <= _FEW_PARTS:  # setting up a kernel takes longer
+    if len(paths) <= _FILTERED_IN_PYTHON_UP_TO:  # setting up a kernel takes longer
         texts = [path for path in paths.to_pylist() if path is not None]
         bad = [path for path in texts if not is_path(path, pattern)]
     else:

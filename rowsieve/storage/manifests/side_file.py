@@ -69,9 +69,9 @@ def large_subjects(parts: PartTable, most_bytes: int) -> list[str]:
     names = {g: c for g, c in groups_of(table.schema).items() if g.startswith(STATISTICS)}
     sizes = {group: sum(by_name[name] for name in columns) for group, columns in names.items()}
     total = sum(sizes.values())
-    kept = {f"{STATISTICS}{field_id}" for field_id in parts.key_ids}
+    key_statistics = {f"{STATISTICS}{field_id}" for field_id in parts.key_ids}
     large_columns: list[str] = []
-    for group in sorted(sizes.keys() - kept, key=lambda group: (-sizes[group], group)):
+    for group in sorted(sizes.keys() - key_statistics, key=lambda group: (-sizes[group], group)):
         if total <= room:
             break
         large_columns += names[group]

@@ -72,8 +72,8 @@ class EncodedRows:
         )
         plain = schema
         if halves == "codec":
-            kept = {*index, ROW_VERSION.id}
-            fields = tuple(field for field in schema.fields if field.id in kept)
+            column_ids = {*index, ROW_VERSION.id}
+            fields = tuple(field for field in schema.fields if field.id in column_ids)
             plain = Schema(schema.id, fields)
         return cls(codec, columns, encoding, own, plain)
 

@@ -125,8 +125,10 @@ class _Steps:
         size = 8 * self._dims[rows] * counts
         beyond = self._place[rows] + size > self._ends[rows]
         self._odd[rows[beyond]] = True
-        fine, kept = rows[~beyond], counts[~beyond]
-        self._runs.append((fine, self._place[fine], kept, self._dims[fine], self._big[fine]))
+        fine, counts_of_fine = rows[~beyond], counts[~beyond]
+        self._runs.append(
+            (fine, self._place[fine], counts_of_fine, self._dims[fine], self._big[fine])
+        )
         self._place[fine] += size[~beyond]
 
     def extents(self) -> Extents:

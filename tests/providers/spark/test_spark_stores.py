@@ -102,7 +102,7 @@ def test_long_lists_of_parts_are_read_again(
     server: FolderServer, bucket: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pinned = table_in(server, bucket).handle.pinned
-    monkeypatch.setattr(sent_versions, "MOST_PARTS", len(pinned.parts) - 1)
+    monkeypatch.setattr(sent_versions, "MAX_SENT_PARTS", len(pinned.parts) - 1)
     assert sent_versions.version_as_bytes(pinned) is None
 
 

@@ -212,8 +212,8 @@ def _kept(left: pa.Array, right: pa.Array, least: Ints) -> Ints:
     weight, first = _leading_group(left)
     divisor_weight, divisor_first = _leading_group(right)
     groups = weight - divisor_weight - (first <= divisor_first)
-    kept: Ints = np.clip(_MIN_DIGITS - _GROUP * groups, least, _MAX_PLACES)
-    return kept
+    digits: Ints = np.clip(_MIN_DIGITS - _GROUP * groups, least, _MAX_PLACES)
+    return digits
 
 
 def _leading_group(texts: pa.Array) -> tuple[Ints, Ints]:

@@ -17,7 +17,7 @@ from rowsieve.providers.spark.cluster.probe import probed
 
 _LONGEST_S: Final = 20.0  # for the store to answer a process
 _TASKS_PER_CORE: Final = 2
-_MOST_TASKS: Final = 1_000
+_MAX_TASKS: Final = 1_000
 _LONGEST_TEXT: Final = 500
 _LOCK: Final = threading.Lock()  # the list of modules that are sent by value is the process's
 
@@ -103,7 +103,7 @@ def _executors(
 ) -> tuple[SparkProcess, ...]:
     """The different processes that run tasks; UnsupportedOperation if no task of Python runs."""
     context = spark.sparkContext
-    tasks = min(_MOST_TASKS, max(2, _TASKS_PER_CORE * int(context.defaultParallelism)))
+    tasks = min(_MAX_TASKS, max(2, _TASKS_PER_CORE * int(context.defaultParallelism)))
     longest_s = _LONGEST_S
 
     def run(_: Any) -> Iterator[dict[str, str]]:

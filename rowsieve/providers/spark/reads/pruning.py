@@ -360,7 +360,7 @@ def _use(place: _Place, output: Sequence[Any], conditions: Sequence[Any]) -> _Us
     """AND of the conditions before the first that may fail or is not read."""
     fields = place.fields
     columns = {int(a.exprId().id()): f for a, f in zip(output, fields, strict=True)}
-    kept: list[ir.Predicate] = []
+    conjuncts: list[ir.Predicate] = []
     stopped = ""
     for condition in conditions:
         try:
@@ -370,14 +370,14 @@ def _use(place: _Place, output: Sequence[Any], conditions: Sequence[Any]) -> _Us
         except RecursionError:
             stopped = "it nests too deep"
         else:
-            if len(kept) == _MAX_CONDITIONS:
+            if len(conjuncts) == _MAX_CONDITIONS:
                 stopped = f"more than {_MAX_CONDITIONS} conditions are not read"
             elif _may_fail(predicate, place):
                 stopped = "it may fail on a row, or depends on the time otherwise than by a bound"
         if stopped:
             break
-        kept.append(from_now_on(predicate, place.rules.semantics, clock.now_us()))
-    return _Use(conditions, len(kept), ir.conjoin(kept), stopped)
+        conjuncts.append(from_now_on(predicate, place.rules.semantics, clock.now_us()))
+    return _Use(conditions, len(conjuncts), ir.conjoin(conjuncts), stopped)
 
 
 def _may_fail(predicate: ir.Predicate, place: _Place) -> bool:

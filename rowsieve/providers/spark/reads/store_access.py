@@ -34,7 +34,7 @@ from rowsieve.storage.manifests.manifest import FileRef
 _T = TypeVar("_T")
 _LONGEST_S: Final = 30.0  # a file system that answers later is not used
 _FAILED_S: Final = 60.0  # so long a failure is not tried again
-_MOST_TABLES: Final = 1_000
+_MAX_REMEMBERED_TABLES: Final = 1_000
 _LONGEST_TEXT: Final = 200
 
 
@@ -106,7 +106,7 @@ def _problem(session: Any, uuid: str, place: HadoopPlace, files: Sequence[FileRe
         problem, sizes = _hadoop_error(place, error), {}
     except TimeoutError:
         problem, sizes = f"{place.root} did not answer within {_LONGEST_S:.0f} s", {}
-    if len(_SEEN) >= _MOST_TABLES:
+    if len(_SEEN) >= _MAX_REMEMBERED_TABLES:
         _SEEN.clear()
     _SEEN[key] = _Known(sizes, problem, clock.monotonic_s())
     return problem

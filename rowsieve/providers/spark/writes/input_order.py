@@ -18,7 +18,7 @@ from py4j.protocol import Py4JError
 
 from rowsieve.parquet.chunks import chunk_span
 from rowsieve.providers.spark.plans import FileSpan, UnknownInternals, files_of_tasks
-from rowsieve.providers.spark.writes.one_pass import FEW_PARTS, SMALL_PART_BYTES
+from rowsieve.providers.spark.writes.one_pass import ONE_PASS_MAX_PARTS, ONE_PASS_MIN_PART_BYTES
 
 Range: TypeAlias = tuple[Any, Any]
 """The least and the greatest value of the first key column in a row group."""
@@ -47,7 +47,9 @@ def tasks_are_in_order(frame: Any, key: Sequence[str]) -> bool:
 def _are_large(tasks: Sequence[Sequence[FileSpan]]) -> bool:
     """Return whether the tasks would write large parts; a shuffle joins the rows of small ones."""
     size_bytes = sum(span.size_bytes for span in chain.from_iterable(tasks))
-    return len(tasks) <= FEW_PARTS or size_bytes >= 2 * len(tasks) * SMALL_PART_BYTES
+    return (
+        len(tasks) <= ONE_PASS_MAX_PARTS or size_bytes >= 2 * len(tasks) * ONE_PASS_MIN_PART_BYTES
+    )
 
 
 def _are_disjoint(tasks: Sequence[Sequence[Range] | None]) -> bool:

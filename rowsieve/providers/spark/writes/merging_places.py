@@ -74,8 +74,8 @@ class PlacedMerge(Merge):
             if (own := own_error(error, f"merge_spark into {self._uri}")) is not None:
                 raise own from error
             raise
-        kept = changed.filter(pc.invert(changed.column(self.deletes)))
-        rows = from_spark(kept.select(self._schema.names), self._schema.fields)
+        new_rows = changed.filter(pc.invert(changed.column(self.deletes)))
+        rows = from_spark(new_rows.select(self._schema.names), self._schema.fields)
         places = changed.column(self._place).drop_null().to_numpy()
         return self._once(places), prepare_appended(rows, self._schema) if rows.num_rows else None
 

@@ -26,8 +26,8 @@ from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.types.ordering.keys import KeyOrder
 
 _LOG: Final = logging.getLogger("rowsieve")
-FEW_PARTS: Final = 2
-SMALL_PART_BYTES: Final = 8 * 1024 * 1024  # a shuffle joins the rows of small partitions
+ONE_PASS_MAX_PARTS: Final = 2
+ONE_PASS_MIN_PART_BYTES: Final = 8 * 1024 * 1024  # a shuffle joins the rows of small partitions
 
 
 def is_in_order(rows: pa.RecordBatch, job: WriteJob) -> bool:
@@ -46,7 +46,10 @@ def is_worth_keeping(parts: PartTable, order: KeyOrder) -> bool:
     """Return whether the key ranges of the parts are disjoint, and the parts not many and small."""
     if any(len(group) > 1 for group in overlap_groups(parts.table, order)):
         return False
-    return len(parts) <= FEW_PARTS or parts.stored_bytes >= len(parts) * SMALL_PART_BYTES
+    return (
+        len(parts) <= ONE_PASS_MAX_PARTS
+        or parts.stored_bytes >= len(parts) * ONE_PASS_MIN_PART_BYTES
+    )
 
 
 def remove_uncommitted(store: ObjectStore, parts: PartTable) -> None:
