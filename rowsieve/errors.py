@@ -1,6 +1,6 @@
 """The exception hierarchy: one class for each action that a caller can take next.
 
-Every message says what was being done, to what, what was found and what to do. Attributes carry the
+Every message says what was being done, to what, what was wrong and what to do. Attributes carry the
 details that a program needs. Rowsieve raises only subclasses of `RowsieveError` on purpose.
 """
 

@@ -35,6 +35,13 @@ def test_every_room_has_a_box() -> None:
     assert rooms <= labels
 
 
+def test_every_folder_is_in_the_table_of_rooms() -> None:
+    cells = re.findall(r"^\| (`[^|]*) \|", ARCHITECTURE.read_text("utf-8"), re.MULTILINE)
+    named = {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
+    folders = {path.parent.name for path in (ROOT / "rowsieve").glob("*/__init__.py")}
+    assert folders - named == set()
+
+
 @pytest.mark.parametrize(
     ("page", "least", "home"),
     [(ARCHITECTURE, 30, ROOT / "rowsieve"), (SESSION, 8, ROOT / "rowsieve/providers/datafusion")],

@@ -51,7 +51,7 @@ class Checks:
         if actual == expected:
             self.passed += 1
         else:
-            self.failed.append(f"{what}: expected {expected}, found {actual}")
+            self.failed.append(f"{what}: expected {expected}, got {actual}")
 
     def all_equal(self, pairs: Mapping[str, tuple[object, object]]) -> None:
         """Check (actual, expected) pairs by what they are."""

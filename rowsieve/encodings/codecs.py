@@ -4,7 +4,7 @@
 codec and the version that encoded their rows, and only the same pair decodes them.
 
 Soundness: a codec is code of somebody else. What it returns is checked for its type, its number of
-rows and NULLs, nested ones too; whether its values are right is found out by reading back what it
+rows and NULLs, nested ones too; whether its values are right shows by reading back what it
 encoded (`rowsieve.storage.parts.encoded_rows`) and by shadow reads.
 """
 

@@ -1,6 +1,6 @@
 """Finds the rows in which two arrays differ, at any depth; NaN equals NaN, and 0.0 is not -0.0.
 
-Arrow compares whole arrays, so rows are found by halving: equal halves cost one comparison.
+Arrow compares whole arrays, so the search halves them: equal halves cost one comparison.
 """
 
 from __future__ import annotations

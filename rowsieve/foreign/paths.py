@@ -31,7 +31,7 @@ _FORMATS: Final = {
 class FoundFile:
     """A file: its location, and its path below the folder that was given (`folders` and name).
 
-    The location has no symbolic links; `path` is the whole path by which the file was found.
+    The location has no symbolic links; `path` is the whole path that led to the file.
     """
 
     location: Location

@@ -27,7 +27,7 @@ _AT_ONCE: Final = 16  # files
 
 @dataclass(frozen=True, slots=True)
 class DamagedFile:
-    """A file that is not as the manifest says, and what was found."""
+    """A file that is not as the manifest says, and the difference."""
 
     path: str
     reason: str

@@ -76,7 +76,7 @@ class ScanMetrics(ShownAsTable):
 
     @property
     def differences(self) -> tuple[Difference, ...]:
-        """The first differences between columns and codec that a shadow read found."""
+        """The first differences between columns and codec that a shadow read saw."""
         return tuple(self._differences)
 
     def note_compared(

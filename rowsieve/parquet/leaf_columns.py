@@ -1,8 +1,8 @@
 """Finds a table's columns in a Parquet file: leaves with one value per row, by field id.
 
 A column is looked up by its id, never by its name, which may have changed since the file was
-written. Fields of structs are columns too. Soundness: repeated leaves and leaves without an id are
-not found, so their statistics are unknown.
+written. Fields of structs are columns too. Soundness: repeated leaves and leaves without an id
+are left out, so their statistics are unknown.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Soundness: a function without claims may return anything, NULL or an error, so conditions on it are
 evaluated on every row that other conditions do not exclude, and prune nothing. A false claim hides
-rows; `scan(pruning="soft")` detects it. An exception counts only for the rows that cause it, found
-by bisecting the batch, so a row that other conditions exclude raises nothing.
+rows; `scan(pruning="soft")` detects it. An exception counts only for the rows that cause it, by
+bisecting the batch, so a row that other conditions exclude raises nothing.
 """
 
 from __future__ import annotations

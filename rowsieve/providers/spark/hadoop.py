@@ -83,7 +83,7 @@ def scan_of_known_files(
     """The frame of Parquet files of known lengths, by their URIs; Spark asks for none of them.
 
     The files are the index's roots, so Spark, if it ever lists again, lists these alone.
-    CorruptData if it has listed them, because it has no cache, and found others.
+    CorruptData if it has listed them, because it has no cache, and there are others.
     """
     statuses = _statuses(session, files)
     path_of = _getter(session, f"{_FS}FileStatus", "getPath")

@@ -1,8 +1,8 @@
 """The bytes of a part in memory: rows or tombstones as an Arrow IPC stream, without a file.
 
 The manifest holds these bytes in `data.content` and `deletes.content`, so a part in memory goes
-wherever its manifest entry goes: into log entries, checkpoints, plans and splits. Columns are found
-by field id, as in files; the stream's metadata names the schema that they were written with.
+wherever its manifest entry goes: into log entries, checkpoints, plans and splits. Columns are
+read by field id, as in files; the stream's metadata names the schema that they were written with.
 
 Soundness: the bytes are checked by the checksum of their entry before they are decoded. A column
 that the rows lack is a constant only if it was added later (trap T20).

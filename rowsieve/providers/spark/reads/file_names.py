@@ -2,8 +2,8 @@
 
 Seen in Spark 4.3.0, each without an error: a column `_tmp_metadata_row_index` is overwritten with
 row numbers where it is read, and without rows where another column asks for these; `${user.name}`
-inside a name is replaced, because Spark passes the names in a Hadoop setting, so the column is not
-found and is NULL. Names that differ only in case are ambiguous, also in a struct.
+inside a name is replaced, because Spark passes the names in a Hadoop setting, so the column is
+NULL. Names that differ only in case are ambiguous, also in a struct.
 
 Soundness: may find too many names, never too few.
 """
