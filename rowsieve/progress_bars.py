@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib import import_module
 from typing import Any, Final, TypeAlias
 
@@ -20,6 +21,7 @@ ShownProgress: TypeAlias = Progress | bool
 """True for a bar, or a function that is called with (done, all)."""
 
 _EVERY_S: Final = 0.1  # between two pictures of a bar in a notebook
+_ROWS_WRITTEN: ContextVar[Progress | None] = ContextVar("rowsieve-rows-written", default=None)
 
 
 @contextmanager
@@ -35,6 +37,22 @@ def shown(progress: ShownProgress | None, label: str) -> Iterator[Progress | Non
         yield from _on_terminal(rich, label)
     else:
         yield None
+
+
+@contextmanager
+def shown_rows_written(progress: ShownProgress | None) -> Iterator[None]:
+    """Show the rows that the call in this block writes into parts, of those that it was given."""
+    with shown(progress, "rows written") as show:
+        token = _ROWS_WRITTEN.set(show)
+        try:
+            yield
+        finally:
+            _ROWS_WRITTEN.reset(token)
+
+
+def rows_written() -> Progress | None:
+    """The function to call with (rows written, all rows); None if nobody asked for it."""
+    return _ROWS_WRITTEN.get()
 
 
 def _notebook() -> Any:

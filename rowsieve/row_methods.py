@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal
 
 from rowsieve import clock, engines
 from rowsieve.arguments import Example
 from rowsieve.arguments.annotations import (
     ColumnNames,
+    HistoryColumns,
+    MergeClauses,
     Metadata,
     RetryTimeout,
     Token,
@@ -68,6 +70,7 @@ from rowsieve.objects import in_thread
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.bind import bind, bind_operand
 from rowsieve.predicate.ir import Cast
+from rowsieve.progress_bars import ShownProgress
 from rowsieve.properties import HISTORY, is_by_column, resolves_upserts
 from rowsieve.retention.retaining import leased
 from rowsieve.scan import GivenPlan
@@ -79,16 +82,6 @@ from rowsieve.storage.log.retries import RETRY_TIMEOUT_S
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
-
-MergeClause: TypeAlias = str | Mapping[str, Any]
-MergeClauses: TypeAlias = Annotated[
-    MergeClause | Sequence[MergeClause],
-    Example("'update'", "'update', 'insert' or 'delete', a dict, or a list of these"),
-]
-
-History: TypeAlias = Annotated[
-    Sequence[str], Example("('valid_from', 'valid_to')", "a list of two names")
-]
 
 
 class RowMethods(TableMethods):
@@ -107,6 +100,7 @@ class RowMethods(TableMethods):
         on_too_late: OnTooLate | None = None,
         metadata: Metadata | None = None,
         token: Token | None = None,
+        progress: ShownProgress | None = None,  # noqa: ARG002 - `changes` takes it
     ) -> Commit:
         """Insert rows, or replace the rows that have the same key.
 
@@ -124,7 +118,7 @@ class RowMethods(TableMethods):
         row: by sum, min, max, first, last, last_not_null, union_of_lists or json_merge; the rules
         of the table's property `combine` hold for other columns. Each of these reads the rows with
         these keys, and commits again after a conflict; `on_duplicate="last"` then applies all rows
-        of a key in their order.
+        of a key in their order. `progress=True` shows a bar of the rows written.
         """
         table = self.handle.newest.table
         brings = schema_mode == "merge" and bool(table.sequence)
@@ -169,6 +163,7 @@ class RowMethods(TableMethods):
         schema_mode: SchemaMode = "strict",
         metadata: Metadata | None = None,
         token: Token | None = None,
+        progress: ShownProgress | None = None,  # noqa: ARG002 - `changes` takes it
     ) -> Commit:
         """Add rows to a table without a key; columns that the data lacks get their default.
 
@@ -201,7 +196,7 @@ class RowMethods(TableMethods):
         unchanged: str | None = None,
         combine: Combine | None = None,
         schema_mode: SchemaMode = "strict",
-        history: History | None = None,
+        history: HistoryColumns | None = None,
         on_too_late: OnTooLate | None = None,
         metadata: Metadata | None = None,
         token: Token | None = None,
@@ -418,6 +413,7 @@ class RowMethods(TableMethods):
         metadata: Metadata | None = None,
         token: Token | None = None,
         retry_timeout_s: RetryTimeout = RETRY_TIMEOUT_S,
+        progress: ShownProgress | None = None,  # noqa: ARG002 - `changes` takes it
     ) -> Commit:
         """Replace all rows, or the rows that match `where`, with `data`.
 

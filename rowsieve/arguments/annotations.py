@@ -14,6 +14,18 @@ TableUri: TypeAlias = Annotated[str | os.PathLike[str], ANY_TEXT, Example("'s3:/
 
 ColumnNames: TypeAlias = Annotated[Sequence[str], Example("['id']", "a list of names")]
 
+HistoryColumns: TypeAlias = Annotated[
+    Sequence[str], Example("('valid_from', 'valid_to')", "a list of two names")
+]
+"""The columns in which a version of a row begins and ends."""
+
+MergeClause: TypeAlias = str | Mapping[str, Any]
+MergeClauses: TypeAlias = Annotated[
+    MergeClause | Sequence[MergeClause],
+    Example("'update'", "'update', 'insert' or 'delete', a dict, or a list of these"),
+]
+"""What a merge does with rows of one kind, the first clause that applies."""
+
 SequenceNames: TypeAlias = Annotated[
     str | Sequence[str], Example("'lsn'", "a name, or a list of names")
 ]

@@ -8,6 +8,7 @@ from typing import Concatenate, Final, ParamSpec, TypeVar, cast
 
 from rowsieve.changes.table_handle import Handle
 from rowsieve.errors import CommitConflict, EvaluationError, InvalidData, InvalidPredicate
+from rowsieve.progress_bars import ShownProgress, shown_rows_written
 
 M = TypeVar("M", bound="TableMethods")
 P = ParamSpec("P")
@@ -29,12 +30,15 @@ def changes(
     """Decorate a method so that a call which raises is reported as a failed `operation`.
 
     A call whose `token` was committed returns that commit, even if its data does not fit the table
-    as it is now: the columns may have changed since.
+    as it is now: the columns may have changed since. A `progress` is told the rows that it writes.
     """
 
     def decorate(method: Callable[Concatenate[M, P], R]) -> Callable[Concatenate[M, P], R]:
         @wraps(method)
         def call(self: M, /, *args: P.args, **kwargs: P.kwargs) -> R:
+            if progress := kwargs.pop("progress", None):
+                with shown_rows_written(cast("ShownProgress", progress)):
+                    return call(self, *args, **kwargs)
             with self.handle.failures_reported(operation):
                 try:
                     return method(self, *args, **kwargs)

@@ -22,7 +22,7 @@ from rowsieve.cli.options import (
     existing_file,
     read_pairs,
 )
-from rowsieve.cli.output import bar, messages
+from rowsieve.cli.output import bar
 
 
 @expanded
@@ -46,7 +46,7 @@ def upsert(
     table = commit.table(uri)
     rows = rows_to_write(reading.input(file), table, appends=not table.key)
     notes, once = commit.notes, commit.once
-    with messages().status(f"writing {rows.num_rows:,} rows"):
+    with bar("rows written") as progress:
         if table.key or columns == "given" or unchanged or combine:
             done = table.upsert(
                 rows,
@@ -56,9 +56,10 @@ def upsert(
                 combine=read_pairs(combine, "--combine") or None,
                 metadata=notes,
                 token=once,
+                progress=progress,
             )
         else:
-            done = table.append(rows, metadata=notes, token=once)
+            done = table.append(rows, metadata=notes, token=once, progress=progress)
     commit.show(done)
 
 
@@ -153,7 +154,7 @@ def overwrite(
     """Replace the rows that match, or all rows, by the rows of a file."""
     table = commit.table(uri)
     rows = rows_to_write(reading.input(file), table, appends=not table.key)
-    with messages().status(f"writing {rows.num_rows:,} rows"):
+    with bar("rows written") as progress:
         done = table.overwrite(
             rows,
             where=None if where.strip().upper() == "TRUE" else where,
@@ -161,6 +162,7 @@ def overwrite(
             session=meaning.session,
             metadata=commit.notes,
             token=commit.once,
+            progress=progress,
         )
     commit.show(done)
 

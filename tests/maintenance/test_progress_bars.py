@@ -31,6 +31,7 @@ def table(tmp_path: Path) -> rs.Table:
 
 def work(table: rs.Table, **given: Any) -> None:
     table.scan().to_arrow(**given)
+    table.upsert(pa.table({"id": [3]}), **given)
     table.clone(f"{table.uri}-copy", **given)
     table.verify(**given)
     table.compact(**given)
@@ -46,8 +47,23 @@ def test_a_bar_is_drawn_on_a_terminal_and_stdout_stays_empty(
     work(table, progress=True)
     out, err = capsys.readouterr()
     assert out == ""
-    for label in ("parts read", "files copied", "files compared", "rows rewritten"):
+    for label in ("parts read", "rows written", "files copied", "files compared", "rows rewritten"):
         assert label in err
+
+
+def test_a_write_tells_its_rows(tmp_path: Path) -> None:
+    told: list[tuple[int, int]] = []
+    rows = pa.table({"id": range(70_000)})
+    keyed = rs.create_table(tmp_path / "keyed", rows.schema, ["id"])
+    keyed.upsert(rows, progress=lambda done, total: told.append((done, total)))
+    assert told == [(65_536, 70_000), (70_000, 70_000)]
+    keyed.upsert(rows.slice(0, 1))
+    told.clear()
+    keyed.overwrite(rows.slice(0, 9), progress=lambda done, total: told.append((done, total)))
+    plain = rs.create_table(tmp_path / "plain", rows.schema)
+    plain.append(rows.slice(0, 8), progress=lambda done, total: told.append((done, total)))
+    assert told == [(9, 9), (8, 8)]
+    assert plain.scan().to_arrow().num_rows == 8
 
 
 def test_nothing_is_drawn_where_stderr_is_no_terminal(

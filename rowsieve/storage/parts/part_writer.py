@@ -26,6 +26,7 @@ from rowsieve.objects import ObjectStore, Uploads
 from rowsieve.parquet.codec_columns import CodecColumns
 from rowsieve.parquet.shredded_columns import Shredding
 from rowsieve.parquet.stored_forms import STRUCTURED_FORMAT
+from rowsieve.progress_bars import rows_written
 from rowsieve.stats.bounds import LIMIT_BYTES
 from rowsieve.stats.collect import Collecting, StatisticsCollector
 from rowsieve.stats.selection import statistics_options
@@ -401,10 +402,20 @@ def write_parts(
         store, schema, key, properties, base_version, collecting, uploads, sequence=sequence
     )
     if rows is not None:
-        writer.write(rows)
+        _write_all(writer, rows)
     if deletes is not None:
         writer.write_deletes(deletes)
     return writer.finish()
+
+
+def _write_all(writer: PartWriter, rows: pa.Table) -> None:
+    """Write the rows, by row groups if somebody watches the progress."""
+    if (show := rows_written()) is None:
+        writer.write(rows)
+        return
+    for start in range(0, rows.num_rows, ROW_GROUP_ROWS):
+        writer.write(rows.slice(start, ROW_GROUP_ROWS))
+        show(min(start + ROW_GROUP_ROWS, rows.num_rows), rows.num_rows)
 
 
 def target_part_bytes(properties: Mapping[str, str]) -> int:
