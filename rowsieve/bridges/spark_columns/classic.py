@@ -23,7 +23,7 @@ from rowsieve.bridges.spark_columns.java_classes import scala_seq, spark_class
 from rowsieve.bridges.spark_columns.sessions import active_session
 from rowsieve.bridges.spark_columns.types import spark_schema
 from rowsieve.bridges.sql.spark import column_words
-from rowsieve.bridges.sql.spark.catalyst_classes import OPERATORS
+from rowsieve.bridges.sql.spark.catalyst_classes import OF_COLUMNS, TRIMS
 from rowsieve.bridges.sql.spark.column_words import Call, Form, Names
 from rowsieve.bridges.sql.spark.type_names import type_named
 from rowsieve.bridges.translation import Exactness, Row
@@ -37,25 +37,6 @@ _JVM_LIMITS: Mapping[str, str] = {
     "java.lang.OutOfMemoryError": "it is too large for the memory of Spark's driver",
 }
 _MAX_CASES = 8  # Spark's JSON contains the children of a CASE twice
-_CALLS: Mapping[str, str] = {
-    **{kind: word for kind, (word, _) in OPERATORS.items()},
-    "Divide": "/",
-    "IntegralDivide": "div",
-    "UnaryPositive": "positive",
-    "BitwiseAnd": "&",
-    "BitwiseOr": "|",
-    "BitwiseXor": "^",
-    "ShiftLeft": "shiftleft",
-    "ShiftRight": "shiftright",
-    "IsUnknown$$anon$1": "isnull",
-    "IsNotUnknown$$anon$2": "isnotnull",
-    "StringLocate": "locate",
-}
-_TRIMS: Mapping[str, str] = {
-    "StringTrim": "trim",
-    "StringTrimLeft": "ltrim",
-    "StringTrimRight": "rtrim",
-}
 # Classes that are refused for a special reason.
 _REFUSED: Mapping[str, str] = {
     name: reason
@@ -110,8 +91,8 @@ def form_of(node: Node, names: Names) -> Form:
     """Return the form of a tree over named columns; `UnsupportedOperation` if it has none."""
     while node.kind == "Alias":
         (node,) = node.children
-    if node.kind in _CALLS:
-        return _among(node) or Call(_CALLS[node.kind], node.children)
+    if node.kind in OF_COLUMNS:
+        return _among(node) or Call(OF_COLUMNS[node.kind], node.children)
     if node.kind == "AttributeReference":
         return _attribute(node, names)
     if node.kind not in _FORMS:
@@ -315,7 +296,7 @@ def _like_any(node: Node) -> Form:
 
 
 def _trim(node: Node) -> Form:
-    return Call(_TRIMS[node.kind], node.children[::-1])  # the function has the text last
+    return Call(TRIMS[node.kind], node.children[::-1])  # the function has the text last
 
 
 def _cast(node: Node) -> Form:
@@ -376,14 +357,14 @@ _FORMS: Mapping[str, tuple[str, Callable[[Node], Form]]] = {
     "Like": ("LIKE", partial(_like, "like")),
     "ILike": ("ILIKE", partial(_like, "ilike")),
     "LikeAny": ("OR of LIKE", _like_any),
-    **{kind: (name, _trim) for kind, name in _TRIMS.items()},
+    **{kind: (name, _trim) for kind, name in TRIMS.items()},
 }
 _WITHOUT_SYNTAX = {"AttributeReference": "a name", "Alias": "the expression itself"}
 ROWS: tuple[Row, ...] = (
     *(
         Row(kind, said, Exactness.EXACT, Exactness.UNSUPPORTED, "written as SQL text")
         for kind, said in {
-            **_CALLS,
+            **OF_COLUMNS,
             **{kind: said for kind, (said, _) in _FORMS.items() if kind != "InSet"},
             **_WITHOUT_SYNTAX,
         }.items()

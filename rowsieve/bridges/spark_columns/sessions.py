@@ -15,7 +15,16 @@ from typing import Any
 
 from rowsieve.bridges.extras import imported
 from rowsieve.bridges.session import Session
-from rowsieve.bridges.sql.spark.settings import ANSI, IN_COLUMNS, MEANINGS, PARSER_POLICY, TIME_ZONE
+from rowsieve.bridges.sql.spark.settings import (
+    ANSI,
+    CASE_SENSITIVE,
+    IN_COLUMNS,
+    MEANINGS,
+    NULL_IN_EMPTY_LIST,
+    PARSER_POLICY,
+    SIZE_OF_NULL,
+    TIME_ZONE,
+)
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.predicate.semantics import Semantics
 
@@ -49,17 +58,17 @@ class ColumnSession:
     @property
     def null_in_empty_list(self) -> bool:
         """Whether IN with an empty list is NULL for NULL, and not FALSE."""
-        return self._is_on("spark.sql.legacy.nullInEmptyListBehavior", unset=not self.ansi)
+        return self._is_on(NULL_IN_EMPTY_LIST, unset=not self.ansi)
 
     @property
     def is_case_sensitive(self) -> bool:
         """Whether names are case-sensitive."""
-        return self._is_on("spark.sql.caseSensitive", unset=False)
+        return self._is_on(CASE_SENSITIVE, unset=False)
 
     @property
     def size_of_null(self) -> bool:
         """Whether the size of NULL is -1, and not NULL."""
-        return not self.ansi and self._is_on("spark.sql.legacy.sizeOfNull", unset=True)
+        return not self.ansi and self._is_on(SIZE_OF_NULL, unset=True)
 
     def _is_on(self, name: str, *, unset: bool) -> bool:
         if self.session is None:

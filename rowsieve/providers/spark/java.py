@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from rowsieve.bridges.extras import imported
+from rowsieve.bridges.sql.spark.settings import TIME_ZONE
 from rowsieve.errors import MissingExtra
 
 _MODULE: Final = "--add-modules=jdk.incubator.vector"
@@ -49,7 +50,7 @@ def spark_session(
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "4",
-        "spark.sql.session.timeZone": "UTC",
+        TIME_ZONE: "UTC",
         "spark.log.level": "ERROR",
         **(conf or {}),
     }

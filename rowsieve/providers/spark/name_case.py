@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
 
 from rowsieve.bridges.sql import parse_predicate
 from rowsieve.bridges.sql.exactness.name_rules import ambiguous_name
+from rowsieve.bridges.sql.spark.settings import CASE_SENSITIVE
 from rowsieve.errors import UnknownColumn
 from rowsieve.predicate import ir
 from rowsieve.types.logical import Field, List, LogicalType, Map, Struct
 from rowsieve.types.schema import Schema
-
-CASE_SENSITIVE: Final = "spark.sql.caseSensitive"
 
 
 @dataclass(frozen=True, slots=True)

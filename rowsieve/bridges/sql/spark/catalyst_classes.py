@@ -42,12 +42,9 @@ OPERATORS: Final[Mapping[str, tuple[str, Depends]]] = {
     "And": ("and", _NOTHING),
     "Or": ("or", _NOTHING),
     "Not": ("not", _NOTHING),
-    "EqualTo": ("=", _NOTHING),
-    "EqualNullSafe": ("<=>", _NOTHING),
-    "LessThan": ("<", _NOTHING),
-    "LessThanOrEqual": ("<=", _NOTHING),
-    "GreaterThan": (">", _NOTHING),
-    "GreaterThanOrEqual": (">=", _NOTHING),
+    **{
+        name: ("<=>" if op.is_null_safe else op.value, _NOTHING) for name, op in COMPARISONS.items()
+    },
     "IsNull": ("isnull", _NOTHING),
     "IsNotNull": ("isnotnull", _NOTHING),
     "In": ("in", _NOTHING),
@@ -61,6 +58,28 @@ OPERATORS: Final[Mapping[str, tuple[str, Depends]]] = {
     "UnaryMinus": ("negative", _FAILING),
 }
 """Classes that both a column and a resolved plan have, with their word."""
+
+OF_COLUMNS: Final[Mapping[str, str]] = {
+    **{name: word for name, (word, _) in OPERATORS.items()},
+    "Divide": "/",
+    "IntegralDivide": "div",
+    "UnaryPositive": "positive",
+    "BitwiseAnd": "&",
+    "BitwiseOr": "|",
+    "BitwiseXor": "^",
+    "ShiftLeft": "shiftleft",
+    "ShiftRight": "shiftright",
+    "IsUnknown$$anon$1": "isnull",
+    "IsNotUnknown$$anon$2": "isnotnull",
+    "StringLocate": "locate",
+}
+"""The operators of a classic column; it has its functions by name."""
+TRIMS: Final[Mapping[str, str]] = {
+    "StringTrim": "trim",
+    "StringTrimLeft": "ltrim",
+    "StringTrimRight": "rtrim",
+}
+"""Classes of a classic column whose operands are in another order."""
 
 FUNCTIONS: Final[Mapping[str, tuple[str, Depends]]] = {
     "StartsWith": ("startswith", _NOTHING),

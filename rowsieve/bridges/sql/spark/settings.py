@@ -10,6 +10,9 @@ from typing import Final
 
 ANSI: Final = "spark.sql.ansi.enabled"
 TIME_ZONE: Final = "spark.sql.session.timeZone"
+CASE_SENSITIVE: Final = "spark.sql.caseSensitive"
+NULL_IN_EMPTY_LIST: Final = "spark.sql.legacy.nullInEmptyListBehavior"
+SIZE_OF_NULL: Final = "spark.sql.legacy.sizeOfNull"
 PARSER_POLICY: Final = ("spark.sql.legacy.timeParserPolicy", "CORRECTED")
 """The setting for text that formats times or parses them by a format."""
 
@@ -37,7 +40,7 @@ IN_TEXT: Final[Mapping[str, str]] = {
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
     "spark.sql.parser.escapedStringLiterals": "false",
     "spark.sql.legacy.exponentLiteralAsDecimal.enabled": "false",
-    "spark.sql.legacy.sizeOfNull": "true",
+    SIZE_OF_NULL: "true",
 }
 """Of text alone: Spark applied those of its grammar when the column was made, and a column's reader
 asks for the last one.

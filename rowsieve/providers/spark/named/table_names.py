@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.errors import PySparkException
 
+from rowsieve.bridges.sql.spark.settings import CASE_SENSITIVE
 from rowsieve.errors import InvalidInput
 from rowsieve.metadata_tables.information_schema import INFORMATION_SCHEMA, VIEWS, view_of
 from rowsieve.metadata_tables.table_kinds import METADATA_TABLES, split_metadata_name
 from rowsieve.opening import open_table
-from rowsieve.providers.spark.name_case import CASE_SENSITIVE
 from rowsieve.providers.spark.reads.native_columns import quoted
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from rowsieve import engines
+from rowsieve.bridges.sql.spark.settings import TIME_ZONE
 from rowsieve.errors import InvalidInput
 from rowsieve.types.instants import has_offset
 from rowsieve.types.time_zones import in_zone
@@ -115,7 +116,7 @@ def _read(
     from rowsieve.providers.spark.frames import spark_read  # noqa: PLC0415 - PySpark is optional
 
     if isinstance(as_of, str) and not has_offset(as_of):
-        as_of = in_zone(as_of, str(spark.conf.get("spark.sql.session.timeZone")))
+        as_of = in_zone(as_of, str(spark.conf.get(TIME_ZONE)))
     table = open_table(uri, version=version, as_of=as_of, storage_options=storage_options)
     return spark_read(table, spark, where, columns, spark_path)
 

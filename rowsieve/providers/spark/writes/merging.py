@@ -18,10 +18,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions
 
 from rowsieve.bridges.spark_columns.types import spark_schema
+from rowsieve.bridges.sql.spark.settings import CASE_SENSITIVE
 from rowsieve.errors import InvalidInput, InvalidPredicate, SchemaMismatch, UnsupportedOperation
 from rowsieve.opening import open_table
 from rowsieve.providers.spark.frames import read_frame
-from rowsieve.providers.spark.name_case import CASE_SENSITIVE, OddNames, check_case
+from rowsieve.providers.spark.name_case import OddNames, check_case
 from rowsieve.providers.spark.reads.native_columns import quoted
 from rowsieve.providers.spark.row_types import UUID_FORM
 from rowsieve.providers.spark.writes.clauses import Aliases
