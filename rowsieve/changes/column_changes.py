@@ -51,7 +51,7 @@ from rowsieve.types.field_paths import Chain, all_fields, shown
 from rowsieve.types.logical import Date, Field, Nanos, Struct, Timestamp
 from rowsieve.types.ordering.sort_order import CLUSTER_BY, cluster_order
 from rowsieve.types.schema import Schema
-from rowsieve.types.widening import last_day
+from rowsieve.types.widening import greatest_day
 
 
 def alter_columns(
@@ -202,7 +202,7 @@ def far_dates(snapshot: Snapshot, fields: Iterable[Field]) -> str:
             continue
         matter = pa.array(~known.empty & has_rows)
         days = pa.concat_arrays([known.lower.filter(matter), known.upper.filter(matter)])
-        last = last_day(wide)
+        last = greatest_day(wide)
         far = np.abs(days.cast(pa.int32()).fill_null(last + 1).to_numpy()) > last
         if far.any():
             return field.name

@@ -30,7 +30,7 @@ _MANTISSA_BITS: Final = {32: 24, 64: 53}  # of floats, with the implied one
 _DAYS: Final[dict[str, int]] = {"us": DAY_US, "ns": DAY_US * NANOS_OF_MICRO}
 
 
-def last_day(type_: logical.Timestamp | logical.Nanos) -> int:
+def greatest_day(type_: logical.Timestamp | logical.Nanos) -> int:
     """The last day whose midnight the type has; the first is as many days before 1970."""
     return (2**63 - 1) // _DAYS[arrow_type(type_).unit]
 
@@ -38,7 +38,7 @@ def last_day(type_: logical.Timestamp | logical.Nanos) -> int:
 def holds_all_of(wide: pa.DataType, narrow: pa.DataType) -> bool:
     """Return whether `wide` has every value of `narrow`, in the same order.
 
-    A time has every date up to its `last_day`, as its midnight; a cast of a later date fails.
+    A time has every date up to its `greatest_day`, as its midnight; a cast of a later date fails.
     """
     if wide == narrow:
         return True

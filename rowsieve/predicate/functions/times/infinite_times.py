@@ -29,7 +29,7 @@ from rowsieve.types.days import DAY_US
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Date, LogicalType, Nanos, Timestamp
 
-_MONTH = 32  # days: `last_day` may reach the greatest day from here
+_MONTH = 32  # days: the end of a month may be past the greatest day from here
 _DAY_OF = {Date: 1, Timestamp: DAY_US, Nanos: DAY_US * 1_000}
 
 
