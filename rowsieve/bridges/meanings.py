@@ -44,6 +44,7 @@ _WHOLE = frozenset({"add", "subtract", "multiply", "negate", "abs", "divide", "m
 # Functions that depend on each rule; for floats only, where marked.
 _CALLS: Mapping[str, frozenset[str]] = {
     "full_case": frozenset({"lower", "upper", "initcap"}),
+    "capital_sharp_s": frozenset({"upper", "initcap"}),
     "negative_roots_fail": frozenset({"sqrt"}),
     "float_domain": frozenset({"ln", "exp", "power"}),
     "nan_has_sign": frozenset({"sign"}),
@@ -72,6 +73,7 @@ _SHOWN: Mapping[str, tuple[str, str]] = {
     "failed_cast": ("that fails", ""),
     "casts_wrap": ("", "wraps around in one engine only"),
     "full_case": ("of letters that become several", " differs"),
+    "capital_sharp_s": ("of a sharp s", " differs"),
     "lowers_patterns": ("of letters of several forms", " differs"),
     "fold_version": ("of letters whose pairs are new in Unicode", " differs"),
     "float_domain": ("outside of its domain", " differs"),
@@ -116,7 +118,7 @@ WRITTEN = frozenset(
     | {"casts_json"}
 )
 # Rules for years outside 1 to 9999 only, for which translations promise nothing.
-OF_FAR_YEARS = frozenset({"far_years"})
+OF_FAR_YEARS = frozenset({"far_years", "float_seconds_from"})
 # What `bind` accepts; a bound condition means the same with and without it.
 OF_BINDING = frozenset({"has_session_zone"})
 RULES = GUARDED | WRITTEN | OF_FAR_YEARS | OF_BINDING | frozenset(_SHOWN)

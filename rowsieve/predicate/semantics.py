@@ -124,9 +124,10 @@ class Semantics:
 
     `nan_has_sign`: the sign of NaN is NaN; otherwise 0. `full_case`: case conversion may change the
     number of letters, and a final sigma has its own form (upper('ß') is 'SS'); otherwise it maps
-    letters one to one. `case_version`: the version of Unicode whose pairs of letters it knows; None
-    for Arrow's table. `fold_version`: the version whose pairs ILIKE knows; None for RE2's, which is
-    15. `lowers_patterns`: ILIKE compares both sides in lower case, so that a long s
+    letters one to one. `capital_sharp_s`: upper('ß') is then 'ẞ'; otherwise 'ß', as in Unicode's
+    table of single letters. `case_version`: the version of Unicode whose pairs of letters it knows;
+    None for Arrow's table. `fold_version`: the version whose pairs ILIKE knows; None for RE2's,
+    which is 15. `lowers_patterns`: ILIKE compares both sides in lower case, so that a long s
     does not match 's'; otherwise it ignores the case of letters as regular expressions do.
 
     `floors_are_longs`: `floor` and `ceil` of a float fail if the result does not fit in 64 bits,
@@ -155,6 +156,9 @@ class Semantics:
     more than a day. `moved_time`: the same for an instant moved by months or days, or truncated to
     the day. `truncated_clock`: the same for truncation to the hour.
 
+    `float_seconds_from`: the second since 1970 from which `timestamp_seconds` counts in floats,
+    which round beyond the year 20,000; None if it is exact.
+
     `hours_make_days`: 36 hours of an interval without months are one calendar day and 12 hours.
     `timestamp_text`: how a cast formats a timestamp or an instant. `far_years`: how casts and
     formats write years before 1 and after 9999. `text_reading`: which texts a cast parses.
@@ -181,6 +185,7 @@ class Semantics:
     remainders_overflow: bool = False
     nan_has_sign: bool = True
     full_case: bool = False
+    capital_sharp_s: bool = True
     case_version: int | None = None
     fold_version: int | None = None
     lowers_patterns: bool = False
@@ -195,6 +200,7 @@ class Semantics:
     nested_zeros_differ: bool = False
     decimal_overflow: OnFailure = OnFailure.ERROR
     casts_wrap: bool = False
+    float_seconds_from: int | None = None
     time_zone: str = "UTC"
     has_session_zone: bool = True
     repeated_time: RepeatedTime = RepeatedTime.LATER
@@ -277,6 +283,9 @@ Semantics.POSTGRES = Semantics(
     nan_has_sign=False,
     lowers_patterns=True,
     text_reading=TextReading.POSTGRES,
+    capital_sharp_s=False,
+    case_version=16,  # of its own tables, as in the locale C.UTF-8 of the provider builtin
+    float_seconds_from=946_684_800,
 )
 Semantics.DATAFUSION = Semantics(
     "datafusion",
@@ -343,6 +352,7 @@ Semantics.DUCKDB = Semantics(
     text_reading=TextReading.DUCKDB,
     nanoseconds=Nanoseconds.ROUNDED,
     case_version=15,
+    float_seconds_from=0,
 )
 Semantics.TRINO = Semantics(
     "trino",
@@ -356,6 +366,7 @@ Semantics.TRINO = Semantics(
     far_years=FarYears.FAIL,
     text_reading=TextReading.TRINO,
     nanoseconds=Nanoseconds.REFUSED,
+    capital_sharp_s=False,
 )
 Semantics.POLARS = Semantics(
     "polars",

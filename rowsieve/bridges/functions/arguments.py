@@ -116,6 +116,10 @@ text_and_ends = Arguments(
 start_from_one = Arguments(
     "a constant start of 1 or more", lambda use: 1 <= use.numbers[0] < _LARGEST
 )
+start_and_count = Arguments(
+    "a constant start of 1 or more, and a count of 0 or more",
+    lambda use: start_from_one.holds(use) and count_from_zero.holds(use),
+)
 text_from_one = Arguments(
     "text, with a constant start of 1 or more and a constant count",
     lambda use: text_and_counts.holds(use) and start_from_one.holds(use),

@@ -150,6 +150,7 @@ class TimeRules:
     mixed_intervals: bool = True  # one interval has both months and days
     interval_functions: frozenset[str] = frozenset()  # that make a constant interval
     interval_spans: bool = False  # INTERVAL '1 02:03:04' DAY TO SECOND
+    interval_quarters: bool = True  # INTERVAL '1 quarter'
     days_before_hours: bool = False  # intervals compare by days first: 25 hours < 1 day
     difference_is_days: bool = True  # DATE - DATE is a number
     epoch_is_float: bool = False  # EXTRACT(EPOCH FROM x) is a double

@@ -190,6 +190,7 @@ POSTGRES = Dialect(
         far_texts=True,
         moves=Moves("add_interval", "add_interval"),
         date_part_is_float=True,
+        interval_quarters=False,
         bins=Bins("date_bin", by_months=False),
         at_time_zone=AtTimeZone.CONVERTED,
         truncates_in_zone=True,
@@ -286,6 +287,7 @@ DATAFUSION = Dialect(
     texts=TextRules(strict_escapes=True, similar_to=SimilarTo.PART_REGEX),
     times=TimeRules(
         nanoseconds=True,
+        interval_quarters=False,
         moves=Moves("shift", "shift_timestamp"),  # `shift` of a date drops less than a day
         days_before_hours=True,
         epoch_is_float=True,

@@ -10,7 +10,8 @@ from contextlib import AbstractContextManager, nullcontext
 from rowsieve.providers.spark import spark_session
 from tests.bridges.against_engines.catalogues import names_of
 from tests.bridges.against_engines.compare import Case, compared, compared_all
-from tests.bridges.against_engines.engines import WITH_SPARK
+from tests.bridges.against_engines.engines import ENGINES, WITH_SPARK
+from tests.bridges.against_engines.failures import unjudged
 from tests.bridges.against_engines.generator import cases
 from tests.bridges.against_engines.judges import judging
 
@@ -25,22 +26,24 @@ def with_session(engine: str) -> AbstractContextManager[None]:
 
 
 def report(engine: str, step: int, first: int) -> None:
-    """Write each difference in every `step`-th case, and the sums at the end."""
-    total, counts = 0, collections.Counter[str]()
+    """Write each difference in every `step`-th case, and the sums at the end.
+
+    A failure of one side alone counts as a difference if it is of no known kind.
+    """
+    total, differing, counts = 0, 0, collections.Counter[str]()
+    dialect = ENGINES[engine].dialect
     every = cases(engine, names_of(engine))
     for case, verdict in compared_all(list(itertools.islice(every, first, None, step))):
         total += verdict.compared
         if sum(counts.values()) % _SHOWN_AFTER == _SHOWN_AFTER - 1:
             _write(f"{total} values compared so far; cases: {dict(counts)}")
         counts[verdict.skipped.partition(":")[0] or "compared"] += 1
-        for kind, found in (
-            ("differs", verdict.findings),
-            ("fails here", verdict.fails_here),
-            ("fails there", verdict.fails_there),
-        ):
+        alone = unjudged(case, dialect, verdict.fails_here, verdict.fails_there)
+        differing += bool(verdict.findings or alone)
+        for kind, found in (("differs", verdict.findings), ("fails alone", alone)):
             if found:
                 _write(f"{kind} {len(found)} {case.name}: {found[0]}")
-    _write(f"{total} values compared; cases: {dict(counts)}")
+    _write(f"{total} values compared, {differing} cases differ; cases: {dict(counts)}")
 
 
 def _write(line: str) -> None:

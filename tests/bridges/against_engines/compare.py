@@ -25,6 +25,7 @@ from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.logical import Bool
 from rowsieve.types.schema import Schema
+from rowsieve.types.shown_values import shown_row
 from tests.bridges.against_engines.edges import decoded, rows
 from tests.bridges.against_engines.engines import ENGINES, Engine
 from tests.bridges.against_engines.judges import (
@@ -181,14 +182,15 @@ def _outcome(
 
 def _compare_values(reading: Reading, judge: Judge, verdict: Verdict) -> None:
     text, table, ours, good = reading.case.text, reading.table, reading.values, reading.good
-    shown = table.to_pylist() if good or reading.failed.any() else []
     for row, theirs in _theirs(judge, text, table, good).items():
         if isinstance(theirs, ValueFailure):
             verdict.fails_there.append(
-                f"{shown[row]}: here {ours[row]!r}, there {str(theirs)[:300]!r}"
+                f"{shown_row(table, row)}: here {ours[row]!r}, there {str(theirs)[:300]!r}"
             )
         elif not alike(ours[row], theirs):
-            verdict.findings.append(f"{shown[row]}: here {ours[row]!r}, there {theirs!r}")
+            verdict.findings.append(
+                f"{shown_row(table, row)}: here {ours[row]!r}, there {theirs!r}"
+            )
     bad = np.flatnonzero(reading.failed & ~reading.unread).tolist()
     for row in bad[:: max(1, len(bad) // 3)]:
         try:
@@ -196,7 +198,7 @@ def _compare_values(reading: Reading, judge: Judge, verdict: Verdict) -> None:
         except ValueFailure:
             continue
         if not _is_too_long(found):
-            verdict.fails_here.append(f"{shown[row]}: here a failure, there {found!r}")
+            verdict.fails_here.append(f"{shown_row(table, row)}: here a failure, there {found!r}")
     verdict.compared += len(good) + len(bad) - len(verdict.fails_there)
 
 
@@ -257,5 +259,5 @@ def _compare_conditions(reading: Reading, judge: Judge, verdict: Verdict) -> Non
         for row in sorted(set(ours) ^ set(theirs))[:5]:
             where = "here" if row in ours else "there"
             verdict.findings.append(
-                f"WHERE {condition}: {taken(table, [row]).to_pylist()[0]}: kept {where} alone"
+                f"WHERE {condition}: {shown_row(table, row)}: kept {where} alone"
             )

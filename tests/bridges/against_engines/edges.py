@@ -1,4 +1,7 @@
-"""Values at the edges of each type, and tables of all pairs of them in columns `a` and `b`."""
+"""Values at the edges of each type, and tables of all pairs of them in columns `a` and `b`.
+
+A table of one column also has values that are drawn at random.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,8 @@ from functools import cache
 from typing import Any
 
 import pyarrow as pa
+
+from tests.bridges.against_engines.drawn_values import drawn_values
 
 D = decimal.Decimal
 _WHOLE = (None, 0, 1, -1, 7, 100, 2**53, 2**53 + 1, -(2**53) - 1, -(2**31), 2**31 - 1)
@@ -60,6 +65,28 @@ TYPES: Mapping[str, tuple[pa.DataType, Sequence[Any]]] = {
     "time": (pa.time64("us"), (None, time(0), time(12, 30, 1, 500_000), time(23, 59, 59, 999_999))),
 }
 
+# Of the siblings alone, which have one column.
+MORE_TYPES: Mapping[str, tuple[pa.DataType, Sequence[Any]]] = {
+    # years before 1 and after 9999, which Python has not
+    "era": (
+        pa.timestamp("us"),
+        (None, -62_198_755_200_000_000, -62_135_596_800_000_001, 253_402_300_800_000_000),
+    ),
+    "wholes": (
+        pa.list_(pa.int32()),
+        (None, [], [1], [None], [1, 2, 3], [3, None, 1], [1, 1, 2, 2], [-1, 0, 2**31 - 1]),
+    ),
+    "texts": (
+        pa.list_(pa.string()),
+        (None, [], ["a"], [None], ["a", "b", "A"], ["", "a", None], ["b", "a"]),
+    ),
+    "floats": (
+        pa.list_(pa.float64()),
+        (None, [], [1.5], [None], [0.0, -0.0], [float("nan"), 1.0]),
+    ),
+    "bytes": (pa.binary(), (None, b"", b"a", b"\x00", b"\xff\xfe", b"abc", b"\xc3\xa9")),
+}
+
 
 def decoded(names: str) -> tuple[str, ...]:
     """The names of types in a case's name, such as `i64,f64`."""
@@ -71,9 +98,10 @@ def rows(names: tuple[str, ...]) -> pa.Table:
     """All combinations of the values of these types, in columns `a`, `b`."""
     if not names:
         return pa.table({"a": pa.array([1], pa.int64())})
-    first, values = TYPES[names[0]]
+    first, values = (MORE_TYPES if names[0] in MORE_TYPES else TYPES)[names[0]]
     if len(names) == 1:
-        return pa.table({"a": pa.array(values, first)})
+        edges, drawn = pa.array(values, first), pa.array(drawn_values(names[0]), first)
+        return pa.table({"a": pa.chunked_array([edges, drawn])}).combine_chunks()
     second, others = TYPES[names[1]]
     pairs = [(one, other) for one in values for other in others]
     return pa.table(

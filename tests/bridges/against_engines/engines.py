@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from tests.bridges.against_engines.edges import TYPES
+from tests.bridges.against_engines.edges import MORE_TYPES, TYPES
 from tests.bridges.against_engines.expression_judges import Polars, PyArrow
 from tests.bridges.against_engines.judges import DataFusion, DuckDb, Make, Postgres, Spark
 from tests.bridges.against_engines.python_expressions import expression
 
 _NOT_IN_POSTGRES = frozenset({"u64"})  # the others are held in the next longer type
+_BEYOND_PYTHON = frozenset({"era"})  # what PostgreSQL's client cannot hold
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Engine:
     types: tuple[str, ...]
     zone: str | None = None
     about: frozenset[str] | None = None  # only cases with one of these types
+    more_types: frozenset[str] = frozenset(MORE_TYPES)  # of its siblings
     language: Callable[[str], Any] = str
     null_test: str = "({}) IS NULL"
     negation: str = "NOT ({})"
@@ -47,11 +49,12 @@ def _of_expressions(name: str, judge: Make) -> Engine:
 _ZONED = "America/New_York"
 _NOT_IN_SPARK = frozenset({"u8", "u16", "u32", "u64", "time"})
 _SPARK_TYPES = tuple(name for name in TYPES if name not in _NOT_IN_SPARK)
+_POSTGRES_MORE = frozenset(MORE_TYPES) - _BEYOND_PYTHON
 _POSTGRES_TYPES = tuple(name for name in TYPES if name not in _NOT_IN_POSTGRES)
 ALONE: Mapping[str, Engine] = {
     "duckdb": Engine("duckdb", DuckDb, tuple(TYPES)),
     "datafusion": Engine("datafusion", DataFusion, tuple(TYPES)),
-    "postgres": Engine("postgres", Postgres, _POSTGRES_TYPES),
+    "postgres": Engine("postgres", Postgres, _POSTGRES_TYPES, more_types=_POSTGRES_MORE),
     "duckdb in New York": Engine(
         "duckdb", lambda: DuckDb(_ZONED), tuple(TYPES), _ZONED, frozenset({"tz"})
     ),

@@ -37,11 +37,14 @@ _FAILS_THERE: Mapping[str, Sequence[Kind]] = {
         Kind(r"Overflow happened on: -?\d{20,} \*|Overflowing on -?\d{20,}", "wider decimals here"),
         Kind("Decimal overflow while applying", "a rounded decimal has one digit more here"),
         Kind("Cannot cast string '.*' to value of Int64", "text among the numbers of a list"),
+        Kind("Unable to parse date from", "a date of a far year is one here"),
     ),
     "postgres": (
         Kind("(timestamp|date) too (large|small)", "the client's Python has years 1 to 9999"),
         Kind("integer out of range", "whole numbers have 64 bits here"),
         Kind("date field value out of range", "a date of the year 0 is one here"),
+        Kind("(timestamp|date) out of range", "dates begin before 4713 BC here"),
+        Kind("invalid input syntax for type json", "text that is not JSON is NULL here"),
     ),
     "pyarrow": (
         Kind("Integer value -?[0-9]+ not in range", "it casts to a float only what is exact"),
@@ -52,6 +55,9 @@ _FAILS_THERE: Mapping[str, Sequence[Kind]] = {
 }
 # Of the row on which our side alone fails.
 _FAILS_HERE_ON: Mapping[str, Sequence[Kind]] = {
+    "postgres": (
+        Kind(r"nan.*there Decimal\('NaN'\)", "a number with a precision has no NaN here"),
+    ),
     "spark": (
         Kind(
             r"None.*: here a failure, there None$",
@@ -60,13 +66,16 @@ _FAILS_HERE_ON: Mapping[str, Sequence[Kind]] = {
     ),
 }
 # Of a case's name.
+_FAR_YEARS = Kind(r"\|era\|", "formats have no years before 1 and after 9999")
 _FAILS_HERE: Mapping[str, Sequence[Kind]] = {
     "duckdb": (
         Kind(r"\b(date|DATE)\b", "days reach past the years of timestamps there"),
         Kind(r"\|(i64|u64),u?64\|.*\*|\bu64\b.*\*", "HUGEINT has 39 digits"),
         Kind(r"\bd38\b", "a decimal of more than 38 digits"),
+        _FAR_YEARS,
     ),
     "datafusion": (
+        _FAR_YEARS,
         Kind(r"\bd38\b", "a decimal of more than 38 digits"),
         Kind(
             r"\|(date\|.*9223372036854775807|i64.*(DATE|date)|date,i64)", "days wrap around there"
@@ -75,7 +84,11 @@ _FAILS_HERE: Mapping[str, Sequence[Kind]] = {
     "postgres": (Kind(r"\bd38\b", "a decimal of more than 38 digits"),),
     "pyarrow": (),
     "polars": (),
-    "spark": (Kind(r"\bd38\b", "a decimal of more than 38 digits"),),
+    "spark": (
+        _FAR_YEARS,
+        Kind(r"\bd38\b", "a decimal of more than 38 digits"),
+        Kind("'(epoch|now)'", "names of times are texts that are not read"),
+    ),
 }
 
 

@@ -1,6 +1,7 @@
 """The cases of an engine: operators, casts, functions of the table and of its own catalogue.
 
-Each template is filled with columns of every type, every pair of types, and constants.
+Each template is filled with columns of every type, every pair of types, and constants. Siblings of
+what once differed are texts of their own.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from rowsieve.predicate.functions.registry import BUILT_IN
 from tests.bridges.against_engines import python_expressions
 from tests.bridges.against_engines.compare import Case
 from tests.bridges.against_engines.engines import ENGINES, Engine
+from tests.bridges.against_engines.siblings import siblings
 
 _A, _B = "{0}", "{1}"  # places of columns in a text
 _FEW = 6  # constants, drawn again for each type and template
@@ -143,6 +145,9 @@ def _texts(
             yield type_, template.format(constant, _A)
     for template in _functions(engine.dialect, names):
         yield from _filled(template, engine.types, chance)
+    for type_, text in siblings(engine.dialect):
+        if type_ in engine.types or type_ in engine.more_types:
+            yield type_, text
 
 
 def _unary(dialect: str) -> Iterator[str]:

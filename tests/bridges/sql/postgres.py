@@ -176,9 +176,11 @@ def postgres_rows(text: str, batch: pa.RecordBatch, collation: str = "C") -> lis
     return sorted(row for (row,) in found.fetchall())
 
 
-def postgres_values(text: str, table: pa.Table, chosen: list[int] | None = None) -> list[Any]:
+def postgres_values(
+    text: str, table: pa.Table, chosen: list[int] | None = None, collation: str = "C"
+) -> list[Any]:
     """What PostgreSQL gives for an expression, row by row, of all rows or the chosen ones."""
-    held = hold(table)
+    held = hold(table, collation)
     kept = list(range(table.num_rows)) if chosen is None else chosen
     asked = f'SELECT {text} FROM t WHERE "{ROW}" = ANY({{}}) ORDER BY "{ROW}"'
     found = held.execute(asked.replace("%", "%%").replace("ANY({})", "ANY(%s)"), (kept,))

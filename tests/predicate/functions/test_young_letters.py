@@ -171,3 +171,17 @@ def test_ilike_of_young_letters_is_no_translation_between_tables_of_other_versio
     )
     assert kept.residual is None
     assert left.residual is not None
+
+
+@pytest.mark.parametrize(
+    ("semantics", "upper"),
+    [
+        (Semantics.DUCKDB, "S\u1e9e\u00c9"),
+        (Semantics.POSTGRES, "S\u00df\u00c9"),
+        (Semantics.TRINO, "S\u00df\u00c9"),
+        (Semantics.SPARK, "SSS\u00c9"),
+    ],
+    ids=lambda value: getattr(value, "name", None),
+)
+def test_a_sharp_s_has_the_capital_of_the_engine(semantics: Semantics, upper: str) -> None:
+    assert here(pa.table({"s": ["s\u00df\u00e9"]}), "upper", semantics) == [upper]

@@ -27,6 +27,7 @@ _SPAN = re.compile(
     r"\s*([+-]?)([0-9]{1,9}) ([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2}(?:\.[0-9]{1,6})?)\s*"
 )
 _FOUND_BY_GRAMMAR = re.compile(r"\s*(-?[0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]+)\s*")
+_QUARTER = re.compile(r"(?i)quarter")
 _LARGEST = 2**62
 
 
@@ -92,6 +93,8 @@ def interval_of(reader: Reads, node: Any) -> IntervalParts | None:
     if isinstance(unit, exp.IntervalSpan) or not isinstance(value, exp.Literal):
         raise reader.source.refusal(node, "write an interval as in INTERVAL '1 month 2 days'")
     text = value.name if unit is None else f"{value.name} {unit.name}"
+    if not reader.dialect.times.interval_quarters and _QUARTER.search(text):
+        raise reader.source.refusal(node, "the engine has no quarters in intervals: write months")
     try:
         parts = parse_interval(text)
     except ValueError as error:

@@ -60,7 +60,7 @@ _PIECES: Mapping[str, re.Pattern[str]] = {
     "trino": re.compile(r"(?P<field>%.)|(?P<plain>[^%]+)", re.DOTALL),
     "spark": re.compile(rf"(?P<field>([A-Za-z])\2*)|'(?P<quoted>[^']+)'(?!')|(?P<plain>{_PLAIN})"),
     "postgres": re.compile(
-        rf"(?P<field>YYYY|DDD|MM|DD|HH24|MI|SS|MS|US)|\"(?P<quoted>[^\"\\]+)\"|(?P<plain>{_PLAIN})"
+        rf"(?P<field>YYYY|DDD|MM|DD|HH24|MI|SS(?!SS)|MS|US)|\"(?P<quoted>[^\"\\]+)\"|(?P<plain>{_PLAIN})"
     ),
 }
 

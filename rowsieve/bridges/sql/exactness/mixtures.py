@@ -168,6 +168,13 @@ def _bins_instants(mixture: _Mixture) -> bool:
     )
 
 
+def _bins_by_an_instant(mixture: _Mixture) -> bool:
+    """Local times or days in bins that begin at an instant: the session's zone converts them."""
+    time, origin = mixture.types[2:4]
+    is_instant = isinstance(origin, Timestamp) and origin.utc
+    return mixture.zone != "UTC" and is_instant and time != origin
+
+
 def _quotes_beside_others(mixture: _Mixture) -> bool:
     others = [type_ for type_ in mixture.types if type_ is not None]
     return mixture.has_quoted and any(not isinstance(type_, String) for type_ in others)
@@ -225,6 +232,12 @@ _OF_DATAFUSION: Mapping[str | None, Sequence[tuple[_Finds, str]]] = {
 }
 _OF_POSTGRES: Mapping[str | None, Sequence[tuple[_Finds, str]]] = {
     "nullif": ((_keeps_first_type, "postgres's nullif of two types has the first type; cast one"),),
+    "date_bin": (
+        (
+            _bins_by_an_instant,
+            "postgres bins local times from an instant as instants; write the origin as TIMESTAMP",
+        ),
+    ),
 }
 # By the name of the function; None: the values of CASE.
 _ROWS: Mapping[str, Mapping[str | None, Sequence[tuple[_Finds, str]]]] = {

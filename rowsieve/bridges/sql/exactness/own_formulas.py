@@ -6,7 +6,8 @@ whole number to digits as a numeric, and divides for `degrees`. DataFusion compu
 float64 as floats, and makes a float of a decimal by a division, which rounds once more if it has
 more than 15 digits. PostgreSQL and DataFusion keep digits of their own of a quotient of decimals.
 DuckDB rounds an unsigned number as a
-longer signed one. `nullif` has its first type in PostgreSQL and DuckDB. Soundness: the result has
+longer signed one. The seconds since 1970 are floats in DuckDB and DataFusion (`float_seconds`).
+`nullif` has its first type in PostgreSQL and DuckDB. Soundness: the result has
 the casts and operations that give the engine's values.
 
 Source: PostgreSQL 18 (`pg_proc`, `RADIANS_PER_DEGREE` in its float.h), DuckDB 2.0, DataFusion 55;
@@ -20,12 +21,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from rowsieve.bridges.differences.quotients import has_few_digits
+from rowsieve.bridges.sql.constructs.float_seconds import epoch, epoch_by_milliseconds
 from rowsieve.predicate import ir
-from rowsieve.types.logical import Decimal, Float, Int, LogicalType, Numeric
+from rowsieve.types.logical import Decimal, Float, Int, LogicalType, Numeric, Timestamp
 
 _FLOAT64: Final = Float(64)
 _RADIANS_PER_DEGREE: Final = ir.Literal(0.017453292519943295, _FLOAT64)
 _THOUSAND: Final = ir.Literal(1000, Int(64))
+_INSTANT: Final = Timestamp(utc=True)
 
 _MAX_DIGITS: Final = 38
 _EXACT_DIGITS: Final = 15  # of a decimal whose digits a float64 holds
@@ -74,6 +77,15 @@ def _by_angle(operation: str) -> Formula:
 def _milliseconds(call: ir.Call, _: TypeOf) -> ir.Operand:
     """Return 1000 times the seconds, which have a fraction."""
     return ir.Call("multiply", (ir.Call("extract_second", call.arguments), _THOUSAND))
+
+
+def _epoch(call: ir.Call, _: TypeOf) -> ir.Operand:
+    return epoch(*call.arguments)
+
+
+def _epoch_of_type(call: ir.Call, type_of: TypeOf) -> ir.Operand:
+    (moment,) = call.arguments
+    return (epoch_by_milliseconds if type_of(moment) == _INSTANT else epoch)(moment)
 
 
 def _nullif(call: ir.Call, type_of: TypeOf) -> ir.Operand:
@@ -206,14 +218,16 @@ FORMULAS: Mapping[str, Mapping[str, Formula]] = {
     "datafusion": {
         "floor": _of_a_float,
         "ceil": _of_a_float,
-        **dict.fromkeys(("add", "subtract", "multiply", "modulo"), _beside_floats),
+        **dict.fromkeys(("add", "subtract", "multiply", "modulo", "power"), _beside_floats),
         "divide": _truncated_quotient,
+        "extract_epoch": _epoch,
     },
     "duckdb": {
         "floor": _of_a_float,
         "ceil": _of_a_float,
         "round": _of_a_longer_type,
         "nullif": _nullif,
+        "extract_epoch": _epoch_of_type,
     },
 }
 

@@ -17,7 +17,7 @@ from rowsieve.bridges.sql.constructs.bins import binned
 from rowsieve.bridges.sql.constructs.time_fields import field_argument
 from rowsieve.bridges.sql.protocols import Reads
 from rowsieve.predicate.ir import Call, Cast, Literal, Operand
-from rowsieve.types.logical import Date, Float, Int, String
+from rowsieve.types.logical import Date, Int, String
 
 _BITS: Mapping[type[Any], str] = {
     exp.BitwiseAnd: "bit_and",
@@ -124,15 +124,9 @@ def _overlaid(reader: Reads, node: Any) -> Operand:
 
 
 def _epoch(reader: Reads, node: Any) -> Operand:
-    """Read DuckDB's `epoch(timestamp)`, a double."""
+    """Read DuckDB's `epoch(timestamp)`, a double by `own_formulas`."""
     reader.only(node, "this")
-    return seconds(reader.operand(node.this))
-
-
-def seconds(moment: Operand) -> Operand:
-    """Return the seconds since 1970 with their fraction, as a double."""
-    micros = Cast(Call("epoch_us", (moment,)), Float(64))
-    return Call("divide", (micros, Literal(1e6, Float(64))))
+    return Call("extract_epoch", (reader.operand(node.this),))
 
 
 HANDLERS: Mapping[type[Any], Callable[[Reads, Any], Operand]] = {

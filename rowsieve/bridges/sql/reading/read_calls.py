@@ -16,6 +16,7 @@ from typing import Any
 from sqlglot import exp
 
 from rowsieve.bridges.functions import TABLE
+from rowsieve.bridges.sql.constructs.float_seconds import DATE_PARTS
 from rowsieve.bridges.sql.constructs.intervals import moved
 from rowsieve.bridges.sql.constructs.named_zones import at_time_zone, of_local_time, timezone_call
 from rowsieve.bridges.sql.constructs.nested_access import json_operator, json_path
@@ -30,7 +31,7 @@ from rowsieve.bridges.sql.constructs.time_fields import (
 from rowsieve.bridges.sql.constructs.truncations import truncation
 from rowsieve.bridges.sql.protocols import Reads
 from rowsieve.bridges.sql.reading.calls_by_dialect import NAMES, NODES
-from rowsieve.bridges.sql.reading.dialect_calls import ALIASES, HANDLERS, refused, seconds
+from rowsieve.bridges.sql.reading.dialect_calls import ALIASES, HANDLERS, refused
 from rowsieve.bridges.sql.reading.json_calls import HANDLERS as KEYS
 from rowsieve.bridges.sql.reading.list_calls import HANDLERS as LISTS
 from rowsieve.bridges.sql.spark.read.formatted_times import read_by_format
@@ -209,22 +210,19 @@ def _extract(reader: Reads, node: Any) -> ir.Operand:
     reader.only(node, "this", "expression")
     name, dialect = str(node.this.name).lower(), reader.dialect.name
     if name == "epoch" and reader.dialect.times.epoch_is_float:
-        return seconds(reader.operand(node.expression))
+        return ir.Call("extract_epoch", (reader.operand(node.expression),))
     if (named := part_named(name, dialect)) is None:
         known = ", ".join(sorted(plain_parts(dialect)))
         raise reader.source.refusal(node, f"extract takes one of {known}")
     part, above = named
-    component: ir.Operand = ir.Call(f"extract_{part}", (of_local_time(reader, node.expression),))
-    if part in _WITH_FRACTIONS and reader.dialect.times.date_part_is_float:
+    moment = of_local_time(reader, node.expression)
+    component: ir.Operand = ir.Call(f"extract_{part}", (moment,))
+    if part in DATE_PARTS and reader.dialect.times.date_part_is_float:
         words = {token.text.upper() for token in reader.source.tokens}
         if {"EXTRACT", "DATE_PART"} <= words:
             raise reader.source.refusal(node, "write EXTRACT in both places: date_part is a float")
-        component = ir.Cast(component, Float(64)) if "DATE_PART" in words else component
+        component = DATE_PARTS[part](moment) if "DATE_PART" in words else component
     return ir.Call("add", (component, ir.Literal(above, Int(64)))) if above else component
-
-
-# Fields that are a numeric in EXTRACT and a float in date_part; others are whole in both.
-_WITH_FRACTIONS = frozenset({"second", "millisecond", "epoch"})
 
 
 def _substring(reader: Reads, node: Any) -> ir.Operand:

@@ -68,6 +68,10 @@ def _resolve_concat(arguments: Sequence[Argument]) -> Signature | None:
     return Signature((String(),) * len(arguments), String())
 
 
+_SHARP_S = "ß"
+_ALL_PAIRS = 99  # a version of Unicode that is newer than Arrow's table
+
+
 def _cased(
     kernel: Callable[[Any], Any], special: str, method: Callable[[str], str], *, upper: bool
 ) -> Callable[..., Computed]:
@@ -76,19 +80,27 @@ def _cased(
     def simple(text: str) -> str:
         return str(kernel(pa.scalar(text)).as_py())
 
+    def without_capital(text: str) -> str:
+        return _SHARP_S.join(map(simple, text.split(_SHARP_S)))
+
     def evaluate(arguments: Sequence[pa.Array], _: Signature, semantics: Semantics) -> Computed:
         (text,) = arguments
         plain = kernel(text)
-        version = semantics.case_version
-        if version is None or pc.all(pc.string_is_ascii(text)).as_py() is not False:
+        version, keeps_sharp_s = semantics.case_version, upper and not semantics.capital_sharp_s
+        if version is None and not keeps_sharp_s:
+            return Computed(plain)
+        if pc.all(pc.string_is_ascii(text)).as_py() is not False:
             return Computed(plain)
         odd = are_young(text)
         if semantics.full_case:
             odd |= as_mask(pc.match_substring_regex(text, special))
+        elif keeps_sharp_s:
+            odd |= as_mask(pc.match_substring(text, _SHARP_S))
         distinct = text.filter(pa.array(odd)).dictionary_encode()
-        rest = method if semantics.full_case else simple
+        rest = method if semantics.full_case else without_capital if keeps_sharp_s else simple
+        known = _ALL_PAIRS if version is None else version
         whole = [
-            convert(each, rest, version, upper=upper) for each in distinct.dictionary.to_pylist()
+            convert(each, rest, known, upper=upper) for each in distinct.dictionary.to_pylist()
         ]
         values = pa.array(whole, pa.string()).take(distinct.indices)
         return Computed(pc.replace_with_mask(plain, pa.array(odd), values))

@@ -127,10 +127,16 @@ def _resolve_seconds(arguments: Sequence[Argument]) -> Signature | None:
     return Signature((Int(64),), Timestamp(utc=True)) if isinstance(own, Int) else None
 
 
-def _from_seconds(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Computed:
+def _from_seconds(arguments: Sequence[pa.Array], _: Signature, semantics: Semantics) -> Computed:
     seconds, nulls = filled(arguments[0]), null_mask(arguments[0])
     failed = ((seconds > 2**63 // _SECOND - 1) | (seconds < -(2**63) // _SECOND + 1)) & ~nulls
-    micros = np.where(failed, 0, seconds) * _SECOND
+    good = np.where(failed, 0, seconds)
+    if (start := semantics.float_seconds_from) is None:
+        micros = good * _SECOND
+    else:
+        since = np.rint((good - start).astype(np.float64) * _SECOND)
+        failed |= np.abs(since + float(start * _SECOND)) >= 2.0**63
+        micros = np.where(failed, 0.0, since).astype(np.int64) + start * _SECOND
     array = with_nulls(micros, nulls | failed, pa.timestamp("us", "UTC"))
     return Computed(array, failed if failed.any() else None)
 
