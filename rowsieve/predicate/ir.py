@@ -95,18 +95,25 @@ def _identity(value: PhysicalValue) -> tuple[type, object]:
             return type(value), value
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Call(Spelled):
     """A call of a registered function by its lower-case name: `date_trunc`, `add`, `lower`."""
 
     function: str
     arguments: tuple[Operand, ...]
 
+    def __repr__(self) -> str:
+        """Show the fields, with zones by the names that users know."""
+        return f"Call(function={self.function!r}, arguments={self._shown(self.arguments)!r})"
+
     def _tokens(self) -> Sequence[Token]:
-        arguments = self.arguments[:MAX_CHARACTERS]
+        shown = self._shown(self.arguments[:MAX_CHARACTERS])
+        return (f"{self.function}(", *spelled.listed(shown), ")")
+
+    def _shown(self, arguments: tuple[Operand, ...]) -> tuple[Operand, ...]:
         if self.function.startswith("zoned_") or self.function in _OF_ZONES:
-            arguments = tuple(map(_with_shown_zone, arguments))
-        return (f"{self.function}(", *spelled.listed(arguments), ")")
+            return tuple(map(_with_shown_zone, arguments))
+        return arguments
 
 
 def _with_shown_zone(operand: Operand) -> Operand:

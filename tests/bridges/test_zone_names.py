@@ -14,6 +14,7 @@ import rowsieve as rs
 from rowsieve.bridges.session import Session
 from rowsieve.bridges.where import to_predicate
 from rowsieve.errors import InvalidInput, RowsieveError, SchemaMismatch
+from rowsieve.predicate import ir
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.time_zones import IN_ARROW, UNTIL_2100, name_in, zone
 from tests.small_tables import fresh_uri
@@ -116,3 +117,11 @@ def test_no_text_of_a_condition_shows_an_internal_name(dialect: str | None, sour
     for text in (repr(predicate), str(predicate), repr(scan), str(scan.explain())):
         assert UNTIL_2100 not in text
         assert IN_ARROW not in text
+
+
+@pytest.mark.parametrize(("source", "condition"), SOURCES)
+def test_no_repr_of_an_operand_shows_an_internal_name(source: str | None, condition: Any) -> None:
+    tree = to_predicate(condition, source or "postgres", ARROWS)
+    calls = [node for node in ir.walk(tree) if isinstance(node, ir.Call)]
+    assert calls
+    assert not any(UNTIL_2100 in repr(call) or IN_ARROW in repr(call) for call in calls)
