@@ -147,9 +147,9 @@ class _Widths:
     def together(self, values: Sequence[_Value]) -> tuple[list[ir.Operand], Int | None]:
         """Convert the operands to their common width; unchanged if one is not an integer.
 
-        A bare NULL adapts to any type.
+        A bare NULL and a text in quotes adapt to any type.
         """
-        present = [value for value in values if not _is_null(value.operand)]
+        present = [value for value in values if not _adapts(value.operand)]
         if not present or any(value.type is None for value in present):
             return [value.operand for value in values], None
         meant = [self.beside(value, present) for value in present]
@@ -161,7 +161,7 @@ class _Widths:
         if any(value.bare or value.type == common for value in present):
             return [_constant(v, common) if v.bare else v.exact for v in values], common
         exact = [value.exact for value in values]
-        return [each if _is_null(each) else ir.Cast(each, common) for each in exact], common
+        return [each if _adapts(each) else ir.Cast(each, common) for each in exact], common
 
     def beside(self, value: _Value, others: Sequence[_Value]) -> Int:
         """Return the type of a value: in DuckDB a constant adapts to a column that holds it."""
@@ -193,8 +193,11 @@ def _own_width(value: int) -> Int:
     return Int(32) if low <= value <= high else _WIDE
 
 
-def _is_null(operand: ir.Operand) -> bool:
-    return isinstance(operand, ir.Literal) and operand.value is None
+def _adapts(operand: ir.Operand) -> bool:
+    """Whether it is NULL, or text in quotes that is read as the type of its neighbours."""
+    if not isinstance(operand, ir.Literal):
+        return False
+    return operand.value is None or (operand.type is None and isinstance(operand.value, str))
 
 
 def _constant(value: _Value, type_: Int) -> ir.Operand:
