@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from tests.mutants.workshop import Mutant
 
-RESOLVING, ENTRIES, RANKS = (
+RESOLVING, ENTRIES, RANKS, UPDATED = (
     f"changes/column_order/{name}.py"
-    for name in ("resolving_columns", "column_entries", "ranked_sequences")
+    for name in ("resolving_columns", "column_entries", "ranked_sequences", "updated_orders")
 )
 _TESTS = ("tests/changes/column_order/test_column_order.py",)
-SUITES = {RESOLVING: _TESTS, ENTRIES: _TESTS, RANKS: _TESTS}
+SUITES = {RESOLVING: _TESTS, ENTRIES: _TESTS, RANKS: _TESTS, UPDATED: _TESTS}
 
 MUTANTS = (
     Mutant(
@@ -87,6 +87,20 @@ MUTANTS = (
         "equal sequences of two sources have two ranks",
         "is_new = ~columns.repeats(in_order)",
         "is_new = np.ones(len(in_order), dtype=bool)",
+        _TESTS,
+    ),
+    Mutant(
+        UPDATED,
+        "an assigned value that was unset stays unset",
+        "np.where(own == NEVER, of_rows, own)",
+        "own",
+        _TESTS,
+    ),
+    Mutant(
+        UPDATED,
+        "an assigned value gets the sequence of its row",
+        "np.where(own == NEVER, of_rows, own)",
+        "of_rows",
         _TESTS,
     ),
 )

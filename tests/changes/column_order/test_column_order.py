@@ -153,6 +153,19 @@ def test_a_column_that_comes_later_was_set_by_no_event_yet() -> None:
     assert rows(table) == [{"id": 1, "lsn": 20, "a": 2, "b": None, "c": 16}]
 
 
+@pytest.mark.parametrize("whole_first", [True, False])
+def test_a_whole_row_sets_columns_that_come_later(whole_first: bool) -> None:
+    changes: list[Change] = [{"lsn": 20, "a": 2, "b": "x"}, {"lsn": 30, "a": 3}]
+    table = by_column()
+    for change in changes if whole_first else reversed(changes):
+        apply(table, change)
+    table.add_column("c", "int64")
+    assert apply(table, {"lsn": 15, "c": 15}) == 1  # the row of 20 had the default
+    assert rows(table) == [{"id": 1, "lsn": 30, "a": 3, "b": "x", "c": None}]
+    assert apply(table, {"lsn": 25, "c": 25}) == 0
+    assert rows(table)[0]["c"] == 25
+
+
 def test_an_update_by_condition_keeps_the_sequences_of_its_row() -> None:
     table = by_column()
     apply(table, {"lsn": 10, "a": 1, "b": "x"})
