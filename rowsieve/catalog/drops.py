@@ -52,7 +52,7 @@ class Dropping(Places):
         too, or if it was registered, because then its files are not the catalog's.
         """
         wanted = table_name(name)
-        if (database := self._database_of(self._log.read(), wanted.namespace)) is not None:
+        if (database := self._database_with(self._log.read(), wanted)) is not None:
             database.drop_table(wanted.table, purge=purge, if_absent=if_absent)
             return
 

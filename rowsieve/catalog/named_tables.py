@@ -155,7 +155,7 @@ class Catalog(Dropping, CatalogStatements):
         if guess is not None and self._store.overlaps:  # while the log is read
             guessed = in_thread(partial(opening, self._uri(guess)))
         state = self._log.read()
-        if (database := self._database_of(state, wanted.namespace)) is not None:
+        if (database := self._database_with(state, wanted)) is not None:
             if (version, as_of, ref) == (None, None, None):
                 return database.open_table(wanted.table)
             return opening(database.uri_of(wanted.table))
@@ -176,7 +176,7 @@ class Catalog(Dropping, CatalogStatements):
         def opened(name: str, *, ref: str | None = None) -> Table:
             wanted = table_name(name, versioned=True)
             plain = (wanted.version, wanted.ref, ref) == (None, None, None)
-            database = self._database_of(self._log.read(), wanted.namespace) if plain else None
+            database = self._database_with(self._log.read(), wanted) if plain else None
             if database is None:
                 return self.open_table(name, ref=ref)
             if wanted.namespace not in openers:
@@ -190,8 +190,8 @@ class Catalog(Dropping, CatalogStatements):
 
         Into a namespace with a shared log, or out of one, it moves by `Database.move_in` and
         `move_out`, which take two steps: the table has both names in between, and the call is
-        repeated if it was interrupted there. From one shared log into another it leaves the first
-        one before it enters the second, and has no name in between.
+        repeated if it was interrupted there. From one shared log into another, it has its old name
+        until it has the new one.
         TableNotFound if there is no such table, TableExists if the new name is taken.
         """
         old, new = table_name(name), table_name(new_name)
@@ -199,15 +199,16 @@ class Catalog(Dropping, CatalogStatements):
             raise InvalidInput(f"rename_table: {name!r} has this name already; give another one")
 
         state = self._log.read()
-        if (database := self._database_of(state, old.namespace)) is not None:
+        if (database := self._database_with(state, old)) is not None:
             if old.namespace == new.namespace:
                 database.rename_table(old.table, new.table)
-            elif self._database_of(state, new.namespace) is not None:
-                self._check_free(state, new)
-                self.register_table(new_name, database.move_out(old.table).uri)
-            else:
+                return
+            if self._database_of(state, new.namespace) is None:
                 self._move_out(database, old, new)
-            return
+                return
+            self._check_free(state, new)
+            self._move_out(database, old, old)
+            state = self._log.read()
         if (database := self._database_of(state, new.namespace)) is not None:
             location = self._table_location(state, old)
             self._move_in(database, new, self._uri(location))
@@ -338,13 +339,14 @@ class Catalog(Dropping, CatalogStatements):
                 raise
 
     def _move_out(self, database: Database, old: TableName, new: TableName) -> None:
-        """Move a table out of the database of a namespace, once it has its new name, too."""
+        """Move a table out of the database of a namespace, once it has a name outside of that."""
         uri = uri_of_own_log(database.uri_of(old.table), self._storage_options)
 
         def placed(now: CatalogState) -> CatalogState:
             if now.locations.get(new.plain) == uri:
                 return now  # by a call that was interrupted
-            self._check_free(now, new)
+            if new != old:
+                self._check_free(now, new)
             return now.placed({new.plain: uri})
 
         self._log.change("rename_table", placed)

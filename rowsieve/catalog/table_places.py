@@ -3,7 +3,8 @@
 Soundness: a name with a location in the log is there, and nowhere else; a name with NULL was
 dropped or renamed. Every other name is the folder `namespace/name`, unless its namespace was
 dropped: then tables in its folders have no names until it is created again. In a namespace with a
-shared log, the log of its database alone decides.
+shared log, that of its database decides; a name that it has not may be in the log of the catalog
+while its table moves into another database.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class Places:
         TableNotFound if a table of this name was dropped or renamed.
         """
         state, wanted = self._log.read(), table_name(name)
-        if (database := self._database_of(state, wanted.namespace)) is not None:
+        if (database := self._database_with(state, wanted)) is not None:
             return database.uri_of(wanted.table)
         return self._uri(self._location(state, wanted))
 
@@ -97,6 +98,16 @@ class Places:
     def _database_of(self, state: CatalogState, namespace: str) -> Database | None:
         """The database that a namespace is; None if its tables have logs of their own."""
         return self._database(namespace) if namespace in state.shared else None
+
+    def _database_with(self, state: CatalogState, name: TableName) -> Database | None:
+        """The database that has a name; None if its table has a log of its own.
+
+        A table that is renamed from one shared log into another has one in between.
+        """
+        database = self._database_of(state, name.namespace)
+        if database is None or state.locations.get(name.plain) is None:
+            return database
+        return database if name.table in database.tables() else None
 
     def _database(self, namespace: str) -> Database:
         return Database(self._uri(namespace), storage_options=self._storage_options)

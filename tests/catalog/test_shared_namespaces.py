@@ -225,6 +225,36 @@ def test_an_interrupted_renaming_out_of_their_log_loses_no_name(
     assert name not in catalog.tables()
 
 
+@pytest.mark.parametrize("step", ["move_out", "has left", "move_in", "has come"])
+def test_an_interrupted_renaming_into_another_shared_log_loses_no_name(
+    catalog: rs.Catalog, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    catalog.create_namespace("other", log="shared")
+    name = "move_out" if step in ("move_out", "has left") else "move_in"
+    move = getattr(rs.Database, name)
+
+    def interrupted(database: rs.Database, *arguments: str) -> None:
+        if step.startswith("has"):
+            move(database, *arguments)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rs.Database, name, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            catalog.rename_table("shop.a", "other.a")
+    for again in (catalog, rs.Catalog(catalog.uri)):
+        assert pairs(again.open_table("shop.a")) == [(1, 100)]
+        assert rs.open_table(again.uri_of("shop.a")).count() == 1
+        assert again.sql("SELECT v FROM shop.a").to_pylist() == [{"v": 100}]
+        assert "shop.a" in again.tables()
+    catalog.rename_table("shop.a", "other.a")
+    catalog.open_table("other.a").upsert(kv((2, 2)))
+    assert pairs(catalog.open_table("other.a")) == [(1, 100), (2, 2)]
+    assert catalog.tables() == ["db.own", "other.a", "shop.b"]
+    catalog.create_table("shop.a", kv((9, 9)), ["k"])
+    assert pairs(catalog.open_table("shop.a")) == [(9, 9)]
+
+
 def test_a_table_that_cannot_leave_their_log_has_its_old_name_only(
     catalog: rs.Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
