@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from rowsieve.arguments import checked
 from rowsieve.encodings.number_bytes import NotPlain
+from rowsieve.encodings.required_members import absent_values
 from rowsieve.errors import (
     CorruptData,
     InvalidData,
@@ -29,7 +30,6 @@ from rowsieve.errors import (
 )
 from rowsieve.locks import ForkSafeLock
 from rowsieve.types.encodings import arrow_schema, is_bytes
-from rowsieve.types.required_members import absent_values
 from rowsieve.types.schema import Schema
 
 Encode: TypeAlias = Callable[[pa.RecordBatch], Any]
