@@ -111,8 +111,17 @@ class Judge:
             if mark in self._outcomes.refused:
                 self._wrong(f"{mark} was committed at {versions} though it was refused")
         for mark, version in self._outcomes.acknowledged.items():
-            if version not in at[mark]:
+            if version not in at[mark] and not self._is_superseded(mark, version):
                 self._wrong(f"{mark} was acknowledged at {version} but stands at {at[mark]}")
+
+    def _is_superseded(self, mark: str, version: int) -> bool:
+        """Whether a call was told of a later token of its actor, who had given it up by then.
+
+        It had changed nothing, or failed, and a successor repeats it: tokens only rise.
+        """
+        actor, _, number = mark.partition(".")
+        by, _, later = self._entries[version].metadata.get("mark", "").partition(".")
+        return mark in self._outcomes.repeated and by == actor and int(later) > int(number)
 
     def _replayed(self) -> list[Version]:
         versions: list[Version] = []

@@ -36,6 +36,11 @@ def test_a_seed_has_one_trace() -> None:
     assert all(len(trace) > 20 for trace in traces[0])
 
 
+def test_a_call_that_changed_nothing_may_be_repeated_after_a_later_token() -> None:
+    """A successor makes it again, and is told of the later commit of its predecessor."""
+    assert not run_seed(192, calls=10).problems
+
+
 @pytest.mark.skipif(not IS_DEEP, reason="two processes; make test-deep compares them")
 def test_a_seed_has_one_trace_in_every_process() -> None:
     program = _TRACES.format(seeds=SAME)

@@ -80,6 +80,10 @@ class Outcomes:
     calls: dict[str, Call] = field(default_factory=dict)
     acknowledged: dict[str, int] = field(default_factory=dict)
     refused: set[str] = field(default_factory=set)
+    ended: set[str] = field(default_factory=set)
+    """Calls after which their actor went on, whatever it was told."""
+    repeated: set[str] = field(default_factory=set)
+    """Those of them that a successor made again."""
     seen: Observations = field(default_factory=Observations)
     next_key: int = FIRST_APPENDED
     first_version: int = 0
@@ -95,9 +99,13 @@ class Outcomes:
 
     def copied(self) -> Outcomes:
         """Copy the outcomes for another run."""
-        calls, acks, refused = dict(self.calls), dict(self.acknowledged), set(self.refused)
-        first = max(acks.values(), default=0)
-        return Outcomes(calls, acks, refused, Observations(), self.next_key, first)
+        return Outcomes(
+            dict(self.calls),
+            dict(self.acknowledged),
+            set(self.refused),
+            next_key=self.next_key,
+            first_version=max(self.acknowledged.values(), default=0),
+        )
 
 
 class World:
@@ -173,9 +181,15 @@ class World:
             return  # it read the table before the call; nothing can have happened
         if call is None:
             return
-        mark = actor.mark
-        self.outcomes.calls[mark] = call
-        injected = _injected(actor)
+        self.outcomes.calls[actor.mark] = call
+        self._make(actor, operation.name, call)
+        self.outcomes.ended.add(actor.mark)
+
+    def _make(self, actor: Actor, name: str, call: Call) -> None:
+        """Make a call, again after errors if its token finds its commit."""
+        mark, injected = actor.mark, _injected(actor)
+        if mark in self.outcomes.ended:
+            self.outcomes.repeated.add(mark)
         for attempt in range(ATTEMPTS):
             try:
                 commit = call.run()
@@ -185,7 +199,7 @@ class World:
                     return
             except Exception as error:
                 lines = "".join(traceback.format_exception(error)[-3:])
-                self.problems.append(f"{mark} {operation.name}: {type(error).__name__} {lines}")
+                self.problems.append(f"{mark} {name}: {type(error).__name__} {lines}")
                 return
             else:
                 self._note_commit(call, mark, commit)
