@@ -1,9 +1,8 @@
 """All schedules of two or three calls with at most two preemptions.
 
 Of two calls, one makes some requests, then the other makes some, then each goes on to its end. Of
-three, the first is interrupted by the second, which is interrupted by the third. A preemption
-before a request that commutes with all that the other calls do would change nothing, and is left
-out: files that are new, or never deleted, are such requests unless a call deletes or lists files.
+three, the first is interrupted by the second, which is interrupted by the third. Of schedules that
+differ only in the order of requests that commute, one runs (partial order reduction).
 
     python -m tests.simulation.interleavings SHARE OF [SECONDS [VARIANT]]   runs a share of them all
 """
@@ -18,7 +17,6 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from rowsieve.storage.log.log_entry import version_of
 from tests.simulation.calls import OPERATIONS
 from tests.simulation.judge import judged
 from tests.simulation.scheduler import Scheduler, Stuck, Task
@@ -104,66 +102,132 @@ class Finding(NamedTuple):
 
 
 def schedules(calls: Calls, *, preemptions: int = 2) -> Iterator[Finding]:
-    """Run all schedules with at most so many preemptions, one or two."""
+    """Run all schedules with at most so many preemptions, one or two, but for equivalent ones."""
     for order in itertools.permutations(range(len(calls.names))):
+        left: dict[tuple[int, int], tuple[bool, bool]] = {}
         for first in itertools.count(1):
             is_first_left = False
             for second in itertools.count(1) if preemptions == 2 else [UNLIMITED]:
-                program = _program(order, first, second)
-                chooser = _Program(calls, program)
-                yield Finding(calls, program, _run(calls, chooser, clean=(first + second) % 7 == 0))
-                is_first_left = chooser.was_left[0]
-                if not chooser.was_left[1]:
+                if (first, second) not in left:
+                    program = Program(_turns(order, first, second))
+                    problems = _run(calls, program, clean=(first + second) % 7 == 0)
+                    yield Finding(calls, program.turns, problems)
+                    left |= equivalents(program)
+                is_first_left, is_second_left = left[first, second]
+                if not is_second_left:
                     break
             if not is_first_left:
                 break
 
 
-def _program(order: Sequence[int], first: int, second: int) -> tuple[tuple[int, int], ...]:
+def _turns(order: Sequence[int], first: int, second: int) -> tuple[tuple[int, int], ...]:
     begun = ((order[0], first), (order[1], second))
     rest = order if len(order) == 2 else order[::-1]
     return (*begun, *((actor, UNLIMITED) for actor in rest))
 
 
-class _Program:
-    """Chooses the tasks of one actor after another, each for so many requests that matter."""
+class Step(NamedTuple):
+    """A step of an actor and what it does: the kind of a request and its path."""
 
-    def __init__(self, calls: Calls, program: Sequence[tuple[int, int]]) -> None:
-        deletes = {"expire_versions", "remove_orphans", "vacuum"}
-        self._all_matter = not deletes.isdisjoint(calls.names)
-        self.program, self._place, self._made = program, 0, 0
+    actor: int
+    kind: str
+    path: str
+
+    def commutes(self, other: Step) -> bool:
+        """Whether both orders of two actors' steps have the same effect, but for the time."""
+        if self.kind in INNER or other.kind in INNER:
+            return True
+        if self.kind in WAITS or other.kind in WAITS:
+            return False
+        if self.kind in READS and other.kind in READS:
+            return True
+        if self.kind == "list" or other.kind == "list":
+            listed, path = (self.path, other.path)[:: 1 if self.kind == "list" else -1]
+            return not path.startswith(listed)
+        return self.path != other.path
+
+
+INNER: Final = frozenset(("start", "result", "join", "hold", "sync"))
+WAITS: Final = frozenset(("sleep", "wait"))
+READS: Final = frozenset(("get", "size", "exists", "list"))
+
+
+class Program:
+    """Chooses the tasks of one actor after another, each for so many steps."""
+
+    def __init__(self, turns: Sequence[tuple[int, int]]) -> None:
+        self.turns = tuple(turns)
+        self.steps: list[Step] = []
+        self.ends: list[int] = []
+        """How many steps were made by the end of each turn."""
         self.was_left = [False, False]
-        """Whether the first and the second preemption came before the end of their calls."""
+        """Whether the first and the second turn ended before their calls."""
 
     def choose(self, ready: Sequence[Task]) -> Task:
-        while self._place < len(self.program) - 1:
-            actor, most = self.program[self._place]
+        """Choose who goes on."""
+        task = self._chosen(ready)
+        kind, _, path = task.what.partition(" ")
+        self.steps.append(Step(_actor_of(task), kind, path))
+        return task
+
+    def _chosen(self, ready: Sequence[Task]) -> Task:
+        while (turn := len(self.ends)) < len(self.turns) - 1:
+            actor, most = self.turns[turn]
             mine = [task for task in ready if _actor_of(task) == actor]
-            if mine and self._made < most:
-                self._made += self._matters(mine[0].what)
+            if mine and len(self.steps) - sum(self.ends[-1:]) < most:
                 return mine[0]
-            if mine and self._place < 2:
-                self.was_left[self._place] = True
-            self._place, self._made = self._place + 1, 0
-        last = [task for task in ready if _actor_of(task) == self.program[-1][0]]
+            if mine and turn < 2:
+                self.was_left[turn] = True
+            self.ends.append(len(self.steps))
+        last = [task for task in ready if _actor_of(task) == self.turns[-1][0]]
         return (last or ready)[0]
 
-    def _matters(self, what: str) -> bool:
-        kind, _, path = what.partition(" ")
-        if self._all_matter or kind not in ("get", "put", "size", "exists"):
-            return True
-        is_fresh = path.startswith("data/") or path.endswith((".arrow", ".stats"))
-        return not is_fresh or version_of(path) is not None
+
+def equivalents(program: Program) -> dict[tuple[int, int], tuple[bool, bool]]:
+    """Return the preemptions that end as this program did, with whether they leave both calls.
+
+    A preemption comes one step later if that step commutes with all that others did before it.
+    """
+    (actor, first), (other, second) = program.turns[:2]
+    steps = list(program.steps)
+    begun, ended = [*program.ends, len(steps)][:2]
+    found = {(first, second): (program.was_left[0], program.was_left[1])}
+    while True:
+        is_first_left = any(step.actor == actor for step in steps[begun:])
+        later, end, number = list(steps), ended, second
+        while _moves_ahead(later, other, end, end):
+            end, number = end + 1, number + 1
+            is_second_left = any(step.actor == other for step in later[end:])
+            found[first, number] = (is_first_left, is_second_left)
+        if not _moves_ahead(steps, actor, begun, ended):
+            return found
+        begun, ended, first = begun + 1, ended + 1, first + 1
+        found[first, second] = (
+            any(step.actor == actor for step in steps[begun:]),
+            any(step.actor == other for step in steps[ended:]),
+        )
+
+
+def _moves_ahead(steps: list[Step], actor: int, to: int, after: int) -> bool:
+    """Move the next step of an actor to an earlier place; False if its effect would be another."""
+    for place in range(after, len(steps)):
+        if steps[place].actor == actor:
+            between = steps[to:place]
+            if all(step.actor == actor or step.commutes(steps[place]) for step in between):
+                steps.insert(to, steps.pop(place))
+                return True
+            return False
+    return False
 
 
 def _actor_of(task: Task) -> int:
     return int(task.name.partition(".")[0].removeprefix("a"))
 
 
-def _run(calls: Calls, chooser: _Program, *, clean: bool) -> Sequence[str]:
-    scheduler = Scheduler(chooser.choose)
+def _run(calls: Calls, program: Program, *, clean: bool) -> Sequence[str]:
+    scheduler = Scheduler(program.choose)
     world = begun(str(calls), Setting(keyed=calls.keyed, history=calls.history), scheduler)
-    with world.entered(str(chooser.program)):
+    with world.entered(str(program.turns)):
         for number, name in enumerate(calls.names):
             _spawn(world, f"a{number}", name)
         try:

@@ -10,9 +10,12 @@ from itertools import islice
 
 import pytest
 
+from rowsieve.storage.log.log_entry import decode_entry, version_of
 from tests.daily import today
 from tests.profiles import IS_DEEP
-from tests.simulation.interleavings import PAIRS, TRIPLES, Calls, schedules
+from tests.simulation import interleavings
+from tests.simulation.interleavings import PAIRS, TRIPLES, Calls, Program, Step, schedules
+from tests.simulation.world import World
 
 PREEMPTIONS, MOST = (2, None) if IS_DEEP else (1, 10)
 SOME = (
@@ -40,6 +43,59 @@ def test_no_schedule_has_a_wrong_row(calls: Calls) -> None:
 def test_no_schedule_of_the_pair_of_the_day_has_a_wrong_row() -> None:
     variant, number = divmod(today().toordinal(), len(PAIRS))
     check(PAIRS[number]._replace(variant=variant))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "commute"),
+    [
+        (("get", "a"), ("list", ""), True),
+        (("get", "a"), ("put", "a"), False),
+        (("get", "a"), ("put", "b"), True),
+        (("put", "log/1"), ("put", "log/1"), False),
+        (("delete", "data/1"), ("list", "data"), False),
+        (("list", "data"), ("put", "log/1"), True),
+        (("sleep", ""), ("get", "a"), False),
+        (("start", ""), ("put", "a"), True),
+    ],
+)
+def test_requests_commute_unless_one_changes_what_the_other_sees(
+    one: tuple[str, str], other: tuple[str, str], commute: bool
+) -> None:
+    first, second = Step(0, *one), Step(1, *other)
+    assert first.commutes(second) == second.commutes(first) == commute
+
+
+@pytest.mark.skipif(not IS_DEEP, reason="runs every schedule, 30 s")
+@pytest.mark.parametrize("names", [("upsert", "update"), ("delete_where", "remove_orphans")])
+def test_no_result_is_left_out_with_equivalent_schedules(
+    names: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls, few, all_ = Calls(names, keyed=True), set[str](), set[str]()
+    monkeypatch.setattr(interleavings, "judged", lambda world, **_: noted(world, few))
+    count = sum(not finding.problems for finding in schedules(calls, preemptions=1))
+    monkeypatch.setattr(interleavings, "judged", lambda world, **_: noted(world, all_))
+    monkeypatch.setattr(interleavings, "equivalents", only_itself)
+    assert count < sum(not finding.problems for finding in schedules(calls, preemptions=1))
+    assert few == all_
+
+
+def noted(world: World, results: set[str]) -> list[str]:
+    """Note what a schedule has committed, and what its callers were told."""
+    entries = sorted(
+        (version, decode_entry(data, version, path))
+        for path, data in world.bucket.ever.items()
+        if (version := version_of(path)) is not None
+    )
+    log = [(entry.operation, entry.rows_written, entry.rows_deleted) for _, entry in entries]
+    told = sorted(world.outcomes.acknowledged.items()), sorted(world.outcomes.refused)
+    results.add(f"{log} {told} {len(world.bucket.objects)}")
+    return []
+
+
+def only_itself(program: Program) -> dict[tuple[int, int], tuple[bool, bool]]:
+    """Take no schedule for another's equivalent."""
+    (_, first), (_, second) = program.turns[:2]
+    return {(first, second): (program.was_left[0], program.was_left[1])}
 
 
 def check(calls: Calls) -> None:
