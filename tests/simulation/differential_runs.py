@@ -1,0 +1,342 @@
+"""Random runs over a differential table: appenders that compete for times, and those who read.
+
+python -m tests.simulation.differential_runs FIRST LAST     runs seeds FIRST to LAST - 1
+
+Each version is compared with a multiset by time, replayed from the calls of the log's entries.
+Readers, subscriptions and leases are held against the times that `since` and `upper` allow.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final, TypeAlias
+
+import pyarrow as pa
+
+from rowsieve import Table
+from rowsieve.errors import (
+    CommitConflict,
+    CorruptData,
+    InvalidInput,
+    RowsieveError,
+    SnapshotExpired,
+    StoreError,
+)
+from rowsieve.objects import NotCreated
+from rowsieve.opening import create_table
+from rowsieve.storage.differential import frontiers_of
+from rowsieve.storage.log.log_entry import LogEntry, decode_entry, log_path
+from tests.simulation.processes import SimulatedProcess
+from tests.simulation.scheduler import Scheduler, Stuck
+from tests.simulation.seeds import FAULTS, Run, applying_late, chooser, fault_plan
+from tests.simulation.world import ATTEMPTS, URI, Setting, World
+
+Update: TypeAlias = tuple[int, int, int, int]
+"""k, v, time and difference."""
+NAMES: Final = ("k", "v", "time", "diff")
+SCHEMA: Final = pa.schema([("k", pa.int64()), ("v", pa.int64())])
+UPDATES: Final = pa.schema(
+    [*SCHEMA, pa.field("time", pa.uint64(), nullable=False), pa.field("diff", pa.int64())]
+)
+KINDS: Final = ("none", *sorted({*FAULTS} - {"disk"}))
+CALLS: Final = {
+    "append": 8, "advance": 3, "compact": 3, "vacuum": 1, "read": 4, "subscribe": 2, "lease": 1,
+}  # fmt: skip
+GONE: Final = (SnapshotExpired, InvalidInput)
+"""What a reader of a time is told that was given up, or is not complete."""
+
+
+@dataclass(frozen=True)
+class State:
+    """The updates of a version, and its frontiers."""
+
+    updates: tuple[Update, ...] = ()
+    since: int = 0
+    upper: int = 0
+
+    def sums(self, at: int) -> dict[tuple[int, int], int]:
+        """The rows at a time with their multiplicities."""
+        total: Counter[tuple[int, int]] = Counter()
+        for k, v, time, diff in self.updates:
+            if time <= at:
+                total[k, v] += diff
+        return {row: count for row, count in total.items() if count}
+
+    def between(self, lower: int, upper: int) -> Counter[tuple[int, int, int]]:
+        """The updates of [lower, upper), added up by row and time."""
+        total: Counter[tuple[int, int, int]] = Counter()
+        for k, v, time, diff in self.updates:
+            if lower <= time < upper:
+                total[k, v, time] += diff
+        return Counter({row: count for row, count in total.items() if count})
+
+
+@dataclass(frozen=True)
+class Append:
+    """Updates of [lower, upper)."""
+
+    updates: tuple[Update, ...]
+    lower: int
+    upper: int
+
+
+@dataclass
+class Collection:
+    """A run: what its calls asked for, by mark, and what its readers saw."""
+
+    world: World
+    appends: dict[str, Append] = field(default_factory=dict)
+    advances: dict[str, int] = field(default_factory=dict)
+    acknowledged: dict[str, int] = field(default_factory=dict)
+    refused: set[str] = field(default_factory=set)
+    reads: list[tuple[str, int, int, dict[tuple[int, int], int]]] = field(default_factory=list)
+    """Mark, version, time and sums."""
+    items: list[tuple[str, Any]] = field(default_factory=list)
+    """Mark and an item of a subscription."""
+    leases: list[tuple[str, int, int]] = field(default_factory=list)
+    """Mark of a lease that ended well, the version that it held, and the newest one then."""
+
+    def act(self, name: str, process: SimulatedProcess, draws: random.Random, calls: int) -> None:
+        """Be an actor."""
+        assert process.store is not None
+        while True:
+            try:
+                table = self.world.table(process)
+                break
+            except (StoreError, CorruptData):
+                if not process.store.injected:
+                    raise
+        for number, what in enumerate(draws.choices([*CALLS], [*CALLS.values()], k=calls)):
+            mark, injected = f"{name}.{number}", process.store.injected
+            try:
+                self._call(what, mark, table, draws)
+            except (StoreError, NotCreated, CorruptData):
+                if process.store.injected == injected:
+                    raise
+            except CommitConflict:
+                if process.store.injected == injected:
+                    self.refused.add(mark)
+
+    def _call(self, what: str, mark: str, table: Table, draws: random.Random) -> None:
+        notes: dict[str, Any] = {"metadata": {"mark": mark}, "token": (mark, 1)}
+        match what:
+            case "append":
+                if draws.random() < 0.6:
+                    table.refresh()
+                append = draw_append(draws, int(table.upper), _removable(table))  # type: ignore[arg-type]
+                self.appends[mark] = append
+                data = pa.Table.from_pylist(
+                    [dict(zip(NAMES, each, strict=True)) for each in append.updates], UPDATES
+                )
+                bounds = {"lower": append.lower, "upper": append.upper}
+                self._told(mark, lambda: table.append_updates(data, **bounds, **notes))
+            case "advance":
+                to = int(table.upper) - draws.randint(1, 4)  # type: ignore[arg-type]
+                if to >= 0:
+                    self.advances[mark] = to
+                    self._told(mark, lambda: table.advance_since(to, **notes))
+            case "compact":
+                table.compact()
+            case "vacuum":
+                table.vacuum(retain_last=draws.randint(1, 2), grace_s=0)
+            case "read":
+                self._read(mark, table, draws)
+            case "subscribe":
+                self._subscribe(mark, table, draws)
+            case _:
+                self._lease(mark, table, draws)
+
+    def _told(self, mark: str, call: Callable[[], Any]) -> None:
+        """Make a call, again after an error of the store: its token finds its commit."""
+        for attempt in range(ATTEMPTS):
+            try:
+                commit = call()
+            except (StoreError, NotCreated, CorruptData):
+                if attempt + 1 == ATTEMPTS:
+                    raise
+            else:
+                if commit.committed:
+                    self.acknowledged[mark] = commit.version
+                return
+
+    def _read(self, mark: str, table: Table, draws: random.Random) -> None:
+        version = None if draws.random() < 0.7 else max(0, table.version - draws.randrange(4))
+        at = max(0, int(table.upper) - 1 - draws.randrange(3))  # type: ignore[arg-type]
+        try:
+            scan = table.scan(at=at, version=version)
+            rows = scan.to_arrow().to_pylist()
+        except GONE:
+            return
+        self.reads.append((mark, scan.version, at, _sums(rows)))
+
+    def _subscribe(self, mark: str, table: Table, draws: random.Random) -> None:
+        start = max(0, int(table.upper) - 1 - draws.randrange(3))  # type: ignore[arg-type]
+        try:
+            for item in table.subscribe(start, snapshot=draws.random() < 0.5, follow=False):
+                self.items.append((mark, item))
+        except GONE:
+            return
+
+    def _lease(self, mark: str, table: Table, draws: random.Random) -> None:
+        """Hold the newest version: its times stay readable."""
+        with table.lease(600.0) as pinned:
+            held = pinned.version
+            for _ in range(draws.randint(1, 4)):
+                self.world.scheduler.park("hold")
+        self.leases.append((mark, held, table.refresh()))
+
+    # Judging
+
+    def judge(self) -> None:
+        """Replay the log, and compare each version that is left, and what readers saw."""
+        table = self.world.table(self.world.judge)
+        states: dict[int, State] = {}
+        marks: dict[str, int] = {}
+        state = State()
+        for number in range(table.version + 1):
+            path = log_path(number)
+            entry = decode_entry(self.world.bucket.ever[path], number, path)
+            state = self._after(state, entry)
+            states[number] = state
+            if (mark := entry.metadata.get("mark")) is not None:
+                if mark in marks or mark in self.refused:
+                    self._wrong(f"{mark} is at {marks.get(mark)} and {number}, or was refused")
+                marks[mark] = number
+            try:
+                self._check_version(table, number, state)
+            except SnapshotExpired:
+                continue
+        for mark, version in self.acknowledged.items():
+            if marks.get(mark) != version:
+                self._wrong(f"{mark} was acknowledged at {version}, and is at {marks.get(mark)}")
+        self._check_readers(states)
+
+    def _after(self, state: State, entry: LogEntry) -> State:
+        mark = entry.metadata.get("mark")
+        if (append := self.appends.get(mark or "")) is not None:
+            if append.lower != state.upper:
+                self._wrong(f"{mark} begins at {append.lower}, and upper was {state.upper}")
+            return State((*state.updates, *append.updates), state.since, append.upper)
+        if (to := self.advances.get(mark or "")) is not None:
+            assert entry.info is not None
+            since = frontiers_of(entry.info).since
+            if not state.since < since <= to:
+                self._wrong(f"{mark} moved since from {state.since} to {since}, not to {to}")
+            return State(state.updates, since, state.upper)
+        return state
+
+    def _check_version(self, table: Table, number: int, state: State) -> None:
+        for at in range(state.since, state.upper):
+            rows = table.scan(at=at, version=number).to_arrow().to_pylist()
+            if _sums(rows) != state.sums(at):
+                self._wrong(f"version {number} at {at}: {_sums(rows)}, not {state.sums(at)}")
+
+    def _check_readers(self, states: Mapping[int, State]) -> None:
+        for mark, version, at, sums in self.reads:
+            state = states[version]
+            if not state.since <= at < state.upper or sums != state.sums(at):
+                self._wrong(f"{mark} read {version} at {at}: {sums}, not {state.sums(at)}")
+        for mark, item in self.items:
+            state = states[item.version]
+            found = Counter[tuple[int, int, int]]()
+            for row in item.rows.to_pylist():
+                found[row["k"], row["v"], row["_rowsieve_time"]] += row["_rowsieve_diff"]
+            is_first = item.upper == item.lower + 1 and found == _as_item(state, item.lower)
+            if found != state.between(item.lower, item.upper) and not is_first:
+                self._wrong(f"{mark}: {item.lower} to {item.upper} of {item.version}: {found}")
+        for mark, held, newest in self.leases:
+            if states[newest].since > states[held].since:
+                self._wrong(f"{mark} held {held}, and since went on to {states[newest].since}")
+
+    def _wrong(self, what: str) -> None:
+        self.world.problems.append(what)
+
+
+def _as_item(state: State, at: int) -> Counter[tuple[int, int, int]]:
+    return Counter({(k, v, at): count for (k, v), count in state.sums(at).items()})
+
+
+def _sums(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[int, int], int]:
+    found: Counter[tuple[int, int]] = Counter()
+    for row in rows:
+        found[row["k"], row["v"]] += row["_rowsieve_diff"]
+    return dict(found)
+
+
+def _removable(table: Table) -> Sequence[tuple[int, int]]:
+    """Rows before the frontier, which updates may remove: no sum becomes negative."""
+    upper: Any = table.upper
+    return [] if upper == table.since else sorted(_sums(table.scan().to_arrow().to_pylist()))
+
+
+def draw_append(draws: random.Random, lower: int, there: Sequence[tuple[int, int]]) -> Append:
+    """Draw updates from a frontier on, which add rows, and remove some that are there or added."""
+    upper = lower + draws.randint(1, 2)
+    updates: list[Update] = []
+    for k, v in there:
+        if draws.random() < 0.4:
+            updates.append((k, v, draws.randrange(lower, upper), -1))
+    for _ in range(draws.randrange(4)):
+        k, v, time = draws.randrange(3), draws.randrange(2), draws.randrange(lower, upper)
+        updates.append((k, v, time, draws.choice([1, 1, 2])))
+        if draws.random() < 0.3:
+            updates.append((k, v, draws.randrange(time, upper), -1))
+    return Append(tuple(updates), lower, upper)
+
+
+def run_seed(seed: int, *, calls: int = 5) -> Run:
+    """Run a seed and judge it."""
+    draws = random.Random(f"differential {seed}")
+    setting = Setting(keyed=False, interval=draws.choice([1, 2, 5]))
+    scheduler = Scheduler(chooser(random.Random(f"schedule {seed}"), draws.choice([0, 0.6, 0.93])))
+    world = World(f"differential {seed}", setting, scheduler, overlaps=draws.random() < 0.2)
+    faults = draws.choice(KINDS)
+    run = Collection(world)
+    with world.entered():
+        table = create_table(URI, SCHEMA, mode="differential", properties=setting.properties)
+        for number in range(3):
+            mark = f"first.{number}"
+            run._call("append", mark, table, random.Random(mark))
+        for number in range(draws.choice([2, 2, 3])):
+            process = world.process(f"p{number}", fault_plan(faults, draws))
+            own = random.Random(f"differential {seed} actor {number}")
+            body = partial(run.act, f"a{number}", process, own, draws.randint(1, calls))
+            world.scheduler.spawn(process, f"a{number}", body)
+        scheduler.before_step = applying_late(world, random.Random(f"late {seed}"))
+        try:
+            scheduler.run()
+        except Stuck as error:
+            world.problems.append(f"stuck: {error}")
+        world.problems.extend(f"{name}: {error!r}" for name, error in scheduler.errors)
+        scheduler.end()
+        while world.bucket.late:
+            world.bucket.apply_late(0)
+        world.judge = world.process("judge", overlaps=False)
+        world.judge.install()
+        try:
+            run.judge()
+        except (RowsieveError, KeyError) as error:
+            world.problems.append(f"judging failed: {error!r}")
+    shape = f"{setting}, faults {faults}, overlaps {world.overlaps}"
+    return Run(seed, shape, world.problems, scheduler.trace, len(run.appends))
+
+
+def main(first: int, last: int) -> int:
+    """Run seeds and print those that are wrong; return their number."""
+    wrong = 0
+    for seed in range(first, last):
+        run = run_seed(seed)
+        if run.problems:
+            wrong += 1
+            print(f"seed {seed}: {run.shape}", *run.problems, sep="\n  ", flush=True)  # noqa: T201
+    print(f"seeds {first} to {last - 1}: {wrong} wrong")  # noqa: T201
+    return wrong
+
+
+if __name__ == "__main__":
+    sys.exit(min(1, main(*map(partial(int, base=10), sys.argv[1:3]))))
