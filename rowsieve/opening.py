@@ -31,7 +31,14 @@ from rowsieve.changes.new_parts import new_parts
 from rowsieve.changes.new_tables import NewTable, new_table
 from rowsieve.changes.table_handle import Handle
 from rowsieve.config import current, write_flags_of
-from rowsieve.errors import InvalidData, InvalidInput, TableExists, TableMoved, TableNotFound
+from rowsieve.errors import (
+    CorruptData,
+    InvalidData,
+    InvalidInput,
+    TableExists,
+    TableMoved,
+    TableNotFound,
+)
 from rowsieve.flags.resolution import flags_as_dict
 from rowsieve.metrics import CommitReport, WriterMetrics, send
 from rowsieve.objects import ObjectStore, Uploads, open_store
@@ -42,6 +49,7 @@ from rowsieve.stats.collect import Collecting
 from rowsieve.storage.log.checkpoint import row_count
 from rowsieve.storage.log.commit_log import CommitLog
 from rowsieve.storage.log.commit_request import CommitRequest, check_request
+from rowsieve.storage.log.moves import check_arrived
 from rowsieve.storage.log.version_arguments import log_of_ref, resolve_snapshot
 from rowsieve.storage.snapshot import DIFFERENTIAL, MODES, Snapshot
 from rowsieve.table import Table
@@ -299,7 +307,11 @@ def open_table(
         return _opened(open_store(uri, storage_options), version, as_of, ref, storage_options)
     except TableMoved as moved:
         store = open_store(moved.uri, storage_options)
-    return _opened(store, version, as_of, ref, storage_options)
+    try:
+        return _opened(store, version, as_of, ref, storage_options)
+    except (TableNotFound, CorruptData):
+        check_arrived(store, str(uri))
+        raise
 
 
 def _opened(

@@ -218,6 +218,8 @@ def test_an_interrupted_move_in_is_repeated(
             database.move_in("t", table.uri)
     with pytest.raises(TableMoved):
         table.upsert(kv((5, 5)))
+    with pytest.raises(TableMoved, match="on its way into the database"):
+        rs.open_table(table.uri)
     with pytest.raises(TableExists):
         database.move_in("born", table.uri)
     database.move_in("other", table.uri).upsert(kv((5, 5)))

@@ -30,25 +30,34 @@ from rowsieve.errors import (
     SnapshotExpired,
     StoreError,
     TableExists,
+    TableMoved,
     TableNotFound,
     UnsupportedOperation,
 )
 from rowsieve.objects import NotCreated
-from rowsieve.opening import open_table
-from tests.simulation.name_history import NameCall, is_serial, split_purges
+from rowsieve.opening import create_table, open_table
+from tests.simulation.name_history import OUTSIDE, NameCall, is_serial, split_purges
 from tests.simulation.processes import SimulatedProcess
 from tests.simulation.scheduler import Scheduler, Stuck
 from tests.simulation.seeds import applying_late, chooser, fault_plan
 from tests.simulation.world import Setting, World
 
 LAKE: Final = "memory:///lake"
+FOREIGN: Final = "foreign"
+"""A table that is outside of the database when a run begins."""
 NAMES: Final = ("db.a", "db.b", "db.c", "other.a")
 CALLS: Final = {
     "create": 4, "drop": 2, "purge": 4, "rename": 4, "drop_namespace": 3, "append": 4, "read": 3,
 }  # fmt: skip
 DATABASE_CALLS: Final = {
     "create": 4, "drop": 4, "rename": 4, "drop_namespace": 3, "append": 6, "read": 3, "vacuum": 4,
+    "move_out": 3, "move_in": 3,
 }  # fmt: skip
+LOSING: Final = {
+    "catalog": ("purge",),
+    "database": ("drop", "drop_namespace", "move_out", "move_in"),
+}
+"""Calls after which an open table may be gone, or elsewhere."""
 FAULTS: Final = ("none", "none", "answers", "late", "stale", "death")
 DAY_US: Final = 86_400_000_000
 
@@ -118,6 +127,14 @@ class Lake:
         for name in NAMES[:2]:
             self._start[name] = f"first {name}"
             self._note(self._start[name], _created(catalog, name, self._start[name]))
+        if self._kind == "database":
+            self._start[f"{OUTSIDE}{FOREIGN}"] = FOREIGN
+            self._note(FOREIGN, create_table("memory:///foreign", _first_row(FOREIGN), key=["k"]))
+
+    def _movable(self) -> list[str]:
+        """Tables that may be outside, by the marks of their creations; else any."""
+        left = [each.table for each in self.calls if each.what == "move_out" and each.table]
+        return sorted({FOREIGN, *left, *list(self._tables.uris)[-1:]})
 
     def actor(
         self, name: str, process: SimulatedProcess, calls: Sequence[str]
@@ -170,6 +187,14 @@ class Lake:
                 catalog.rename_table(call.name, call.new_name)
             case "drop_namespace":
                 catalog.drop_namespace(call.name, cascade=True)
+            case "move_out":
+                assert isinstance(catalog, Database)
+                call.table = catalog.open_table(call.name).schema.names[1]
+                catalog.move_out(call.name)
+            case "move_in":
+                assert isinstance(catalog, Database)
+                call.table = random.Random(call.mark).choice(self._movable())
+                catalog.move_in(call.name, self._tables.uris[call.table])
             case "vacuum":
                 assert isinstance(catalog, Database)
                 catalog.vacuum(retain_s=0)
@@ -189,9 +214,8 @@ class Lake:
                 return
             rows = _rows(table)
         except RowsieveError as error:
-            losing = ("purge",) if self._kind == "catalog" else ("drop", "drop_namespace")
-            is_lost = any(each.what in losing for each in self.calls)
-            is_gone = is_lost and isinstance(error, TableNotFound | SnapshotExpired)
+            is_lost = any(each.what in LOSING[self._kind] for each in self.calls)
+            is_gone = is_lost and isinstance(error, TableNotFound | SnapshotExpired | TableMoved)
             if process.store.injected == injected and not is_gone:
                 self._wrong(f"{mark} {what} {name}", error)
         else:
@@ -227,6 +251,8 @@ class Lake:
         calls = [each for each in self.calls if each.what != "vacuum"]
         if not is_serial(self._start, split_purges(calls), end):
             world.problems.append(f"no serial order: {self._start}, {self.calls}, {end}")
+        if self._kind == "database":
+            self._check_outside(set(end.values()))
         is_purged = any(each.what == "purge" for each in self.calls)
         free = [name for name in NAMES if is_purged and name not in end]
         for name in free:  # ends what was begun
@@ -238,6 +264,17 @@ class Lake:
         rows, wanted = _rows(table), self._tables.rows[mark] | {mark}
         if not wanted <= rows:
             self._world.problems.append(f"{mark} at {table.uri} has {rows}, not all of {wanted}")
+
+    def _check_outside(self, named: set[str]) -> None:
+        """Tables that moved out, and were never dropped, are whole at their place, or on a way."""
+        if any(each.what in ("drop", "drop_namespace") for each in self.calls):
+            return
+        for mark, uri in self._tables.uris.items():
+            if mark not in named:
+                try:
+                    self._check_rows(mark, open_table(uri))
+                except TableMoved:  # a move in that ended halfway goes on
+                    self._check_rows(mark, self._opened().register_table(f"db.{mark[-1]}", uri))
 
     def _check_folders(self, named: set[str], *, is_purged: bool) -> None:
         """Tables without a name are whole, or nothing is left of them."""
@@ -269,8 +306,12 @@ class Lake:
 
 def _created(catalog: Catalog | Database, name: str, mark: str) -> Table:
     """Create a table whose second column is called like its creation."""
+    return catalog.create_table(name, _first_row(mark), key=["k"])
+
+
+def _first_row(mark: str) -> pa.Table:
     schema = pa.schema([pa.field("k", pa.string(), nullable=False), pa.field(mark, pa.string())])
-    return catalog.create_table(name, pa.table([[mark], [None]], schema=schema), key=["k"])
+    return pa.table([[mark], [None]], schema=schema)
 
 
 def _rows(table: Table) -> set[str]:

@@ -133,8 +133,8 @@ class Collection:
                 data = pa.Table.from_pylist(
                     [dict(zip(NAMES, each, strict=True)) for each in append.updates], UPDATES
                 )
-                bounds = {"lower": append.lower, "upper": append.upper}
-                self._told(mark, lambda: table.append_updates(data, **bounds, **notes))
+                notes |= {"lower": append.lower, "upper": append.upper}
+                self._told(mark, lambda: table.append_updates(data, **notes))
             case "advance":
                 to = int(table.upper) - draws.randint(1, 4)  # type: ignore[arg-type]
                 if to >= 0:

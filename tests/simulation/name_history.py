@@ -14,6 +14,9 @@ from typing import Final
 Names = Mapping[str, str]
 """The table of each name, by the mark of its creation."""
 
+OUTSIDE: Final = "outside "
+"""Begins the name of a table that has a log of its own, at its place."""
+
 NEVER: Final = 1 << 62
 
 
@@ -21,7 +24,7 @@ NEVER: Final = 1 << 62
 class NameCall:
     """A call on names, and what it was told.
 
-    `told` is "" without a verdict. `table`: what was created or found.
+    `told` is "" without a verdict. `table`: what was created, found, or moved.
     """
 
     mark: str
@@ -64,7 +67,7 @@ def is_serial(start: Names, calls: Sequence[NameCall], end: Names) -> bool:
         if known in seen:
             continue
         seen.add(known)
-        if names == end and all(calls[i].ended == NEVER for i in left):
+        if _inside(names) == end and all(calls[i].ended == NEVER for i in left):
             return True
         first_end = min((calls[i].ended for i in left), default=NEVER)
         for i in left:
@@ -92,6 +95,12 @@ def _effects(names: Names, call: NameCall) -> Iterator[dict[str, str]]:
             yield _without(names, call.table)
         case "rename", "" | "done" if there and call.new_name not in names:
             yield {**_without(names, call.name), call.new_name: names[call.name]}
+        case "move_out", "" | "done" if there:
+            yield {**_without(names, call.name), f"{OUTSIDE}{names[call.name]}": names[call.name]}
+        case "move_in", "" | "done" if f"{OUTSIDE}{call.table}" in names and not there:
+            yield {**_without(names, f"{OUTSIDE}{call.table}"), call.name: call.table}
+        case "move_in", "exists" if there or f"{OUTSIDE}{call.table}" not in names:
+            yield dict(names)
         case "open", "done" if names.get(call.name) == call.table:
             yield dict(names)
         case "drop_namespace", "" | "done":
@@ -101,10 +110,14 @@ def _effects(names: Names, call: NameCall) -> Iterator[dict[str, str]]:
             yield dict(names)
         case "rename", "exists" if call.new_name in names:
             yield dict(names)
-        case "open" | "drop" | "purge" | "rename", "absent" if not there:
+        case "open" | "drop" | "purge" | "rename" | "move_out", "absent" if not there:
             yield dict(names)
         case _, "refused" | "":
             yield dict(names)
+
+
+def _inside(names: Names) -> dict[str, str]:
+    return {name: table for name, table in names.items() if not name.startswith(OUTSIDE)}
 
 
 def _without(names: Names, name: str) -> dict[str, str]:

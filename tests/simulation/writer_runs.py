@@ -28,6 +28,7 @@ from rowsieve.errors import (
     CommitConflict,
     CorruptData,
     RowsieveError,
+    SnapshotExpired,
     StoreError,
     WalLocked,
     WriterFailed,
@@ -215,10 +216,20 @@ class Room:
             try:
                 (table.upsert if self.keyed else table.append)(rows)
                 change.is_certain = True
-                draws.choice([table.compact, table.analyze, lambda: None])()
+                self._look_after(table, draws)
             except (RowsieveError, OSError):
                 if not process.store.injected:
                     raise
+
+    @staticmethod
+    def _look_after(table: Table, draws: random.Random) -> None:
+        match draws.randrange(3):
+            case 0:
+                table.compact()
+            case 1:
+                table.analyze()
+            case _:
+                table.vacuum(retain_last=3, grace_s=0)
 
     def recover(self) -> None:
         """Be the last process: commit what the log has."""
@@ -231,7 +242,10 @@ class Room:
         table = self.world.table(self.world.process("after", overlaps=False))
         newest: dict[int, int] = {}
         for version in range(table.version + 1):
-            rows = rows_of(table, version)
+            try:
+                rows = rows_of(table, version)
+            except SnapshotExpired:
+                continue
             for (key, value), count in rows.items():
                 if count > 1 or value < newest.get(key, value):
                     known = newest.get(key)

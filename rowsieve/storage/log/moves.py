@@ -82,6 +82,21 @@ def check_place(store: ObjectStore, info: TableInfo) -> None:
     )
 
 
+def check_arrived(store: ObjectStore, former: str) -> None:
+    """Raise TableMoved if the database of a table's mark does not know the table yet."""
+    if not isinstance(own := table_store(store), SectionStore):
+        return
+    log = own.member.log
+    if log.table(own.member.table, log.latest()) is None:
+        raise TableMoved(
+            f"the table at {former} is on its way into the database {log.store.uri}, which does "
+            "not have it yet: a move_in was interrupted, or is running. Call move_in again, with "
+            "this name or another one",
+            uri=own.uri,
+            database=log.store.uri,
+        )
+
+
 def check_mark_kept(operation: str, info: TableInfo, head: Snapshot) -> None:
     """Raise InvalidInput if new table information changes where the head's table is."""
     if operation != OPERATION and info.properties.get(MOVED) != head.table.properties.get(MOVED):
