@@ -38,6 +38,10 @@ class OpenWriters:
         path: Any = writer._path
         self._logs.append((process, path._wal))
 
+    def has_one(self, process: object) -> bool:
+        """Whether the process has opened a log."""
+        return any(each is process for each, _ in self._logs)
+
     def give_up_locks(self, directory: Path, *, of_living: bool = False) -> None:
         """Release the locks of dead processes; `of_living`: and let the others lose theirs."""
         for process, log in self._logs:

@@ -44,7 +44,7 @@ from tests.simulation.world import URI, Setting, World
 SCHEMA: Final = pa.schema([pa.field("k", pa.int64(), nullable=False), ("v", pa.int64())])
 KEYS: Final = 3  # of a client
 CALLS: Final = {"write": 6, "delete": 2, "direct": 2, "flush": 1, "read": 3, "wait": 3}
-KINDS: Final = ("none", "death", "death", "death", *sorted({*FAULTS} - {"death", "denied"}))
+KINDS: Final = ("none", *("death",) * 6, *sorted({*FAULTS} - {"death", "denied"}))
 NO_LOCK: Final = 0.3  # how often a successor does not wait for the end of its predecessor
 
 
@@ -114,9 +114,7 @@ class Room:
         """Be a process: open a writer, let clients work, and close it."""
         scheduler, draws = self.world.scheduler, random.Random(seed)
         if before is not None:
-            takes_over = draws.random() < NO_LOCK
-            scheduler.park("take over", lambda: takes_over or before.has_ended)
-            self.writers.give_up_locks(self.folder, of_living=takes_over)
+            self._take_over(before, draws)
         if (table := self._opened(process)) is None:
             return
         try:
@@ -137,6 +135,17 @@ class Room:
         scheduler.park("clients", lambda: all(each.is_done for each in works))
         with suppress(RowsieveError, OSError):  # what it acknowledged is in the log
             writer.close()
+
+    def _take_over(self, before: Task, draws: random.Random) -> None:
+        """Wait for the end of a predecessor, or take its log from it at some moment."""
+        takes, park = draws.random() < NO_LOCK, self.world.scheduler.park
+        park(
+            "take over",
+            lambda: before.has_ended or (takes and self.writers.has_one(before.process)),
+        )
+        for _ in range(draws.randrange(60) if takes else 0):
+            park("take over")
+        self.writers.give_up_locks(self.folder, of_living=takes)
 
     def _opened(self, process: SimulatedProcess) -> Table | None:
         assert process.store is not None
