@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -21,14 +21,15 @@ from rowsieve.errors import (
     NamespaceExists,
     NamespaceNotFound,
     RowsieveError,
-    StoreError,
     TableExists,
     TableNotFound,
     UnsupportedOperation,
     UnsupportedProtocol,
 )
-from rowsieve.objects import ObjectExists, open_store
+from rowsieve.objects import open_store
 from rowsieve.storage.log.sealed_lines import seal
+from tests.faults.stores import FaultyStore
+from tests.faults.vocabulary import Fault
 from tests.profiles import examples
 from tests.small_tables import fresh_uri
 
@@ -292,32 +293,21 @@ def test_names_behave_like_a_dictionary(steps: list[tuple[str, str, str]]) -> No
             assert each.namespaces() == [space for space in "ab" if model.has_space(space)]
 
 
-class Unsure:
-    """A store whose puts below `_catalog` raise after or instead of the put."""
-
-    def __init__(self, store: Any, answers: Iterator[str]) -> None:
-        self._store, self._answers = store, answers
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
-
-    def put_new(self, path: str, data: bytes | memoryview) -> None:
-        """Put, fail, or both."""
-        answer = next(self._answers) if path.startswith("_catalog") else "put"
-        if answer in ("put", "put and fail", "put and refuse"):
-            self._store.put_new(path, data)
-        if answer.endswith("fail"):
-            raise StoreError("the line was cut")
-        if answer == "put and refuse":
-            raise ObjectExists("a hidden retry", path=path)
-
-
 @pytest.mark.parametrize(
-    "answers", [["put and fail"], ["fail", "put"], ["put and refuse"], ["fail", "put and fail"]]
+    "faults",
+    [
+        [Fault.LOST_ANSWER],
+        [Fault.UNAVAILABLE],
+        [Fault.EXISTS_AFTER],
+        [Fault.UNAVAILABLE, Fault.LOST_ANSWER],
+    ],
 )
-def test_unknown_outcome_of_a_put_is_looked_up(answers: list[str]) -> None:  # rule 1
+def test_unknown_outcome_of_a_put_is_looked_up(faults: list[Fault]) -> None:  # rule 1
     store = open_store(fresh_uri())
-    log = CatalogLog(Unsure(store, iter(answers)))
+    unsure = FaultyStore(store)
+    for fault in faults:
+        unsure.meet_where(fault, "put_new", lambda path: path.startswith("_catalog"), times=1)
+    log = CatalogLog(unsure)
     log.change("set", lambda now: CatalogState(now.locations, {"a": "1"}))
     assert CatalogLog(store).read().properties == {"a": "1"}
     assert CatalogLog(store).read().version == 1

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, Self
 
 import pytest
 
@@ -28,10 +30,21 @@ OF_PUTS: Final = frozenset(
 """Faults that other calls than puts do not meet."""
 
 
+@dataclass
+class Rule:
+    """Calls of a method meet a fault, on paths that fit, so many times."""
+
+    fault: Fault
+    name: str
+    fits: Callable[[str], bool]
+    times: int
+
+
 class FaultyStore:
     """Passes calls on to a store; the `fail_at`-th one (from 0) meets the fault.
 
-    Once a call has died, the process is dead, and no later call does anything.
+    Once a call has died, the process is dead, and no later call does anything. `meet_where` names
+    the calls that meet a fault by their method and path instead.
     """
 
     def __init__(self, store: ObjectStore, fault: Fault | None = None, fail_at: int = -1) -> None:
@@ -41,6 +54,7 @@ class FaultyStore:
         self._is_dead = False
         self.calls: list[tuple[str, str]] = []
         self.failed: tuple[str, str] | None = None
+        self._rules: list[Rule] = []
 
     @property
     def uri(self) -> str:
@@ -54,23 +68,43 @@ class FaultyStore:
         """Let the call after so many others meet a fault."""
         self._fault, self._fail_at = fault, len(self.calls) + calls_later
 
+    def meet_where(
+        self,
+        fault: Fault,
+        name: str,
+        fits: Callable[[str], bool] = lambda _: True,
+        times: int = sys.maxsize,
+    ) -> Self:
+        """Let the next calls of a method with fitting paths meet a fault; after earlier rules."""
+        self._rules.append(Rule(fault, name, fits, times))
+        return self
+
+    def _fault_of(self, number: int, name: str, path: str) -> Fault | None:
+        if number == self._fail_at:
+            return self._fault
+        for rule in self._rules:
+            if rule.name == name and rule.times and rule.fits(path):
+                rule.times -= 1
+                return rule.fault
+        return None
+
     def __getattr__(self, name: str) -> Callable[..., Any]:
         method = getattr(self._store, name)
 
-        def call(*args: Any) -> Any:
+        def call(*args: Any, **options: Any) -> Any:
             if self._is_dead:
                 raise Crash
             number, path = len(self.calls), str(args[0]) if args else ""
             self.calls.append((name, path))
-            fault = self._fault
-            if number != self._fail_at or fault is None:
-                return method(*args)
-            if fault in OF_PUTS and name != "put_new":
-                return method(*args)
+            fault = self._fault_of(number, name, path)
+            if fault is None or (fault in OF_PUTS and name != "put_new"):
+                return method(*args, **options)
             self.failed = self.calls[-1]
+            if fault is Fault.TRUNCATED:
+                return method(*args, **options)[:-1]
             if fault in APPLIED:
                 with suppress(RowsieveError):
-                    method(*args)
+                    method(*args, **options)
             raise self._error_of(fault, path)
 
         return call

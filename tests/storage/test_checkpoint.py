@@ -21,6 +21,7 @@ from rowsieve.storage.log.checkpoint_turns import checkpoint_interval
 from rowsieve.storage.log.commit_log import CommitLog
 from rowsieve.storage.log.log_entry import log_path
 from tests.faults.stores import FaultyStore
+from tests.faults.vocabulary import Fault
 from tests.storage.log_fixtures import commit, copy, create, memory_store
 from tests.storage.test_log_entry import sealed
 
@@ -105,14 +106,11 @@ def test_failing_to_write_one_does_not_fail_the_commit(caplog: pytest.LogCapture
     inner = memory_store()
     _, s1 = create(inner, 1, checkpoint_interval="2")
 
-    class NoCheckpoints(FaultyStore):
-        def put_new(self, path: str, data: bytes | memoryview) -> None:
-            if path.startswith(CHECKPOINTS):
-                raise StoreError("507 full")
-            inner.put_new(path, data)
-
+    full = FaultyStore(inner).meet_where(
+        Fault.UNAVAILABLE, "put_new", lambda path: path.startswith(CHECKPOINTS)
+    )
     with caplog.at_level(logging.WARNING):
-        s2 = commit(CommitLog(NoCheckpoints(inner)), s1)
+        s2 = commit(CommitLog(full), s1)
     assert s2.version == 2
     assert "no checkpoint of version 2" in caplog.text
     assert inner.list(CHECKPOINTS) == []
@@ -123,13 +121,11 @@ def test_one_that_reads_back_other_than_written_does_not_count() -> None:
     inner = memory_store()
     _, s1 = create(inner, 1)
 
-    class BitRot(FaultyStore):
-        def get(self, path: str) -> bytes:
-            data = inner.get(path)
-            return data[:-1] + b"?" if path.startswith(CHECKPOINTS) else data
-
+    cut = FaultyStore(inner).meet_where(
+        Fault.TRUNCATED, "get", lambda path: path.startswith(CHECKPOINTS)
+    )
     with pytest.raises(StoreError, match="does not read back as it was written"):
-        write_checkpoint(BitRot(inner), s1)
+        write_checkpoint(cut, s1)
     assert not inner.exists(checkpoint_path(1))
 
 

@@ -244,26 +244,16 @@ def test_an_outcome_that_stays_unknown_is_told_as_such() -> None:
     inner = memory_store()
     _, before = create(inner, 1)
 
-    class Down(FaultyStore):
-        def __init__(self, reads: bool) -> None:
-            super().__init__(inner)
-            self.reads, self.down = reads, False
+    def is_entry(path: str) -> bool:
+        return path.endswith(".json")
 
-        def put_new(self, path: str, data: bytes | memoryview) -> None:
-            if not path.endswith(".json"):
-                return inner.put_new(path, data)
-            self.down = True
-            raise StoreError("503")
-
-        def get(self, path: str) -> bytes:
-            if self.down and not self.reads:
-                raise StoreError("504")
-            return inner.get(path)
-
-    with pytest.raises(StoreError, match=r"could not be written to .*0002.json .* 503; the entry"):
-        CommitLog(Down(reads=True)).commit(upsert(), before, never)
-    with pytest.raises(StoreError, match=r"determine whether .*0002.json .* was written: 504"):
-        CommitLog(Down(reads=False)).commit(upsert(), before, never)
+    silent = FaultyStore(inner).meet_where(Fault.UNAVAILABLE, "put_new", is_entry)
+    with pytest.raises(StoreError, match=r"could not be written to .*0002.json .* applied; the e"):
+        CommitLog(silent).commit(upsert(), before, never)
+    gone = FaultyStore(inner).meet_where(Fault.UNAVAILABLE, "put_new", is_entry)
+    gone.meet_where(Fault.UNAVAILABLE, "get", lambda _: ("put_new", log_path(2)) in gone.calls)
+    with pytest.raises(StoreError, match=r"determine whether .*0002.json .* was written: an err"):
+        CommitLog(gone).commit(upsert(), before, never)
     assert CommitLog(inner).latest() == before
 
 

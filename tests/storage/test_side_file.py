@@ -160,13 +160,10 @@ def test_a_scan_over_lost_statistics_has_its_rows(tmp_path: Path) -> None:
 def test_a_store_that_fails_costs_statistics_and_no_checkpoint_forgets_them() -> None:
     _, inner = made()
 
-    class Down(FaultyStore):
-        def get_range(self, path: str, start: int, stop: int) -> bytes:
-            if path.endswith(".stats"):
-                raise StoreError("503 slow down")
-            return inner.get_range(path, start, stop)
-
-    found = latest(Down(inner))
+    down = FaultyStore(inner).meet_where(
+        Fault.UNAVAILABLE, "get_range", lambda path: path.endswith(".stats")
+    )
+    found = latest(down)
     assert kept(found, "long like '1l%'") == (3, 3)
     with pytest.raises(StoreError, match="could not be read"):
         write_checkpoint(inner, found)
