@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Final, TypeAlias
 
-from rowsieve.errors import InvalidInput
+from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.statements.tokens import StatementTokens, Target, quoted
 
 
@@ -142,6 +142,27 @@ def read_merge(reader: StatementTokens) -> Merge:
     return Merge(target, source, alias, condition, tuple(clauses))
 
 
+def read_joined(
+    reader: StatementTokens, what: str, target: Target, action: Action, values: Values = None
+) -> Merge:
+    """Consume `source WHERE condition` of `UPDATE … FROM` or `DELETE … USING`, as a merge.
+
+    Rows of the table that match several rows of the source are an error of an update, for which
+    PostgreSQL takes any of them. UnsupportedOperation for several sources.
+    """
+    start, stop = reader.at, reader.find("WHERE")
+    if min(reader.find(","), reader.find("JOIN")) < stop:
+        raise UnsupportedOperation(
+            f"sql: {what} takes one source; join several in a subquery, as in (SELECT …) AS s"
+        )
+    alias = _source_alias(reader, stop)
+    reader.at = start
+    source = reader.until(stop, "a source")
+    where = reader.where(what) or "TRUE"
+    clause = MergeClause(When.MATCHED, 1, action, values)
+    return Merge(target, source, alias, where, (clause,))
+
+
 def _source_alias(reader: StatementTokens, stop: int) -> str:
     """The alias of the source, or the last part of its name."""
     default = ""
@@ -153,7 +174,7 @@ def _source_alias(reader: StatementTokens, stop: int) -> str:
     if reader.at < stop and reader.next() != "(":
         return reader.name()[0]
     if not default:
-        raise InvalidInput("sql: MERGE needs an alias for its source: USING (query) AS s")
+        raise InvalidInput("sql: a query as the source needs an alias: (SELECT …) AS s")
     return default
 
 

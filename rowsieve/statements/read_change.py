@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Final, TypeAlias
 
 from rowsieve.errors import InvalidInput, UnsupportedOperation
-from rowsieve.statements.merge_statement import Merge, read_merge
+from rowsieve.statements.merge_statement import Action, Merge, read_joined, read_merge
 from rowsieve.statements.refused import check_clauses
 from rowsieve.statements.table_options import read_table_options
 from rowsieve.statements.tokens import StatementTokens, Target
@@ -226,31 +226,30 @@ def _conflict_clause(reader: StatementTokens) -> int:
     return place if words[:2] in (["DO", "NOTHING"], ["DO", "UPDATE"]) else reader.count
 
 
-def _delete(reader: StatementTokens) -> Delete:
+def _delete(reader: StatementTokens) -> Delete | Merge:
     reader.need("DELETE")
     reader.take("FROM")
     target = reader.target("WHERE", "LIMIT", "ORDER", "USING")
-    if reader.next() == "USING":
-        raise _refused_join("DELETE … USING")
+    if reader.take("USING"):
+        return read_joined(reader, "DELETE … USING", target, Action.DELETE)
     return Delete(target, reader.where("DELETE"))
 
 
-def _update(reader: StatementTokens) -> Update:
+def _update(reader: StatementTokens) -> Update | Merge:
     reader.need("UPDATE")
     target = reader.target("SET")
     reader.need("SET")
-    place, where = reader.find("FROM"), reader.find("WHERE")
-    if place < where and reader.words[place - 1] != "DISTINCT":  # IS DISTINCT FROM compares
-        raise _refused_join("UPDATE … FROM")
-    assignments = reader.assignments(where)
-    return Update(target, assignments, reader.where("UPDATE"))
-
-
-def _refused_join(what: str) -> UnsupportedOperation:
-    return UnsupportedOperation(
-        f"sql: {what} is not available, because several rows of the source may fit one row of the "
-        "table; write MERGE INTO … USING … ON … WHEN MATCHED THEN …, which refuses that"
+    where = reader.find("WHERE")
+    joins = (
+        place
+        for place in reader.all("FROM")
+        if place < where and reader.words[place - 1] != "DISTINCT"  # IS DISTINCT FROM compares
     )
+    stop = next(joins, where)
+    assignments = reader.assignments(stop)
+    if reader.take("FROM"):
+        return read_joined(reader, "UPDATE … FROM", target, Action.UPDATE, assignments)
+    return Update(target, assignments, reader.where("UPDATE"))
 
 
 def _create(reader: StatementTokens) -> CreateTable | None:

@@ -185,12 +185,16 @@ class StatementTokens:
 
     def find(self, *words: str, last: bool = False) -> int:
         """The position of the next such words outside of brackets and CASE; the end if none."""
-        places = [
+        places = self.all(*words)
+        return (places[-1] if last else places[0]) if places else self.count
+
+    def all(self, *words: str) -> list[int]:
+        """The positions of all such words from here on, outside of brackets and CASE."""
+        return [
             i
             for i in range(self.at, self.count - len(words) + 1)
             if self._depths[i] == 0 and tuple(self.words[i : i + len(words)]) == words
         ]
-        return (places[-1] if last else places[0]) if places else self.count
 
     def until(self, stop: int, what: str) -> str:
         """Consume the text up to `stop`, which must not be empty and have balanced brackets."""

@@ -110,6 +110,11 @@ def aliased_call(
     name: str, arguments: tuple[ir.Operand, ...], field_of: FieldOf, semantics: Semantics
 ) -> ir.Operand | None:
     """Return what a call means over a range or an array; None for other calls."""
+    if name in _CONSTRUCTORS:
+        raise InvalidPredicate(
+            f"{name} stands next to a column of ranges only; compare other values with its ends, "
+            "as in x >= 1 AND x < 5, and a column's lower(…) and upper(…) with other columns"
+        )
     fields = [field_of(each) for each in arguments]
     aliases = [None if field is None else field.alias for field in fields]
     if RANGE in aliases:

@@ -106,9 +106,10 @@ def _changed_rows(
     _check_settings(session)
     changed.table.refresh()
     with closing(StatementQueries(session, changed, named, (values, given))) as queries:
-        if isinstance(statement, Merge) and statement.takes_source:
-            statement = with_columns(queries, statement)
-            text = statement.text
+        if isinstance(statement, Merge):
+            if statement.takes_source:
+                statement = with_columns(queries, statement)
+            text = statement.text  # DataFusion does not know UPDATE … FROM and DELETE … USING
         if isinstance(statement, Delete) and statement.target.alias:
             queries.check(statement.query, None)  # DataFusion's DELETE does not know the alias
         elif not isinstance(statement, Insert):
