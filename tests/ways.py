@@ -26,6 +26,8 @@ CONDITIONS = (
     "date_trunc('day', at) = TIMESTAMP '2026-01-01'",
 )
 
+_BINDS = ("bind", "bind_each")
+
 
 class Way(NamedTuple):
     """The functions that a call passes, each once, and the files that they stand in."""
@@ -33,7 +35,7 @@ class Way(NamedTuple):
     functions: int
     files: int
     binds: int
-    """Times that a tree was bound."""
+    """Times that trees were bound: the conditions of one text are bound together."""
 
 
 def passed(call: Callable[[], object]) -> Way:
@@ -47,7 +49,7 @@ def passed(call: Callable[[], object]) -> Way:
         code = frame.f_code
         if event == "call" and code.co_filename.startswith(PACKAGE):
             codes.add(code)
-            binds += code.co_name == "bind" and code.co_filename.endswith("bind.py")
+            binds += code.co_name in _BINDS and code.co_filename.endswith("bind.py")
 
     with _profiled(note):
         call()
@@ -70,6 +72,9 @@ def ways() -> Mapping[str, Way]:
             "a scan": passed(lambda: table.scan("x > 5").to_arrow()),
             "an upsert": passed(lambda: table.upsert({"k": [next(keys)], "x": [1], "s": ["b"]})),
             "a statement": passed(lambda: context.sql("SELECT s FROM t WHERE x > 5").collect()),
+            "a translation": passed(
+                lambda: rs.translate("x > 5", source="postgres", target="duckdb", schema=schema)
+            ),
             "three translations": passed(
                 lambda: [
                     rs.translate(each, source="postgres", target="duckdb", schema=schema)

@@ -21,14 +21,6 @@ _BY_PLACE: Final = frozenset(
     {"substr", "left", "right", "trim", "ltrim", "rtrim", "concat", "reverse", "coalesce"} | _CASED
 )
 _SEARCHES: Final = frozenset({"starts_with", "ends_with", "contains", "position", "length"})
-_EQUALITIES: Final = frozenset(
-    {
-        ir.ComparisonOp.EQ,
-        ir.ComparisonOp.NE,
-        ir.ComparisonOp.DISTINCT,
-        ir.ComparisonOp.NOT_DISTINCT,
-    }
-)
 
 
 def case_that_decides(node: ir.Node, *, alike: bool = False) -> str | None:
@@ -71,7 +63,7 @@ def _settles(op: ir.ComparisonOp, side: ir.Operand) -> bool:
     """Whether a comparison with this side has one result for all texts that are alike."""
     if not isinstance(side, ir.Literal) or not isinstance(side.value, str):
         return False
-    if op in _EQUALITIES:
+    if not op.is_order:
         return not has_young(side.value)
     return all(letter < FIRST_YOUNG for letter in side.value)
 

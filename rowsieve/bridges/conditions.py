@@ -9,7 +9,7 @@ original is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from rowsieve.bridges.condition_notes import note_on
@@ -17,7 +17,7 @@ from rowsieve.bridges.differences import Direction, check
 from rowsieve.bridges.translation import Translation, translated
 from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
 from rowsieve.predicate import ir
-from rowsieve.predicate.bind import bind
+from rowsieve.predicate.bind import bind, bind_each
 from rowsieve.predicate.bound import BoundPredicate
 from rowsieve.predicate.interpretation.nan_signs import check_nan_signs
 from rowsieve.predicate.operand_types import type_of
@@ -29,30 +29,40 @@ E = TypeVar("E")
 R = TypeVar("R")
 
 
+def _accept(_condition: object, _bound: BoundPredicate) -> None:
+    """Accept every condition: the reader has refused the others."""
+
+
 def read_conditions(
     conditions: Sequence[E],
-    read: Callable[[E], ir.Predicate | BoundPredicate],
+    read: Callable[[E], ir.Predicate],
     join: Callable[[list[E]], R],
     schema: Schema,
     semantics: Semantics,
     *,
+    accept: Callable[[E, BoundPredicate], None] = _accept,
     shown: Callable[[E], object] = str,
     strict: bool = False,
 ) -> Translation[ir.Predicate, R]:
-    """Read and bind each condition; those that are rejected, or do not bind, are the residual."""
+    """Read all conditions and bind them once; those that are rejected are the residual.
+
+    `read` returns the tree of a condition; `accept` raises `UnsupportedOperation` for a bound one
+    that has another meaning in the engine.
+    """
     kept: list[BoundPredicate] = []
     left: list[E] = []
     notes: list[str] = []
     direction = (
         Direction.READS | Direction.IN_CONJUNCTION if len(conditions) > 1 else Direction.READS
     )
-    for index, condition in enumerate(conditions):
+    results = _bound([_read(read, condition) for condition in conditions], schema, semantics)
+    for index, (condition, result) in enumerate(zip(conditions, results, strict=True)):
         try:
-            bound = read(condition)
-            if not isinstance(bound, BoundPredicate):
-                bound = bind(bound, schema, semantics, simplified=False)
-            check(bound.root, semantics.name, direction)
-            kept.append(bound)
+            if not isinstance(result, BoundPredicate):
+                raise result
+            accept(condition, result)
+            check(result.root, semantics.name, direction)
+            kept.append(result)
         except UnknownColumn:
             raise
         except (UnsupportedOperation, InvalidPredicate) as error:
@@ -61,6 +71,28 @@ def read_conditions(
     whole = ir.conjoin(each.source for each in kept) if kept or not left else None
     residual = join(left) if left else None
     return translated(whole, residual, notes, strict=strict, bound=kept)
+
+
+def _read(
+    read: Callable[[E], ir.Predicate], condition: E
+) -> ir.Predicate | InvalidPredicate | UnsupportedOperation:
+    """Return the tree of a condition, or the error of one that is rejected."""
+    try:
+        return read(condition)
+    except (InvalidPredicate, UnsupportedOperation) as error:
+        return error
+
+
+def _bound(
+    trees: Sequence[ir.Predicate | InvalidPredicate | UnsupportedOperation],
+    schema: Schema,
+    semantics: Semantics,
+) -> Iterator[BoundPredicate | InvalidPredicate | UnsupportedOperation]:
+    """Yield each tree bound, or the error of reading or binding it."""
+    read = [tree for tree in trees if not isinstance(tree, Exception)]
+    bound = iter(bind_each(read, schema, semantics))
+    for tree in trees:
+        yield tree if isinstance(tree, Exception) else next(bound)
 
 
 def write_conditions(
@@ -94,4 +126,7 @@ def _refuse_nested(root: ir.Predicate) -> None:
     """Raise for comparisons of lists and structs: engines differ, and no writer supports them."""
     for node in ir.walk(root):
         if isinstance(node, ir.Comparison) and is_nested(type_ := type_of(node.left)):
-            raise UnsupportedOperation(f"values of {type_name(type_)} cannot be compared there")
+            raise UnsupportedOperation(
+                f"engines compare values of {type_name(type_)} differently; compare their items or "
+                "fields"
+            )

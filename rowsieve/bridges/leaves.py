@@ -27,19 +27,11 @@ from rowsieve.types.logical import Bool, Float, LogicalType, String
 
 E = TypeVar("E")
 
-_OPPOSITES = {
-    "=": "<>",
-    "<": ">=",
-    ">": "<=",
-    "IN": "NOT IN",
-    "STARTS WITH": "NOT STARTS WITH",
-}
-_OPPOSITES |= {other: name for name, other in _OPPOSITES.items()}
-_REFLEXIVE = (
-    ir.ComparisonOp.EQ,
-    ir.ComparisonOp.LE,
-    ir.ComparisonOp.GE,
-    ir.ComparisonOp.NOT_DISTINCT,
+_POSITIVES = ("IN", "STARTS WITH")
+_OPPOSITES = (
+    {op.value: op.negated.value for op in ir.ComparisonOp}
+    | {name: f"NOT {name}" for name in _POSITIVES}
+    | {f"NOT {name}": name for name in _POSITIVES}
 )
 
 
@@ -163,26 +155,27 @@ class KeptRows(ABC, Generic[E]):
         assert isinstance(value, float)
         ieee = self.semantics.nan is NanOrder.IEEE
         if not math.isnan(value):
-            above = op in (ir.ComparisonOp.GT, ir.ComparisonOp.GE) and not ieee
-            return Leaf(operand, (op.value, constant), null, op is ir.ComparisonOp.NE or above)
+            above = op.holds_if_greater and (not ieee or not op.is_order)
+            return Leaf(operand, (op.value, constant), null, above)
         if ieee:
             never = op is ir.ComparisonOp.NE
             return Leaf(operand, never, null, never)
-        below = op in (ir.ComparisonOp.NE, ir.ComparisonOp.LT, ir.ComparisonOp.LE)
-        return Leaf(operand, below, null, op in _REFLEXIVE)
+        return Leaf(operand, op.holds_if_less, null, op.holds_if_equal)
 
     def _with_itself(self, op: ir.ComparisonOp, operand: ir.Operand) -> Leaf:
-        same = op in _REFLEXIVE
+        same = op.holds_if_equal
         nan: bool | None = None
         if isinstance(type_of(operand), Float):
-            unequal = op in (ir.ComparisonOp.NE, ir.ComparisonOp.DISTINCT)
+            unequal = not op.is_order and not same
             nan = unequal if self.semantics.nan is NanOrder.IEEE else same
         return Leaf(operand, same, same if op.is_null_safe else None, nan)
 
     def _listed(self, node: ir.InList, operand: ir.Operand) -> Leaf:
         members, type_ = node.values.array, type_of(operand)
         if node.values.type not in (type_, None):
-            raise UnsupportedOperation("the members of the list are of another type")
+            raise UnsupportedOperation(
+                "the members of the list are of another type than the column; cast them to its type"
+            )
         known, nan = members.drop_null(), None
         if isinstance(type_, Float):
             marked = pc.is_nan(known)

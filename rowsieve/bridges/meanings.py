@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.bridges.cased_letters import case_that_decides
+from rowsieve.bridges.differences.rule_texts import RULE_TEXTS, disagreement
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.functions.casting.casts import cast_rule
@@ -25,7 +26,7 @@ from rowsieve.predicate.functions.registry import names_by_time_use
 from rowsieve.predicate.functions.row import TimeUse
 from rowsieve.predicate.functions.texts.young_letters import has_young
 from rowsieve.predicate.operand_types import type_of
-from rowsieve.predicate.semantics import NanOrder, Nanoseconds, OnFailure, Semantics, TimestampText
+from rowsieve.predicate.semantics import NanOrder, Nanoseconds, Semantics, TimestampText
 from rowsieve.types.logical import (
     Date,
     Decimal,
@@ -62,49 +63,6 @@ _CALLS_OF_FLOATS: Mapping[str, frozenset[str]] = {
     "nan": frozenset({"greatest", "least", "nullif"}),
     "nested_zeros_differ": frozenset({"nullif"}),
 }
-_SHOWN: Mapping[str, tuple[str, str]] = {
-    "integer_overflow": ("of whole numbers that overflows", ""),
-    "quotient_overflow": ("of the least whole number by -1", ""),
-    "integer_division_by_zero": ("of whole numbers by zero", ""),
-    "float_division_by_zero": ("of floats divided by zero or out of range", ""),
-    "float_range": ("of floats out of range", ""),
-    "nan_by_zero": ("of NaN by zero", " fails in one engine only"),
-    "decimal_overflow": ("of decimals with too many digits", ""),
-    "failed_cast": ("that fails", ""),
-    "casts_wrap": ("", "wraps around in one engine only"),
-    "full_case": ("of letters that become several", " differs"),
-    "capital_sharp_s": ("of a sharp s", " differs"),
-    "lowers_patterns": ("of letters of several forms", " differs"),
-    "fold_version": ("of letters whose pairs are new in Unicode", " differs"),
-    "float_domain": ("outside of its domain", " differs"),
-    "negative_roots_fail": ("of a negative number", " fails in one engine only"),
-    "nan_has_sign": ("of NaN", " differs"),
-    "shifts_wrap": ("that loses bits", " fails in one engine only"),
-    "remainders_overflow": ("of the least whole number by -1", " fails in one engine only"),
-    "rounds_half_to_even": ("of halves", " differs"),
-    "digit_rounding": ("of floats", " rounds their digits differently"),
-    "floors_are_longs": (
-        "of floats",
-        " gives 0 for NaN, and fails beyond 64 bits, in one engine only",
-    ),
-    "lenient_float_casts": ("", "fails in one engine only on what is too large or not finite"),
-    "infinite_float32": ("", "fails in one engine only on what is too large"),
-    "nan": ("of floats", " orders NaN differently"),
-    "casts_cut_fractions": ("", "treats fractions differently"),
-    "time_zone": ("", "depends on the time zone, which differs"),
-    "first_duplicate_wins": ("of equal keys", " takes another value"),
-    "nested_nulls": ("that hold NULL", " differs"),
-    "timestamp_text": ("", "formats it differently"),
-    "nested_zeros_differ": ("that hold -0.0", " differs"),
-    "text_reading": ("", "accepts other texts"),
-    "nanoseconds": ("of nanoseconds", " differs"),
-}
-_VERBS: Mapping[OnFailure, str] = {
-    OnFailure.ERROR: "it fails",
-    OnFailure.NULL: "it is NULL",
-    OnFailure.WRAP: "it wraps around",
-    OnFailure.IEEE: "it is infinite or NaN",
-}
 _PARTS_OF_NUMBERS: Mapping[str, str] = {"numeric_bytes": "exact", "numeric_approx": "approx"}
 _WITHOUT_NUMBERS = frozenset({"trino", "iceberg"})
 _DIGITS = 38  # with fewer digits, the result type holds every result
@@ -121,7 +79,7 @@ WRITTEN = frozenset(
 OF_FAR_YEARS = frozenset({"far_years", "float_seconds_from"})
 # What `bind` accepts; a bound condition means the same with and without it.
 OF_BINDING = frozenset({"has_session_zone"})
-RULES = GUARDED | WRITTEN | OF_FAR_YEARS | OF_BINDING | frozenset(_SHOWN)
+RULES = GUARDED | WRITTEN | OF_FAR_YEARS | OF_BINDING | frozenset(RULE_TEXTS)
 
 
 def differ(ours: Semantics, theirs: Semantics) -> bool:
@@ -136,7 +94,10 @@ def keep_meaning(root: ir.Predicate, ours: Semantics, theirs: Semantics) -> ir.P
     if not differ(ours, theirs):
         return root
     if ours.case_version != theirs.case_version and (name := case_that_decides(root)) is not None:
-        raise UnsupportedOperation(f"{name} of letters whose case is new in Unicode differs")
+        raise UnsupportedOperation(
+            f"{name} of letters whose case is new in Unicode differs between {ours.name} and "
+            f"{theirs.name}; compare the result with a constant"
+        )
     return _Guards(ours, theirs).predicate(root)
 
 
@@ -209,7 +170,7 @@ class _Guards:
             return self.distinct(op, left, right)
         if op is ir.ComparisonOp.NE:
             return ir.Not(self.comparison(ir.ComparisonOp.EQ, left, right))
-        if op in (ir.ComparisonOp.GT, ir.ComparisonOp.GE):
+        if op.is_order and op.holds_if_greater:
             return self.ordered(op.mirrored, right, left, ir.Comparison(op, left, right))
         return self.ordered(op, left, right, ir.Comparison(op, left, right))
 
@@ -275,7 +236,8 @@ class _Guards:
         if self.ours.compares_bits(count):
             if not self.theirs.compares_bits(len(members)):
                 raise UnsupportedOperation(
-                    "a list that distinguishes -0.0 from 0.0 finds both in the other engine"
+                    f"a list that distinguishes -0.0 from 0.0 in {self.ours.name} finds both in "
+                    f"{self.theirs.name}; give both, or neither"
                 )
             return node
         if self.theirs.bitwise_lists_from is None:
@@ -319,12 +281,8 @@ class _Guards:
     def check(self, what: str, touched: Iterable[str]) -> None:
         """Raise for an operation that depends on a rule in which the engines differ."""
         for field in touched:
-            ours, theirs = getattr(self.ours, field), getattr(self.theirs, field)
-            if ours != theirs:
-                when, differs = _SHOWN[field]
-                if isinstance(ours, OnFailure):
-                    differs = f": {_VERBS[ours]} in one engine, {_VERBS[theirs]} in the other"
-                raise UnsupportedOperation(f"{what} {when}{differs}")
+            if getattr(self.ours, field) != getattr(self.theirs, field):
+                raise UnsupportedOperation(disagreement(what, field, self.ours, self.theirs))
 
     def check_cast(self, node: ir.Cast) -> None:
         source, target = type_of(node.operand), node.type

@@ -45,8 +45,8 @@ def lit(value: Any) -> Operand:
         UnsupportedOperation,
     ) as error:
         raise InvalidInput(
-            f"{repr_of(value)} ({type(value).__name__}) is no value of a column that can be given "
-            "as a constant; give a number, text, bytes, a date, a time, a UUID, None, an Arrow "
+            f"{repr_of(value)} ({type(value).__name__}) cannot be given as a constant for a "
+            "column; give a number, text, bytes, a date, a time, a UUID, None, an Arrow "
             "scalar of these, or SQL text"
         ) from error
 
@@ -57,5 +57,7 @@ def constant_of(value: Any) -> pa.Scalar:
         return value
     operand = lit(value)
     if not isinstance(operand, Literal):
-        raise InvalidInput(f"{repr_of(value)} is no constant; give SQL text, or a value")
+        raise InvalidInput(
+            f"{repr_of(value)} is an expression, not a constant; give a value, or SQL text"
+        )
     return pa.scalar(operand.value) if operand.type is None else scalar(operand)

@@ -66,7 +66,6 @@ FILTERS: tuple[Row, ...] = (
 )
 _KNOWN = frozenset(row.foreign for row in FILTERS)
 _CLASSES = {op: name for name, op in COMPARISONS.items()}
-_NEGATED = {ir.ComparisonOp.NE: "EqualTo", ir.ComparisonOp.DISTINCT: "EqualNullSafe"}
 _TEXT_CLASSES = {ours: name for name, ours in _TEXT.items()}
 _ACCEPTED: Mapping[type[LogicalType], tuple[type, ...]] = {
     Bool: (bool,),
@@ -229,9 +228,9 @@ def _write(node: ir.Predicate, semantics: Semantics) -> Any:
             _check_nan(type_, semantics)
             if type_of(left) != type_:
                 raise UnsupportedOperation("a filter compares values of one type")
-            name = _NEGATED.get(op) or _CLASSES[op]
-            made = _made(name, path, _python(value, type_))
-            return _made("Not", made) if op in _NEGATED else made
+            name = _CLASSES.get(op)
+            made = _made(name or _CLASSES[op.negated], path, _python(value, type_))
+            return made if name is not None else _made("Not", made)
         case ir.Not(term=ir.IsNull(operand=operand)):
             return _made("IsNotNull", _path(operand))
         case ir.Not(term=term):

@@ -30,7 +30,7 @@ from rowsieve.pictures.translated import TranslatedTable
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.ir import And, Predicate, conjoin, root_conjuncts
 from rowsieve.predicate.semantics import NanOrder, Semantics
-from rowsieve.types.encodings import schema_of
+from rowsieve.types.encodings import schema_of_arrow
 from rowsieve.types.schema import Schema
 
 
@@ -111,6 +111,8 @@ def _in(
 def _origin(expression: Any, source: str | None) -> Bridge:
     if source is not None:
         named = bridge_named(source)
+        if named.is_text and isinstance(expression, str):
+            return named
         if (other := bridge_of(expression)) is not None and other.dialect == named.name:
             return other
         forms = (list, bytes, *named.named_forms)  # recognised by their content
@@ -135,7 +137,7 @@ def _columns(schema: Any) -> Schema:
     if isinstance(columns, Schema):
         return columns
     if isinstance(columns, pa.Schema):
-        return schema_of(columns)[0]
+        return schema_of_arrow(columns)
     raise InvalidInput(
         "schema= takes an Arrow schema, or what has one as its schema, such as a table, not "
         f"{type(schema).__name__}: engines decide by the types of columns what a condition means"

@@ -35,10 +35,6 @@ MAX_KEPT: Final = 16  # ORs of one predicate
 Terms: TypeAlias = tuple[ir.Predicate, ...]
 Asked: TypeAlias = tuple[ir.BoundColumn, ir.ComparisonOp]
 _Compared: TypeAlias = tuple[ir.BoundColumn, ir.ComparisonOp, tuple[ir.PhysicalValue, ...]]
-_ORDERED: Final = frozenset(ir.ComparisonOp) - {
-    ir.ComparisonOp.DISTINCT,
-    ir.ComparisonOp.NOT_DISTINCT,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +141,7 @@ def _compared_once(node: ir.Predicate) -> _Compared | None:
             op=op,
             left=ir.BoundColumn(type=type_) as column,
             right=ir.Literal(value=value, type=other),
-        ) if value is not None and value == value and op in _ORDERED and type_ == other:  # noqa: PLR0124 - NaN
+        ) if value is not None and value == value and not op.is_null_safe and type_ == other:  # noqa: PLR0124 - NaN
             return (column, op, (value,)) if is_ordered(type_) else None
         case ir.InList(operand=ir.BoundColumn(type=type_) as column, values=values) if (
             values.type == type_ and len(values) <= _MAX_LISTED and not values.array.null_count

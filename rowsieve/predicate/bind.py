@@ -7,16 +7,21 @@ literal has a type, both sides of a comparison have one comparable type, and eve
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeAlias, assert_never, get_args
 
 import pyarrow as pa
 
-from rowsieve.errors import InvalidInput, InvalidPredicate, UnknownColumn
+from rowsieve.errors import (
+    InvalidInput,
+    InvalidPredicate,
+    UnknownColumn,
+    UnsupportedOperation,
+)
 from rowsieve.predicate import ir
 from rowsieve.predicate.binding.aliased_values import (
-    EQUALITIES,
     EQUATED,
     aliased_call,
     aliased_list,
@@ -29,7 +34,13 @@ from rowsieve.predicate.binding.coerce import (
     typed,
 )
 from rowsieve.predicate.binding.dated import days_moved
-from rowsieve.predicate.binding.enum_labels import as_text, enum_members, read_as_text, with_text
+from rowsieve.predicate.binding.enum_labels import (
+    as_text,
+    enum_members,
+    is_enum,
+    read_as_text,
+    with_text,
+)
 from rowsieve.predicate.binding.envelopes import as_meeting
 from rowsieve.predicate.binding.json_comparisons import json_call, json_in_list
 from rowsieve.predicate.binding.members import bind_members
@@ -39,6 +50,7 @@ from rowsieve.predicate.binding.nanosecond_rules import (
     compared_members,
 )
 from rowsieve.predicate.binding.nested_constants import adapted, is_constructor
+from rowsieve.predicate.binding.nested_types import member_of
 from rowsieve.predicate.binding.simplify import simplify
 from rowsieve.predicate.binding.stored_comparisons import (
     as_exact,
@@ -67,14 +79,14 @@ from rowsieve.predicate.callable_module import callable_as
 from rowsieve.predicate.functions.casting.casts import cast_rule
 from rowsieve.predicate.functions.conditional import common_type
 from rowsieve.predicate.functions.nested.json_scalars import as_scalar, function_for
-from rowsieve.predicate.functions.registry import FUNCTIONS, known_of, resolve
+from rowsieve.predicate.functions.registry import canonical_call, known_of, resolve
 from rowsieve.predicate.functions.texts.strings import lower_case
 from rowsieve.predicate.like import lowered, parse_pattern
 from rowsieve.predicate.limits import check_limits
 from rowsieve.predicate.literal_values import check_literal, constant_type, from_scalar, int_range
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.aliases import may_compare
-from rowsieve.types.encodings import schema_of
+from rowsieve.types.encodings import schema_of_arrow
 from rowsieve.types.logical import (
     Bool,
     Decimal,
@@ -133,6 +145,25 @@ def _check_tree(predicate: object) -> None:
         )
 
 
+def bind_each(
+    predicates: Sequence[ir.Predicate], schema: Schema, semantics: Semantics
+) -> list[BoundPredicate | InvalidPredicate | UnsupportedOperation]:
+    """Bind several conditions at once, not simplified; one that is rejected becomes its error."""
+    try:
+        binder = _binder(schema, semantics, None)
+    except InvalidPredicate as error:
+        return [error] * len(predicates)
+    results: list[BoundPredicate | InvalidPredicate | UnsupportedOperation] = []
+    for predicate in predicates:
+        try:
+            check_limits(predicate)
+            root = binder.predicate(predicate)
+            results.append(BoundPredicate(root, schema.id, semantics, predicate))
+        except (InvalidPredicate, UnsupportedOperation) as error:
+            results.append(error)
+    return results
+
+
 def bind_conjuncts(
     predicate: ir.Predicate, schema: Schema, semantics: Semantics, *, now_us: int
 ) -> tuple[tuple[ir.Predicate, BoundPredicate], ...]:
@@ -169,7 +200,7 @@ def as_schema(schema: Schema | pa.Schema) -> Schema:
     if isinstance(schema, Schema):
         return schema
     if isinstance(schema, pa.Schema):
-        return schema_of(schema)[0]
+        return schema_of_arrow(schema)
     raise InvalidInput(
         f"a predicate is bound to a schema of pyarrow or of a plan (plan.schema), not to "
         f"{type(schema).__name__}"
@@ -254,7 +285,7 @@ class _Binder:
     def check_alias(self, node: ir.Operand, op: ir.ComparisonOp | None = None) -> None:
         """Refuse a column whose alias has an order of its own; engines compare the storage."""
         field = None if self.semantics.compares_storage else self.field_of(node)
-        equality = op in EQUALITIES and self.is_postgres
+        equality = op is not None and not op.is_order and self.is_postgres
         if field is not None and equality and field.alias in EQUATED:
             return
         if field is not None and not may_compare(field.alias):
@@ -271,7 +302,7 @@ class _Binder:
             case ir.FieldAccess(operand=parent, name=name):
                 outer = self.field_of(parent)
                 if outer is not None and isinstance(outer.type, Struct):
-                    return _member(outer.type, name)
+                    return member_of(outer.type, name)
         return None
 
     def sides(
@@ -424,12 +455,13 @@ class _Binder:
             return typed(operand, Bool(), self.semantics)
         if not isinstance(type_, Bool):
             raise InvalidPredicate(
-                f"expected a condition, got a {type_name(type_)}; compare it with a value"
+                f"expected a condition, got a value of type {type_name(type_)}; compare it with "
+                "another value"
             )
         return operand
 
     def call(self, node: ir.Call) -> tuple[ir.Operand, LogicalType]:
-        name, arguments = _canonical_call(node)
+        name, arguments = canonical_call(node)
         if self.is_postgres:
             own = aliased_call(name, arguments, self.field_of, self.semantics)
             if own is not None:
@@ -492,7 +524,7 @@ class _Binder:
         fine = cast_of_nanoseconds(operand, source, node.type, self.semantics, try_=node.try_)
         if fine is not None:
             return fine, node.type
-        if source == String() == node.type and _is_enum(node.operand):
+        if source == String() == node.type and is_enum(node.operand):
             return operand, source  # written as a cast for an engine that orders enums
         if cast_rule(source, node.type) is None or isinstance(node.type, Enum):
             raise InvalidPredicate(
@@ -546,7 +578,7 @@ class _Binder:
             raise InvalidPredicate(
                 f"a {type_name(type_)} has no field {name!r}; only a struct has fields"
             )
-        member = _member(type_, name)
+        member = member_of(type_, name)
         return ir.FieldAccess(operand, member.name), member.type
 
     def case(self, node: ir.Case) -> tuple[ir.Operand, LogicalType]:
@@ -560,28 +592,6 @@ class _Binder:
         converted = [convert(value, type_, common, self.semantics) for value, type_ in values]
         branches = tuple(zip(conditions, converted[:-1], strict=True))
         return ir.Case(branches, converted[-1]), common
-
-
-def _is_enum(node: ir.Operand) -> bool:
-    return isinstance(node, ir.BoundColumn | ir.Literal) and isinstance(node.type, Enum)
-
-
-def _canonical_call(node: ir.Call) -> tuple[str, tuple[ir.Operand, ...]]:
-    name = node.function.lower()
-    if name not in FUNCTIONS and name.startswith("extract_"):
-        return "extract", (ir.Literal(name.removeprefix("extract_"), String()), *node.arguments)
-    return name, node.arguments
-
-
-def _member(type_: Struct, name: str) -> Field:
-    exact = [field for field in type_.fields if field.name == name]
-    candidates = exact or [field for field in type_.fields if field.name.lower() == name.lower()]
-    if len(candidates) != 1:
-        names = ", ".join(field.name for field in type_.fields)
-        raise UnknownColumn(
-            f"the struct ({names}) does not have exactly one field {name!r}", name=name
-        )
-    return candidates[0]
 
 
 callable_as(__name__, bind)

@@ -46,7 +46,7 @@ from rowsieve.predicate.evaluation.ordered_members import is_member
 from rowsieve.predicate.functions.casting.casts import cast_as_written, gives_null
 from rowsieve.predicate.functions.casting.text_casts import trimmed
 from rowsieve.predicate.functions.registry import known_of, resolve
-from rowsieve.predicate.interpretation.plain_comparisons import KERNELS, plain_sides
+from rowsieve.predicate.interpretation.plain_comparisons import plain_sides
 from rowsieve.predicate.like import parse_pattern
 from rowsieve.predicate.literal_values import scalar
 from rowsieve.predicate.semantics import NanOrder, Semantics
@@ -239,7 +239,7 @@ class _Evaluator:
         if (plain := plain_sides(node)) is not None:
             values = self.column(plain[0])
             null = null_mask(values)
-            true = KERNELS[node.op](filled(values), plain[1])
+            true: Mask = node.op.python(filled(values), plain[1])
             return _outcome_of(true & ~null if values.null_count else true, null, None)
         left, left_failed = self.side(node.left)
         right, right_failed = self.side(node.right)

@@ -281,7 +281,10 @@ def from_scalar(value: pa.Scalar, type_: LogicalType) -> Literal:
 
 
 def _refuse(text: str, type_: LogicalType) -> NoReturn:
-    raise InvalidPredicate(f"the text {text!r} is not a valid {type_name(type_)}")
+    raise InvalidPredicate(
+        f"the text {text!r} is not a valid {type_name(type_)}; write a value of that type, or cast "
+        "the other side to text"
+    )
 
 
 def _parse_bool(stripped: str, text: str, type_: LogicalType) -> bool:

@@ -22,12 +22,6 @@ from rowsieve.predicate.semantics import NanOrder, Semantics
 from rowsieve.types.logical import Date, Float, Int, LogicalType, Timestamp
 
 _Points: TypeAlias = tuple[ir.Operand, LogicalType | None, type | None, ir.ComparisonOp]
-_WEAKEST = {  # which of several constants implies the rest of an OR
-    ir.ComparisonOp.LT: max,
-    ir.ComparisonOp.LE: max,
-    ir.ComparisonOp.GT: min,
-    ir.ComparisonOp.GE: min,
-}
 
 
 def normalize(
@@ -176,7 +170,7 @@ def _points_of(term: ir.Predicate) -> _Points | None:
     """
     match term:
         case ir.Comparison(op=op, left=operand, right=ir.Literal(value=int(), type=type_)) if (
-            op in _WEAKEST and isinstance(type_, Int | Date | Timestamp)
+            op.is_order and isinstance(type_, Int | Date | Timestamp)
         ):
             return None if isinstance(operand, ir.Literal) else (operand, type_, None, op)
         case ir.Comparison(
@@ -207,7 +201,8 @@ def _merged(key: _Points, terms: Sequence[ir.Predicate]) -> ir.Predicate:
         and isinstance(term.right, ir.Literal)
         and isinstance(term.right.value, int)
     ]
-    return ir.Comparison(op, operand, ir.Literal(_WEAKEST[op](constants), type_))
+    weakest = max(constants) if op.holds_if_less else min(constants)  # it implies the rest
+    return ir.Comparison(op, operand, ir.Literal(weakest, type_))
 
 
 def _fits(value: int) -> bool:

@@ -18,7 +18,7 @@ from rowsieve.errors import SchemaMismatch
 from rowsieve.types import enums, logical, numeric_bytes
 from rowsieve.types.aliases import ALIASES, GEOMETRY, PREFIX, find_alias
 from rowsieve.types.schema import Schema
-from rowsieve.types.schema_cache import cached_by_schema
+from rowsieve.types.schema_cache import cached_by_arrow_schema, cached_by_schema
 from rowsieve.types.time_zones import is_own_name
 from rowsieve.types.variants.variant_json import EXTENSIONS as VARIANT_NAMES
 from rowsieve.types.variants.variant_json import is_marked_by_spark, is_variant
@@ -354,6 +354,20 @@ def schema_of(
         size = declared_size(item, type_)
         fields.append(logical.Field(field_id, item.name, type_, nullable, alias=alias, size=size))
     return Schema(schema_id, tuple(fields)), last + 1
+
+
+def schema_of_arrow(schema: pa.Schema) -> Schema:
+    """Return the schema with ids from 1 for one that calls pass again and again: it is cached.
+
+    The key is the serialized form, because schemas of pyarrow are equal if only their metadata
+    differs, which names types.
+    """
+    return _deserialized(schema.serialize().to_pybytes())
+
+
+@cached_by_arrow_schema
+def _deserialized(serialized: bytes) -> Schema:
+    return schema_of(pa.ipc.read_schema(pa.BufferReader(serialized)))[0]
 
 
 def _zoned_field(field: logical.Field) -> pa.Field:

@@ -1,4 +1,4 @@
-"""A tree is bound once under the same semantics: how often `bind` runs, in calls."""
+"""A tree is bound once under the same semantics: how often trees are bound, in calls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import rowsieve as rs
-from rowsieve.predicate.bind import bind
+from rowsieve.predicate.bind import bind, bind_each
 from rowsieve.predicate.semantics import Semantics
 
 _SCHEMA = pa.schema([("x", pa.int64()), ("s", pa.string()), ("at", pa.timestamp("us"))])
@@ -21,12 +21,14 @@ _SCHEMA = pa.schema([("x", pa.int64()), ("s", pa.string()), ("at", pa.timestamp(
 
 @contextmanager
 def _counted() -> Iterator[list[str]]:
-    """Collect the predicates that are bound while the block runs."""
+    """Collect the predicates that are bound while the block runs, those of one call together."""
     bound: list[str] = []
 
     def note(frame: FrameType, event: str, _: Any) -> None:
         if event == "call" and frame.f_code is bind.__code__:
             bound.append(str(frame.f_locals["predicate"]))
+        if event == "call" and frame.f_code is bind_each.__code__:
+            bound.append(" | ".join(map(str, frame.f_locals["predicates"])))
 
     before = sys.getprofile()
     sys.setprofile(note)
@@ -43,6 +45,7 @@ def _counted() -> Iterator[list[str]]:
         "x > 5",
         "x IN (1, 2, 3) OR s IS NULL",
         "x BETWEEN 1 AND 7",
+        "x > 5 AND x < 9",
         "date_trunc('day', at) = TIMESTAMP '2026-01-01'",
     ],
 )
@@ -54,11 +57,15 @@ def test_translate_binds_once_a_side(condition: str, target: str) -> None:
     assert len(bound) == 2, bound
 
 
-def test_conditions_that_are_omitted_alone_are_bound_alone() -> None:
-    """Each condition of the text is bound once, and all of them once for the target."""
+def test_one_that_does_not_bind_leaves_the_others() -> None:
+    """All conditions of the text are bound in one call, each with its own error."""
+    text = "x > 5 AND s + 1 > 2 AND s LIKE 'a%'"
     with _counted() as bound:
-        rs.translate("x > 5 AND s LIKE 'a%'", "postgres", target="duckdb", schema=_SCHEMA)
-    assert bound == ["x > 5", "s LIKE 'a%'", "x > 5 AND s LIKE 'a%'"]
+        made = rs.translate(text, "postgres", target="duckdb", schema=_SCHEMA)
+    assert bound == ["x > 5 | add(s, 1) > 2 | s LIKE 'a%'", "x > 5 AND s LIKE 'a%'"]
+    assert made.residual == "s + 1 > 2"
+    (note,) = made.notes
+    assert note.startswith("condition 2 of 3")
 
 
 def test_given_semantics_bind_the_source_once_more() -> None:

@@ -97,7 +97,7 @@ def test_thousands_of_values_are_one_list(table: Table) -> None:
         ("id = $x", {"x": [1]}, "stands after IN only"),
         ("id IN ($x, 2)", {"x": [1]}, "stands after IN only"),
         ("id IN ($x)", {"x": [1, "a"]}, "values of several types"),
-        ("id = $x", {"x": object()}, "no value of a column"),
+        ("id = $x", {"x": object()}, "cannot be given as a constant"),
     ],
 )
 def test_a_name_or_value_that_does_not_fit_is_told(

@@ -68,8 +68,8 @@ def test_conditions_that_cannot_be_written_are_residual_in_the_source_language()
     assert made.residual == "`id` + 1 > 5"
     assert made.notes == (
         (
-            'condition 1 of 2 ("id" + 1 > 5): add of whole numbers that overflows: it fails in '
-            "one engine, it wraps around in the other"
+            'condition 1 of 2 ("id" + 1 > 5): add of whole numbers that overflows fails in spark '
+            "and wraps around in datafusion; cast an operand to a wider type"
         ),
     )
 

@@ -66,9 +66,9 @@ MUTANTS = (
     Mutant(
         COLUMNS,
         "NaN is below every upper bound, and never there",
-        "        if op in (ir.ComparisonOp.GT, ir.ComparisonOp.GE):  # NaN obeys\n",
+        "        if op.is_order and op.holds_if_greater:  # NaN obeys\n",
         "        own = _with(own, nan=False)\n"
-        "        if op in (ir.ComparisonOp.GT, ir.ComparisonOp.GE):  # NaN obeys\n",
+        "        if op.is_order and op.holds_if_greater:  # NaN obeys\n",
     ),
     Mutant(
         "predicate/interpretation/facts.py",

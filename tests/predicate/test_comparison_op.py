@@ -28,6 +28,9 @@ def test_mirrored_negated_strict_and_weak_hold_as_they_say(op: ComparisonOp) -> 
         holds = _HOLDS[op](a, b)
         assert _HOLDS[op.mirrored](b, a) == holds
         assert _HOLDS[op.negated](a, b) != holds
+        order = op.holds_if_less if a < b else op.holds_if_equal if a == b else op.holds_if_greater
+        assert order == holds
+        assert op.is_null_safe or op.python(a, b) == holds
         if op.is_order:
             assert _HOLDS[op.strict](a, b) == (holds and a != b)
             assert _HOLDS[op.weak](a, b) == (holds or a == b)

@@ -10,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rowsieve.errors import SchemaMismatch
-from rowsieve.types.encodings import arrow_schema, arrow_type, schema_of
+from rowsieve.types.encodings import (
+    EXTENSION_KEY,
+    UUID_EXTENSION,
+    arrow_schema,
+    arrow_type,
+    schema_of,
+    schema_of_arrow,
+)
 from rowsieve.types.logical import (
     Binary,
     Bool,
@@ -174,3 +181,14 @@ def test_extensions_are_metadata_on_plain_storage() -> None:
         b"ARROW:extension:name": b"rowsieve.uuid.1",
     }
     assert j.metadata[b"ARROW:extension:name"] == b"rowsieve.json.1"
+
+
+def test_schemas_that_differ_in_metadata_alone_are_not_taken_for_one_another() -> None:
+    """The cache of `schema_of_arrow` has their serialized form as its key."""
+    plain = pa.schema([pa.field("u", pa.binary(16))])
+    uuids = pa.schema([pa.field("u", pa.binary(16), metadata={EXTENSION_KEY: UUID_EXTENSION})])
+    assert plain == uuids
+    for _ in range(2):
+        assert schema_of_arrow(plain).field("u").type == Binary()
+        assert schema_of_arrow(uuids).field("u").type == Uuid()
+        assert schema_of_arrow(uuids) == schema_of(uuids)[0]

@@ -10,7 +10,6 @@ from __future__ import annotations
 from rowsieve.bridges.base.depth import Depth
 from rowsieve.bridges.base.reader import TreeReader, as_operand, as_predicate, supported
 from rowsieve.bridges.base.writer import (
-    OPERATORS,
     OperatorWriter,
     TreeWriter,
     as_text_test,
@@ -18,7 +17,6 @@ from rowsieve.bridges.base.writer import (
 )
 
 __all__ = [
-    "OPERATORS",
     "Depth",
     "OperatorWriter",
     "TreeReader",

@@ -72,7 +72,9 @@ class TreeReader(ABC, Generic[N]):
         types = {type_ for item in operands if (type_ := self.type_of(item)) is not None}
         if len(types) > 1:
             shown = " and ".join(sorted(map(type_name, types)))
-            raise UnsupportedOperation(f"{what} of {shown}: the types must be one")
+            raise UnsupportedOperation(
+                f"{what} of {shown}: the types must be one; cast one of them"
+            )
         return next(iter(types), None)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar, assert_never, cast
 
@@ -152,16 +152,6 @@ class OperatorWriter(TreeWriter[E]):
         return made
 
 
-OPERATORS: Mapping[ir.ComparisonOp, Callable[[Any, Any], Any]] = {
-    ir.ComparisonOp.EQ: operator.eq,
-    ir.ComparisonOp.NE: operator.ne,
-    ir.ComparisonOp.LT: operator.lt,
-    ir.ComparisonOp.LE: operator.le,
-    ir.ComparisonOp.GT: operator.gt,
-    ir.ComparisonOp.GE: operator.ge,
-}
-
-
 def path_of(node: ir.Operand, engine: str) -> tuple[ir.BoundColumn, list[str]]:
     """Return the column and the field names from it downwards; raise for any other operand."""
     names: list[str] = []
@@ -169,7 +159,10 @@ def path_of(node: ir.Operand, engine: str) -> tuple[ir.BoundColumn, list[str]]:
         names.append(node.name)
         node = node.operand
     if not isinstance(node, ir.BoundColumn):
-        raise UnsupportedOperation(f"{engine} supports columns and fields of columns only here")
+        raise UnsupportedOperation(
+            f"{engine} has conditions of columns and fields of columns, not of values that are "
+            "computed from them; compare the column itself"
+        )
     return node, names[::-1]
 
 

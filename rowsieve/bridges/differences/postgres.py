@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from rowsieve.bridges.constant_values import value_of
+from rowsieve.bridges.differences.engine_difference import Difference, Direction, Kind
 from rowsieve.bridges.differences.quotients import is_short_quotient
-from rowsieve.bridges.differences.row import Difference, Direction, calls
 from rowsieve.predicate import ir
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.types.logical import Decimal, Float, Int, Struct
@@ -19,25 +20,19 @@ _SUMS = frozenset({"add", "subtract", "multiply", "divide", "modulo"})
 _REAL = Float(32)
 
 
-def _divides_decimals(node: ir.Node) -> bool:
-    if not isinstance(node, ir.Call) or node.function != "divide":
-        return False
+def _divides_decimals(node: ir.Call) -> bool:
     return isinstance(type_of(node), Decimal) and not is_short_quotient(node)
 
 
-def _tests_struct(node: ir.Node) -> bool:
-    return isinstance(node, ir.IsNull) and isinstance(type_of(node.operand), Struct)
+def _tests_struct(node: ir.IsNull) -> bool:
+    return isinstance(type_of(node.operand), Struct)
 
 
-def _has_no_format(node: ir.Node) -> bool:
-    if not isinstance(node, ir.Call) or node.function != "format_time":
-        return False
+def _has_no_format(node: ir.Call) -> bool:
     return value_of(node.arguments[1]) == ""
 
 
-def _counts_by_rows(node: ir.Node) -> bool:
-    if not isinstance(node, ir.Call) or node.function != "right":
-        return False
+def _counts_by_rows(node: ir.Call) -> bool:
     return not isinstance(node.arguments[1], ir.Literal)
 
 
@@ -49,14 +44,16 @@ def _fits_real(value: object) -> bool:
         return float(np.float32(float(str(value)))) == value or value != value  # noqa: PLR0124 - NaN
 
 
-def _narrows_choice(node: ir.Node) -> bool:
+def _narrows_choice(node: ir.Call | ir.Case) -> bool:
     """A choice between float32 and other numbers: float32 in PostgreSQL, float64 here."""
-    if isinstance(node, ir.Call) and node.function in _CHOICES:
-        return _mixes_real([_uncast(item) for item in node.arguments])
+    return _mixes_real([_uncast(item) for item in _chosen(node)])
+
+
+def _chosen(node: ir.Call | ir.Case) -> tuple[ir.Operand, ...]:
+    """Return the arguments of a call, or the results of a CASE."""
     if isinstance(node, ir.Case):
-        kept = [then for _, then in node.branches]
-        return _mixes_real([_uncast(item) for item in (*kept, node.otherwise)])
-    return False
+        return *(then for _, then in node.branches), node.otherwise
+    return node.arguments
 
 
 def _uncast(item: ir.Operand) -> ir.Operand:
@@ -71,23 +68,18 @@ def _mixes_real(items: list[ir.Operand]) -> bool:
     return not all(isinstance(item, ir.Literal) and _fits_real(item.value) for item in others)
 
 
-def _narrows_list(node: ir.Node) -> bool:
+def _narrows_list(node: ir.InList) -> bool:
     """A list compared with a float32, which PostgreSQL converts to float32."""
-    if not isinstance(node, ir.InList) or len(node.values) < 2:
+    if len(node.values) < 2:
         return False
     if type_of(_uncast(node.operand)) != _REAL or pa.types.is_float32(node.values.array.type):
         return False
     return not all(_fits_real(value) for value in node.values.array.to_pylist())
 
 
-def _has_huge_literal(node: ir.Node) -> bool:
+def _has_huge_literal(node: ir.Call | ir.Case) -> bool:
     """PostgreSQL's decimals have 131,072 digits: such a number is a float here."""
-    items: tuple[ir.Operand, ...] = ()
-    if isinstance(node, ir.Call) and node.function in _SUMS | _CHOICES | {"power"}:
-        items = node.arguments
-    elif isinstance(node, ir.Case):
-        items = (*(then for _, then in node.branches), node.otherwise)
-    items = tuple(map(_uncast, items))
+    items = tuple(map(_uncast, _chosen(node)))
     huge = [item for item in items if _is_huge(item)]
     others = [type_of(item) for item in items if not isinstance(item, ir.Literal)]
     return bool(huge) and any(isinstance(type_, Int | Decimal) for type_ in others)
@@ -107,17 +99,19 @@ _BOTH = Direction.READS | Direction.WRITES
 def _read(
     reason: str,
     example: str,
-    finds: Callable[[ir.Node], bool],
+    on: Iterable[Kind],
+    finds: Callable[[Any], bool],
     direction: Direction = Direction.READS,
     remedy: str = "",
 ) -> Difference:
-    return Difference("postgres", direction, finds, reason, remedy, example)
+    return Difference("postgres", direction, frozenset(on), finds, reason, remedy, example)
 
 
 ROWS = (
     _read(
         "rounds quotients of decimals whose places are unknown here to other digits",
         "coalesce(d, i32) / i32 = -0.1428571",
+        ["divide"],
         _divides_decimals,
         Direction.ANSWERS,
         "multiply instead, or cast one side to double precision",
@@ -125,22 +119,27 @@ ROWS = (
     _read(
         "changes the case of letters by the locale of its database",
         "upper(s) = 'STRAßE'",
-        lambda node: (
-            calls("upper", "lower")(node) or (isinstance(node, ir.Like) and node.ignore_case)
-        ),
+        ["upper", "lower", ir.Like],
+        lambda node: not isinstance(node, ir.Like) or node.ignore_case,
     ),
     _read(
         "classifies letters and their cases by the locale of its database",
         r"s ~ '^\w+$'",
-        lambda node: calls("regex_matches")(node) and len(ir.children(node)) == 3,
+        ["regex_matches"],
+        lambda node: len(node.arguments) == 3,
     ),
     _read(
-        "gives NULL for an empty format", "to_char(ts, '') = ''", _has_no_format, Direction.ANSWERS
+        "gives NULL for an empty format",
+        "to_char(ts, '') = ''",
+        ["format_time"],
+        _has_no_format,
+        Direction.ANSWERS,
     ),
-    _read("treats a struct of NULLs as NULL", "pair IS NULL", _tests_struct, _BOTH),
+    _read("treats a struct of NULLs as NULL", "pair IS NULL", [ir.IsNull], _tests_struct, _BOTH),
     _read(
         "cannot negate the smallest count",
         "right(s, i32) = ''",
+        ["right"],
         _counts_by_rows,
         Direction.ANSWERS,
         "write a constant, or substr",
@@ -148,6 +147,7 @@ ROWS = (
     _read(
         "converts a number that is combined with a float32 to float32",
         "greatest(f32, i32) = 2147483647",
+        [*_CHOICES, ir.Case],
         _narrows_choice,
         Direction.ANSWERS,
         "cast all of them to double precision",
@@ -155,6 +155,7 @@ ROWS = (
     _read(
         "converts the items of a list compared with a float32",
         "f32 IN (0.1, 1.5)",
+        [ir.InList],
         _narrows_list,
         Direction.ANSWERS,
         "cast all of them to double precision",
@@ -162,6 +163,7 @@ ROWS = (
     _read(
         "has decimals of any size",
         "i64 * 1e200 > 9007199254740992 * 1e200",
+        [*_SUMS, *_CHOICES, "power", ir.Case],
         _has_huge_literal,
         Direction.ANSWERS,
         "cast the other side to double precision",

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from rowsieve.bridges.constant_values import value_of
-from rowsieve.bridges.differences.row import Difference, Direction
+from rowsieve.bridges.differences.engine_difference import Difference, Direction
 from rowsieve.predicate import ir
 from rowsieve.types.logical import Timestamp
 from rowsieve.types.time_zones import Micros, RepeatedTime, SkippedTime, zone
@@ -18,7 +18,7 @@ from rowsieve.types.time_zones import Micros, RepeatedTime, SkippedTime, zone
 _LOCAL = Timestamp(utc=False)
 
 
-def _compares_repeated(node: ir.Node) -> bool:
+def _compares_repeated(node: ir.Comparison | ir.InList) -> bool:
     """Find a local time compared with a constant that occurs twice in its zone."""
     match node:
         case ir.Comparison(left=left, right=right):
@@ -58,7 +58,7 @@ def _occur_twice(name: str, local: Micros) -> bool:
 
 ROWS = (
     Difference(
-        *("spark", Direction.ANSWERS, _compares_repeated),
+        *("spark", Direction.ANSWERS, frozenset({ir.Comparison, ir.InList}), _compares_repeated),
         "compares instants instead of a local time and a constant that occurs twice in its zone",
         "compare with an instant, TIMESTAMP '…'",
     ),

@@ -24,6 +24,14 @@ TABLE: Mapping[str, FunctionRow] = {
 }
 
 
+# Functions that no text names, and what a user calls them.
+_INTERNAL = {
+    "numeric_bytes": "a comparison of numbers of any size",
+    "numeric_approx": "a number of any size as a float",
+    "jsonb_eq": "equality of JSON",
+}
+
+
 def spelling_of(name: str, engine: str) -> Spelling | None:
     """How the engine spells the function; None if it has no counterpart."""
     row = TABLE.get(name)
@@ -34,9 +42,10 @@ def refusal(use: Use, engine: str) -> str:
     """Why the engine may give other values for this call; empty if it gives the same."""
     name = use.call.function
     row = TABLE.get(name)
-    spelling = None if row is None else row.spelling(engine)
-    reason = "" if row is None else row.reason(engine)
-    if row is not None and spelling is None and not reason:
+    if row is None:
+        return f"{_INTERNAL.get(name, name)} has no counterpart in {engine}"
+    spelling, reason = row.spelling(engine), row.reason(engine)
+    if spelling is None and not reason:
         return f"{name} has no verified counterpart in {engine}"
     if spelling is None or not spelling.cases:
         return f"{name} may give other values in {engine}" + (f": {reason}" if reason else "")

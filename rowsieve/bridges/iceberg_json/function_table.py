@@ -20,6 +20,7 @@ COMPARISONS: Mapping[str, ComparisonOp] = {
     "gt": ComparisonOp.GT,
     "gt-eq": ComparisonOp.GE,
 }
+_BY_OP = {op: name for name, op in COMPARISONS.items()}
 _NULL = "TRUE for NULL; written together with not-null"
 _NOTES = {"eq": "TRUE for two columns that are both NULL, or both NaN", "not-eq": _NULL}
 PREDICATES: tuple[Row, ...] = (
@@ -72,3 +73,9 @@ LITERALS: tuple[Row, ...] = (
     refused("struct, list, map, variant, geometry, geography", "they have no comparisons"),
 )
 ROWS: Mapping[str, Row] = {row.foreign: row for row in (*PREDICATES, *TERMS, *LITERALS)}
+
+
+def mirrored(kind: str) -> str:
+    """Return the comparison for swapped sides; any other kind unchanged."""
+    op = COMPARISONS.get(kind)
+    return kind if op is None else _BY_OP[op.mirrored]

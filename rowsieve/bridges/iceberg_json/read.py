@@ -27,7 +27,6 @@ from rowsieve.types.logical import Decimal, Field, Float, Int, LogicalType, Stru
 from rowsieve.types.schema import Schema
 
 _FUNCTIONS: Final = "iceberg_functions"
-_MIRRORED: Final = {"lt": "gt", "gt": "lt", "lt-eq": "gt-eq", "gt-eq": "lt-eq"}
 _TESTS: Final = ("is-null", "not-null", "is-nan", "not-nan")
 
 
@@ -230,7 +229,7 @@ class Reader(TreeReader[Any]):
                 raise UnsupportedOperation("two constants are compared; write true or false")
             if kind in ("starts-with", "not-starts-with"):
                 raise UnsupportedOperation(f"{kind} takes a constant on the right only")
-            return self._compared(_MIRRORED.get(kind, kind), self._reference(right), left)
+            return self._compared(function_table.mirrored(kind), self._reference(right), left)
         first, second = self._reference(left), self._reference(right)
         if kind not in function_table.COMPARISONS or first.name or second.name:
             raise UnsupportedOperation(f"{kind} of {first.shown} and {second.shown} is not read")

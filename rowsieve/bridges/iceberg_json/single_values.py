@@ -147,7 +147,7 @@ def _moment(ticks: int, unit: timedelta) -> datetime:
 
 def _rejected(value: Any, type_: LogicalType, wanted: str) -> InvalidPredicate:
     return InvalidPredicate(
-        f"{value!r} is no constant of a column of type {type_name(type_)}: it takes {wanted}"
+        f"{value!r} is not a constant for a column of type {type_name(type_)}: it takes {wanted}"
     )
 
 

@@ -107,7 +107,7 @@ class Term:
             if isinstance(self.type, logical.Int):
                 number = self._constant(value, given, self.type).value
                 if not isinstance(number, int):
-                    raise InvalidPredicate(f"{value!r} is no value of {self.shown}")
+                    raise InvalidPredicate(f"{value!r} is not a value of {self.shown}")
                 start = number - number % self.width
                 return ir.Literal(start), ir.Literal(start + self.width), start == number
             assert isinstance(self.type, logical.Decimal)
@@ -118,7 +118,7 @@ class Term:
         unit = logical.Date() if self.name == "day" else logical.Int(32)
         index = self._constant(value, given, unit).value
         if not isinstance(index, int):
-            raise InvalidPredicate(f"{value!r} is no value of {self.shown}")
+            raise InvalidPredicate(f"{value!r} is not a value of {self.shown}")
         return self._moment(index), self._moment(index + 1), True
 
     def _moment(self, index: int) -> ir.Literal:

@@ -31,8 +31,6 @@ _NAMES = {op.value: name for name, op in COMPARISONS.items()} | {
     "STARTS WITH": "starts-with",
     "NOT STARTS WITH": "not-starts-with",
 }
-_OPPOSITES = {"eq": "not-eq", "not-eq": "eq", "lt": "gt-eq", "gt-eq": "lt", "gt": "lt-eq"}
-_OPPOSITES["lt-eq"] = "gt"
 _FALSE_FOR_NULL = ("eq", "lt", "lt-eq", "gt", "gt-eq", "in", "starts-with", "is-nan")
 
 
@@ -92,15 +90,17 @@ class Writer(KeptRows[Any]):
         """Write a comparison of two columns."""
         types = {type_of(node.left), type_of(node.right)}
         if len(types) > 1 or isinstance(next(iter(types)), Float):
-            raise UnsupportedOperation("columns of floats, or of two types, are not compared there")
+            raise UnsupportedOperation(
+                "readers of Iceberg compare columns of one type that is not a float; compare each "
+                "column with constants"
+            )
         check_compared(next(iter(types)))
         names = [self._name(operand) for operand in (node.left, node.right)]
         op = node.op
         if op.is_null_safe:
             kind = "eq" if (op is ir.ComparisonOp.NOT_DISTINCT) is not negated else "not-eq"
             return self._between(kind, names)
-        kind = _NAMES[op.value]
-        kind = _OPPOSITES[kind] if negated else kind
+        kind = _NAMES[(op.negated if negated else op).value]
         known = [self._test("not-null", name) for name in names]
         return self.junction([*known, self._between(kind, names)], all_of=True)
 

@@ -121,7 +121,10 @@ class Operands(TreeReader[Any]):
         if isinstance(type_, Int) and not type_.signed:
             return whole if operator == "FloorDivide" else rest
         if not (isinstance(right, ir.Literal) and isinstance(right.value, int) and right.value > 0):
-            raise UnsupportedOperation(f"{operator} of signed numbers by no constant above 0")
+            raise UnsupportedOperation(
+                f"{operator} of signed numbers is read for a constant divisor above 0 only; divide "
+                "by such a constant, or cast both sides to floats"
+            )
         below = ir.Comparison(ir.ComparisonOp.LT, rest, ir.Literal(0, type_))
         if operator == "Modulus":
             return ir.Case(((below, ir.Call("add", (rest, right))),), rest)

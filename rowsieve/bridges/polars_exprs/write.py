@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.bridges.base import OPERATORS, OperatorWriter, as_text_test
+from rowsieve.bridges.base import OperatorWriter, as_text_test
 from rowsieve.bridges.constant_values import text_of
 from rowsieve.bridges.extras import imported
 from rowsieve.bridges.functions import Use, polars
@@ -45,8 +45,7 @@ from rowsieve.types.logical import (
     type_name,
 )
 
-_COMPARE: Mapping[ir.ComparisonOp, Callable[[Any, Any], Any]] = {
-    **OPERATORS,
+_NULL_SAFE: Mapping[ir.ComparisonOp, Callable[[Any, Any], Any]] = {
     ir.ComparisonOp.DISTINCT: lambda a, b: a.ne_missing(b),
     ir.ComparisonOp.NOT_DISTINCT: lambda a, b: a.eq_missing(b),
 }
@@ -128,7 +127,7 @@ class Writer(OperatorWriter[Any]):
     def comparison(self, op: ir.ComparisonOp, left: ir.Operand, right: ir.Operand) -> Any:
         """Write a comparison, with NaN ordered by the semantics."""
         sides = self.operand(left), self.operand(right)
-        made = _COMPARE[op](*sides)
+        made = (_NULL_SAFE[op] if op.is_null_safe else op.python)(*sides)
         if not isinstance(type_of(left), Float) or self.semantics.nan is not NanOrder.IEEE:
             return made
         if op.is_null_safe:

@@ -154,10 +154,10 @@ def _compared_to_negative_nan(
 ) -> ir.Predicate:
     """Compare with a value below every stored value."""
     if left is right:
-        return ir.TRUE if op in _HOLDS_IF_SAME else ir.FALSE
+        return ir.TRUE if op.holds_if_equal else ir.FALSE
     value = left if right is _NEGATIVE_NAN else right
-    greater = _HOLDS_IF_GREATER if right is _NEGATIVE_NAN else _HOLDS_IF_LESS
-    return _known(value, truth=op in greater)
+    greater = op.holds_if_greater if right is _NEGATIVE_NAN else op.holds_if_less
+    return _known(value, truth=greater)
 
 
 def _known(operand: ir.Operand, *, truth: bool) -> ir.Predicate:
@@ -169,9 +169,6 @@ def _known(operand: ir.Operand, *, truth: bool) -> ir.Predicate:
 
 
 _NEGATIVE_NAN: Final = ir.Literal(math.copysign(math.nan, -1), Float(64))
-_HOLDS_IF_SAME: Final = {ir.ComparisonOp.EQ, ir.ComparisonOp.LE, ir.ComparisonOp.GE}
-_HOLDS_IF_GREATER: Final = {ir.ComparisonOp.GT, ir.ComparisonOp.GE, ir.ComparisonOp.NE}
-_HOLDS_IF_LESS: Final = {ir.ComparisonOp.LT, ir.ComparisonOp.LE, ir.ComparisonOp.NE}
 _CALLS: Mapping[str, Callable[[list[Any]], ir.Predicate]] = {
     "and_kleene": partial(junction, ir.And),
     "or_kleene": partial(junction, ir.Or),

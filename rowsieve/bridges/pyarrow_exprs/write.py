@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.bridges.base import OPERATORS, OperatorWriter, path_of
+from rowsieve.bridges.base import OperatorWriter, path_of
 from rowsieve.bridges.constant_values import value_of
 from rowsieve.bridges.functions import Use
 from rowsieve.bridges.functions.casts import CASTS, kinds_of
@@ -85,11 +85,14 @@ class Writer(OperatorWriter[Expression]):
         types = type_of(left), type_of(right)
         for type_ in types:
             if is_nested(type_) or isinstance(type_, Json):
-                raise UnsupportedOperation(f"values of {type_name(type_)} are not compared")
+                raise UnsupportedOperation(
+                    f"pyarrow does not compare values of {type_name(type_)}; compare their items "
+                    "or fields"
+                )
         _check_digits(types)
         a, b = self.operand(left), self.operand(right)
         if not op.is_null_safe:
-            return OPERATORS[op](a, b)
+            return op.python(a, b)
         same = (a.is_null() & b.is_null()) | (~a.is_null() & ~b.is_null() & (a == b))
         return same if op is ir.ComparisonOp.NOT_DISTINCT else ~same
 

@@ -25,7 +25,7 @@ def assigned(
         if value is not None and is_nested(field.type) and not isinstance(value, Operand):
             raise InvalidInput(
                 f"update: column {field.name!r} is {type_name(field.type)}, and a list, struct or "
-                f"map is no constant of SQL: {repr_of(value)}; upsert the rows with their new "
+                f"map has no constant in SQL: {repr_of(value)}; upsert the rows with their new "
                 "values, or give None, or SQL text such as the name of another column"
             )
         return lit(value)

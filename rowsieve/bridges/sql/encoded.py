@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from rowsieve.bridges.conditions import read_conditions
 from rowsieve.bridges.sql.dialects import Dialect
-from rowsieve.bridges.sql.language import accepted_as_engine, typed_as_engine
+from rowsieve.bridges.sql.language import check_translated, typed_as_engine, with_engine_types
 from rowsieve.bridges.sql.placeholders import StandIns
 from rowsieve.bridges.translation import Translation
 from rowsieve.errors import UnsupportedOperation
@@ -52,7 +52,7 @@ def read_encoded(
 
     rules = dialect.semantics if meant is None else meant
 
-    def read(condition: E) -> BoundPredicate:
+    def read(condition: E) -> Predicate:
         stand_ins = StandIns(schema, dialect)
         try:
             predicate = stand_ins.read_whole(
@@ -64,9 +64,14 @@ def read_encoded(
         _check_types(predicate, stand_ins, schema, rules)
         if elsewhere is not None:
             _check_zone(predicate, schema, dialect, rules, elsewhere)
-        return accepted_as_engine(predicate, schema, dialect, rules)
+        return with_engine_types(predicate, schema, dialect, rules)
 
-    return read_conditions(conditions, read, join, schema, rules, shown=shown, strict=strict)
+    def accept(_condition: E, bound: BoundPredicate) -> None:
+        check_translated(bound, schema, dialect)
+
+    return read_conditions(
+        conditions, read, join, schema, rules, accept=accept, shown=shown, strict=strict
+    )
 
 
 def _check_types(

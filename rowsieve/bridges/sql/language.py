@@ -67,6 +67,7 @@ def from_text(
         _left,
         schema,
         meant,
+        accept=partial(_accept, schema=schema, known=known),
         shown=lambda condition: condition[0],
         strict=strict,
     )
@@ -79,11 +80,9 @@ def _condition(
     known: Dialect,
     meant: Semantics,
     merged: frozenset[Predicate],
-) -> BoundPredicate:
+) -> Predicate:
     """Type one condition of the top-level AND; `merged`: those that the optimiser merges."""
-    from rowsieve.bridges.sql.reading import parse  # noqa: PLC0415 - sqlglot takes 0.1 s to import
-
-    text, reading = condition
+    reading = condition[1]
     if isinstance(reading, InvalidPredicate):
         raise reading
     if reading in merged:
@@ -91,26 +90,41 @@ def _condition(
             f"lists about one value, one of them with columns: {known.name}'s optimiser merges "
             "them and loses the columns"
         )
-    bound = accepted_as_engine(reading, schema, known, meant)
+    return with_engine_types(reading, schema, known, meant)
+
+
+def _accept(
+    condition: tuple[str, object], bound: BoundPredicate, *, schema: Schema, known: Dialect
+) -> None:
+    """Raise for a condition with another meaning in the engine, its collation included."""
+    from rowsieve.bridges.sql.reading import parse  # noqa: PLC0415 - sqlglot takes 0.1 s to import
+
+    check_translated(bound, schema, known)
     if known.texts.orders_by_collation and orders_text(bound.root):
-        for part in parse.uncollated(text, known.name):
-            check_order(bind(part, schema, meant, simplified=False).root, known.name)
-    return bound
+        for part in parse.uncollated(condition[0], known.name):
+            check_order(bind(part, schema, bound.semantics, simplified=False).root, known.name)
 
 
 def accepted_as_engine(
     predicate: Predicate, schema: Schema, known: Dialect, meant: Semantics
 ) -> BoundPredicate:
-    """Type the values of a condition as the engine does; raise if its meaning differs from ours."""
-    bound = typed_as_engine(predicate, schema, known, meant)
+    """Bind a condition, typed as in the engine; raise if it cannot be translated exactly."""
+    typed = with_engine_types(predicate, schema, known, meant)
+    bound = bind(typed, schema, meant, simplified=False)
+    check_translated(bound, schema, known)
+    return bound
+
+
+def check_translated(bound: BoundPredicate, schema: Schema, known: Dialect) -> None:
+    """Raise for a condition of the engine that cannot be translated exactly."""
+    _check_typed(bound, schema, known)
     root = bound.root
     if known.translates_listed:
         as_exact(root, known)
         if not known.listed_only:  # `where=` is evaluated here; no engine evaluates the rest
-            check_texts(root, meant)
+            check_texts(root, bound.semantics)
     if known.semantics.nan is NanOrder.SIGNED:
         check_nan_signs(root)
-    return bound
 
 
 def where_text(
@@ -150,7 +164,18 @@ def _check_read(predicate: Predicate, root: Predicate, known: Dialect, typer: Un
 def typed_as_engine(
     predicate: Predicate, schema: Schema, known: Dialect, meant: Semantics
 ) -> BoundPredicate:
-    """Bind a condition, typed and compared as in the engine; its `source` is the typed tree.
+    """Bind a condition, typed and compared as in the engine; its `source` is the typed tree."""
+    bound = bind(
+        with_engine_types(predicate, schema, known, meant), schema, meant, simplified=False
+    )
+    _check_typed(bound, schema, known)
+    return bound
+
+
+def with_engine_types(
+    predicate: Predicate, schema: Schema, known: Dialect, meant: Semantics
+) -> Predicate:
+    """Add the casts, widths and formulas with which the engine computes a condition.
 
     The rules that take the tree before it is bound say why in `unbound_types`.
     """
@@ -159,14 +184,16 @@ def typed_as_engine(
     predicate = with_widths(predicate, schema, known)
     if known.times.declared_zones:
         predicate = with_local_times(predicate, schema)
-    typer = UnboundTyper(schema, meant)
-    predicate = as_compared(predicate, typer)
-    bound = bind(predicate, schema, meant, simplified=False)
-    check_coercion(predicate, bound.root, typer)
-    _check_read(predicate, bound.root, known, typer)
+    return as_compared(predicate, UnboundTyper(schema, meant))
+
+
+def _check_typed(bound: BoundPredicate, schema: Schema, known: Dialect) -> None:
+    """Raise for a condition of text that the engine compares or computes differently."""
+    typer = UnboundTyper(schema, bound.semantics)
+    check_coercion(bound.source, bound.root, typer)
+    _check_read(bound.source, bound.root, known, typer)
     if known.times.declared_zones:
-        check_zones(predicate, schema)
-    return bound
+        check_zones(bound.source, schema)
 
 
 def _left(conditions: list[tuple[str, Predicate | InvalidPredicate]]) -> str:

@@ -178,7 +178,9 @@ def encoder_of(type_: logical.LogicalType) -> Callable[[Any], bytes]:
         case _ if at:
             return numbers(at)
         case logical.Int():
-            raise UnsupportedOperation("Substrait has no unsigned constants")
+            raise UnsupportedOperation(
+                "Substrait has no unsigned constants; cast the column to a signed type"
+            )
     raise UnsupportedOperation(f"Substrait has no constants of the type {logical.type_name(type_)}")
 
 

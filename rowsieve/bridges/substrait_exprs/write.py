@@ -51,7 +51,6 @@ _REQUIRED = 2  # a nullability
 _VERSION = 44  # the minor version whose messages these are
 _OPS = {op: name for name, op in function_table.COMPARISONS.items()}
 _LOCAL = (Date(), Timestamp())
-_EQUALITIES = (ComparisonOp.EQ, ComparisonOp.NE)
 
 
 class Writer(TreeWriter[bytes]):
@@ -111,7 +110,9 @@ class Writer(TreeWriter[bytes]):
         types = type_of(left), type_of(right)
         if types[0] != types[1] or is_nested(types[0]):
             shown = " with ".join(map(type_name, types))
-            raise UnsupportedOperation(f"a comparison of {shown}; the types must be one")
+            raise UnsupportedOperation(
+                f"a comparison of {shown}: Substrait compares values of one type; cast one of them"
+            )
         sides = self.operand(left), self.operand(right)
         if isinstance(types[0], Float):
             return self._floats(op, (left, right), sides)
@@ -150,8 +151,8 @@ class Writer(TreeWriter[bytes]):
         if op is ComparisonOp.NE and len(open_) == 2:
             both = [self._judged("is_nan", side) for side in sides]
             return self.pair(made, self.junction(both, all_of=True), all_of=False)
-        greater = 0 if op in (ComparisonOp.GT, ComparisonOp.GE) else 1
-        if len(open_) == 2 or (open_ == [greater] and op not in _EQUALITIES):
+        greater = 0 if op.is_order and op.holds_if_greater else 1
+        if len(open_) == 2 or (open_ == [greater] and op.is_order):
             guards = [self._is_number(nodes, sides, place) for place in open_]
             return self.junction([made, *guards], all_of=True)
         return made
@@ -170,7 +171,9 @@ class Writer(TreeWriter[bytes]):
         """Write `singular_or_list` with constants of the operand's type."""
         type_ = type_of(node.operand)
         if node.values.type not in (type_, None) or is_nested(type_):
-            raise UnsupportedOperation("the members of the list are of another type")
+            raise UnsupportedOperation(
+                "the members of the list are of another type than the column; cast them to its type"
+            )
         operand, members = self.operand(node.operand), node.values.array
         if isinstance(type_, Float):  # NaN is equal to nothing
             members = members.filter(pc.fill_null(pc.invert(pc.is_nan(members)), fill_value=True))
@@ -208,7 +211,10 @@ class Writer(TreeWriter[bytes]):
 
     def cast(self, node: ir.Cast) -> bytes:
         """Raise: engines differ on values out of range."""
-        raise UnsupportedOperation(f"engines differ in casts to {type_name(node.type)}")
+        raise UnsupportedOperation(
+            f"engines that read Substrait differ in casts to {type_name(node.type)}; compare the "
+            "value itself"
+        )
 
     def case(self, node: ir.Case) -> bytes:
         """Write `if_then`, whose conditions are never NULL."""

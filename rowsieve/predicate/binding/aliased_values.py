@@ -41,27 +41,12 @@ RANGE: Final = "range.1"
 ARRAY: Final = "array.1"
 EQUATED: Final = frozenset({RANGE, ARRAY, "acl_item.1", "int2vector.1"})
 """Aliases whose values are equal if their storage is."""
-EQUALITIES: Final = frozenset(
-    {
-        ir.ComparisonOp.EQ,
-        ir.ComparisonOp.NE,
-        ir.ComparisonOp.DISTINCT,
-        ir.ComparisonOp.NOT_DISTINCT,
-    }
-)
 
 FieldOf: TypeAlias = Callable[[ir.Operand], Field | None]
 """Finds the column, or the field inside one, that an operand is."""
 _OF_RANGE: Final = frozenset(
     {"lower", "upper", "isempty", "lower_inc", "upper_inc", "lower_inf", "upper_inf"}
 )
-_ORDERS: Final = {
-    ir.ComparisonOp.LT: (False, False),
-    ir.ComparisonOp.GE: (False, True),
-    ir.ComparisonOp.GT: (True, False),
-    ir.ComparisonOp.LE: (True, True),
-}
-"""By comparison: whether `less` takes the sides the other way round, and is negated."""
 _NUMBERS: Final = (Int, Float, Decimal, Numeric)
 _CONSTRUCTORS: Final[Mapping[str, tuple[type[LogicalType], ...]]] = {
     "int4range": (Int,),
@@ -143,11 +128,11 @@ def compare_aliased(
     """
     fields = [field_of(each) for each in sides]
     aliases = [None if field is None else field.alias for field in fields]
-    if RANGE in aliases and op in _ORDERS:
+    if RANGE in aliases and op.is_order:
         return (
             _NULL if any(map(_is_null, sides)) else _ordered(op, *_ranges(sides, aliases, fields))
         )
-    if op not in EQUALITIES:
+    if op.is_order:
         return None
     if RANGE in aliases:
         equal = _NULL if any(map(_is_null, sides)) else _equal_ranges(sides, aliases, fields)
@@ -181,7 +166,7 @@ def _compared(
     op: ir.ComparisonOp, equal: ir.Predicate, sides: Sequence[ir.Operand]
 ) -> ir.Predicate:
     """The comparison by an equality that is NULL if a side is, and never otherwise."""
-    if op in (ir.ComparisonOp.EQ, ir.ComparisonOp.NE):
+    if not op.is_null_safe:
         return equal if op is ir.ComparisonOp.EQ else ir.Not(equal)
     others = [each for each in sides if not (_is_text(each) or _is_constructor(each))]
     null = [ir.TRUE if _is_null(each) else ir.IsNull(each) for each in others]
@@ -217,9 +202,9 @@ def _ranges(
 
 
 def _ordered(op: ir.ComparisonOp, one: _Range, other: _Range) -> ir.Predicate:
-    swaps, negates = _ORDERS[op]
+    swaps = op.holds_if_greater is not op.holds_if_equal
     less = _less(other, one) if swaps else _less(one, other)
-    return ir.Not(less) if negates else less
+    return ir.Not(less) if op.holds_if_equal else less
 
 
 def _less(one: _Range, other: _Range) -> ir.Predicate:

@@ -65,23 +65,6 @@ from rowsieve.types.logical import (
     type_name,
 )
 
-_WHEN_BELOW = {  # `x op v` where every x is below v
-    ir.ComparisonOp.EQ: ir.ComparisonOp.NE,
-    ir.ComparisonOp.NE: ir.ComparisonOp.EQ,
-    ir.ComparisonOp.LT: ir.ComparisonOp.EQ,
-    ir.ComparisonOp.LE: ir.ComparisonOp.EQ,
-    ir.ComparisonOp.GT: ir.ComparisonOp.NE,
-    ir.ComparisonOp.GE: ir.ComparisonOp.NE,
-    ir.ComparisonOp.DISTINCT: ir.ComparisonOp.NOT_DISTINCT,
-    ir.ComparisonOp.NOT_DISTINCT: ir.ComparisonOp.DISTINCT,
-}
-_BETWEEN_POINTS = {  # `x op v` where v lies above one grid point and below the next
-    ir.ComparisonOp.LT: ir.ComparisonOp.LE,
-    ir.ComparisonOp.LE: ir.ComparisonOp.LE,
-    ir.ComparisonOp.GT: ir.ComparisonOp.GT,
-    ir.ComparisonOp.GE: ir.ComparisonOp.GT,
-}
-
 
 def compare_operands(
     op: ir.ComparisonOp,
@@ -240,7 +223,7 @@ def constant_instant(text: object, semantics: Semantics) -> ir.Literal | None:
 
 def unmatched(op: ir.ComparisonOp, operand: ir.Operand) -> ir.Predicate:
     """Build `operand op value` for a value that the operand never has and that has no order."""
-    return ir.Comparison(_WHEN_BELOW[op], operand, operand)
+    return _always(operand, op, truth=op.holds_if_less)
 
 
 def compare_with_number(
@@ -257,14 +240,20 @@ def _compare_on_grid(
     low, high = _limits(type_)
     floor = number.numerator // number.denominator
     if number > high:
-        return ir.Comparison(_WHEN_BELOW[op], operand, operand)
+        return _always(operand, op, truth=op.holds_if_less)
     if number < low:
-        return ir.Comparison(_WHEN_BELOW[op.mirrored], operand, operand)
+        return _always(operand, op, truth=op.holds_if_greater)
     if number.denominator != 1:
-        if op not in _BETWEEN_POINTS:
-            return ir.Comparison(_WHEN_BELOW[op], operand, operand)
-        op = _BETWEEN_POINTS[op]
+        if not op.is_order:
+            return _always(operand, op, truth=op.holds_if_less)
+        op = op.weak if op.holds_if_less else op.strict  # the number lies above `floor`
     return ir.Comparison(op, operand, ir.Literal(_point(type_, floor), type_))
+
+
+def _always(operand: ir.Operand, op: ir.ComparisonOp, *, truth: bool) -> ir.Predicate:
+    """Build a comparison with one result for every value; for NULL, the result of `op`."""
+    same = ir.ComparisonOp.NOT_DISTINCT if op.is_null_safe else ir.ComparisonOp.EQ
+    return ir.Comparison(same if truth else same.negated, operand, operand)
 
 
 def _adapted(

@@ -23,9 +23,6 @@ from rowsieve.types.schema import Schema
 MAX_RANKED: Final = 256
 """The most labels of an enum whose columns can be compared by order."""
 
-_BEFORE: Final = {ir.ComparisonOp.LT: 0, ir.ComparisonOp.LE: 1}
-_AFTER: Final = {ir.ComparisonOp.GT: 1, ir.ComparisonOp.GE: 0}
-
 
 def with_text(schema: Schema) -> Schema:
     """Return the schema with text for enums; `schema` itself if it has none.
@@ -38,6 +35,11 @@ def with_text(schema: Schema) -> Schema:
         replace(field, type=String()) if isinstance(field.type, Enum) else field for field in schema
     )
     return Schema(schema.id, tuple(fields))
+
+
+def is_enum(operand: ir.Operand) -> bool:
+    """Whether a bound operand is a column or a constant of an enum."""
+    return isinstance(operand, ir.BoundColumn | ir.Literal) and isinstance(operand.type, Enum)
 
 
 def as_text(operand: ir.Operand) -> ir.Operand:
@@ -84,11 +86,11 @@ def compare_enums(
         return ir.Comparison(op, one, ir.Literal(None, String()))
     _check(right, enum)
     place = enum.labels.index(str(right.value))
-    if op in _BEFORE:
-        return _one_of(one, enum.labels[: place + _BEFORE[op]], enum)
-    if op in _AFTER:
-        return _one_of(one, enum.labels[place + _AFTER[op] :], enum)
-    return ir.Comparison(op, one, other)
+    if not op.is_order:
+        return ir.Comparison(op, one, other)
+    if op.holds_if_less:
+        return _one_of(one, enum.labels[: place + op.holds_if_equal], enum)
+    return _one_of(one, enum.labels[place + (not op.holds_if_equal) :], enum)
 
 
 def enum_members(values: ir.ValueSet, enum: Enum) -> ir.ValueSet:

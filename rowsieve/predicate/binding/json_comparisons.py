@@ -21,12 +21,6 @@ from rowsieve.types.logical import Bool, Json, LogicalType, String, type_name
 
 _GET: Final = "json_get"
 _Typed: TypeAlias = tuple[ir.Operand, LogicalType | None]
-_EQUALITIES: Final = (
-    ir.ComparisonOp.EQ,
-    ir.ComparisonOp.NE,
-    ir.ComparisonOp.DISTINCT,
-    ir.ComparisonOp.NOT_DISTINCT,
-)
 
 
 def json_call(name: str, arguments: list[_Typed], semantics: Semantics) -> tuple[str, list[_Typed]]:
@@ -45,7 +39,7 @@ def compares_json(
     op: ir.ComparisonOp, types: Iterable[LogicalType | None], semantics: Semantics
 ) -> bool:
     """Return whether a comparison is one of JSON values."""
-    equality = op in _EQUALITIES and semantics.casts_json
+    equality = not op.is_order and semantics.casts_json
     return equality and any(isinstance(each, Json) for each in types)
 
 
@@ -55,7 +49,7 @@ def compare_json(op: ir.ComparisonOp, left: _Typed, right: _Typed) -> ir.Predica
     sides = (_as_json(*left), _as_json(*right))
     call = ir.Call(EQUAL, sides)
     equal = ir.BooleanOperand(call)
-    if op in (ir.ComparisonOp.EQ, ir.ComparisonOp.NE):
+    if not op.is_null_safe:
         return equal if op is ir.ComparisonOp.EQ else ir.Not(equal)
     missing = ir.And(tuple(ir.IsNull(_kind(each)) for each in sides))
     same = ir.Or((ir.And((ir.Not(ir.IsNull(call)), equal)), missing))

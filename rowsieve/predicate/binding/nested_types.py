@@ -7,7 +7,7 @@ that the engine does not define are rejected.
 
 from __future__ import annotations
 
-from rowsieve.errors import InvalidPredicate
+from rowsieve.errors import InvalidPredicate, UnknownColumn
 from rowsieve.predicate import ir
 from rowsieve.predicate.semantics import NestedNulls, Semantics
 from rowsieve.types.logical import (
@@ -24,13 +24,6 @@ from rowsieve.types.logical import (
     Numeric,
     Struct,
     type_name,
-)
-
-_EQUALITIES = (
-    ir.ComparisonOp.EQ,
-    ir.ComparisonOp.NE,
-    ir.ComparisonOp.DISTINCT,
-    ir.ComparisonOp.NOT_DISTINCT,
 )
 
 
@@ -55,7 +48,7 @@ def compare_nested_operands(
             f"{type_name(left_type)} {op.value} {type_name(right_type)} has no meaning; compare "
             "lists and structs of one shape, or one of their fields"
         )
-    if op not in _EQUALITIES and semantics.nested_nulls is NestedNulls.UNKNOWN:
+    if op.is_order and semantics.nested_nulls is NestedNulls.UNKNOWN:
         raise InvalidPredicate(
             f"{semantics.name} does not order lists and structs with NULL; compare an item "
             "or a field"
@@ -102,3 +95,15 @@ def _null_of(
             "as in ARRAY[1, 2]"
         )
     return ir.Literal(None, other), other
+
+
+def member_of(type_: Struct, name: str) -> Field:
+    """Return the field of a struct; in any case, unless the case decides."""
+    exact = [field for field in type_.fields if field.name == name]
+    candidates = exact or [field for field in type_.fields if field.name.lower() == name.lower()]
+    if len(candidates) != 1:
+        names = ", ".join(field.name for field in type_.fields)
+        raise UnknownColumn(
+            f"the struct ({names}) does not have exactly one field {name!r}", name=name
+        )
+    return candidates[0]

@@ -215,7 +215,7 @@ class BoxGroup:
 
 def _is_searched(column: ir.BoundColumn, op: ir.ComparisonOp) -> bool:
     if isinstance(column.type, String | Binary):
-        return op in (ir.ComparisonOp.EQ, ir.ComparisonOp.NE)
+        return not op.is_order and not op.is_null_safe
     return isinstance(column.type, DISCRETE | Float)
 
 

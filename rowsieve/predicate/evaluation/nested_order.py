@@ -21,14 +21,6 @@ from rowsieve.predicate.ir import ComparisonOp
 from rowsieve.predicate.semantics import NanOrder, NestedNulls, Semantics
 
 _Signs: TypeAlias = npt.NDArray[np.int8]
-_HOLDS = {
-    ComparisonOp.EQ: lambda signs: signs == 0,
-    ComparisonOp.NE: lambda signs: signs != 0,
-    ComparisonOp.LT: lambda signs: signs < 0,
-    ComparisonOp.LE: lambda signs: signs <= 0,
-    ComparisonOp.GT: lambda signs: signs > 0,
-    ComparisonOp.GE: lambda signs: signs >= 0,
-}
 
 
 def compare_nested(
@@ -44,7 +36,7 @@ def compare_nested(
         truth = differs if op is ComparisonOp.NE else ~differs
         return with_nulls(truth, nulls | (unknown & ~differs), pa.bool_())
     order = _Order.of(semantics, nulls_first=semantics.nested_nulls is NestedNulls.LEAST)
-    return with_nulls(_HOLDS[op](order.signs(left, right)), nulls, pa.bool_())
+    return with_nulls(op.python(order.signs(left, right), 0), nulls, pa.bool_())
 
 
 def differ_nested(left: pa.Array, right: pa.Array, semantics: Semantics) -> Mask:

@@ -51,8 +51,8 @@ from rowsieve.predicate.functions.times import (
 )
 from rowsieve.predicate.functions.times.infinite_times import with_infinite_times
 from rowsieve.predicate.functions.times.nanosecond_calls import with_nanoseconds
-from rowsieve.predicate.ir import Literal, Operand
-from rowsieve.types.logical import LogicalType, type_name
+from rowsieve.predicate.ir import Call, Literal, Operand
+from rowsieve.types.logical import LogicalType, String, type_name
 
 _GROUPS = (
     numeric,
@@ -148,3 +148,11 @@ def resolve(name: str, arguments: Sequence[Argument]) -> tuple[Function, Signatu
             f"{name}({given}) has no meaning: it is used as {row.usage}; cast an argument"
         )
     return row, signature
+
+
+def canonical_call(call: Call) -> tuple[str, tuple[Operand, ...]]:
+    """Return the name and the arguments of a call as the table has them: `extract` of a field."""
+    name = call.function.lower()
+    if name not in FUNCTIONS and name.startswith("extract_"):
+        return "extract", (Literal(name.removeprefix("extract_"), String()), *call.arguments)
+    return name, call.arguments

@@ -53,7 +53,7 @@ def _ordered_spans(
     op: ComparisonOp, left: AbstractValue, right: AbstractValue, *, is_nan_ordered: bool
 ) -> tuple[Mask, Mask]:
     both = left.present & right.present
-    if op in (ComparisonOp.GT, ComparisonOp.GE):
+    if op.is_order and op.holds_if_greater:
         left, right = right, left
         op = op.mirrored
     left_upper, right_upper = left.upper, right.upper
@@ -94,7 +94,6 @@ def reflexive(op: ComparisonOp, value: AbstractValue) -> Truth:
     null_safe = op.is_null_safe
     occurs = value.present | value.null if null_safe else value.present
     null = none if null_safe else value.null
-    unequal = (ComparisonOp.LT, ComparisonOp.GT, ComparisonOp.NE, ComparisonOp.DISTINCT)
-    if op in unequal:
+    if not op.holds_if_equal:
         return Truth(none, occurs, null, value.fails)
     return Truth(occurs, none, null, value.fails)

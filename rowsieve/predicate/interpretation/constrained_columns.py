@@ -96,7 +96,7 @@ def _floats(
     for column, op, bound in bounds_against(violation.root):
         own = known.get(column) or others.column(column)
         values = pa.repeat(bound, 1)
-        if op in (ir.ComparisonOp.GT, ir.ComparisonOp.GE):  # NaN obeys
+        if op.is_order and op.holds_if_greater:  # NaN obeys
             if own.lower.null_count or own.lower[0].as_py() < bound.as_py():
                 own = _with(own, lower=values)
         elif nan_is_greatest:  # NaN violates

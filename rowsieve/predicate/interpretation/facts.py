@@ -21,8 +21,6 @@ from rowsieve.predicate.literal_values import int_range, scalar
 from rowsieve.predicate.semantics import NanOrder
 from rowsieve.types.logical import Bool, Date, Float, Int, Timestamp, is_ordered
 
-_ABOVE = (ir.ComparisonOp.GT, ir.ComparisonOp.GE, ir.ComparisonOp.EQ)
-_BELOW = (ir.ComparisonOp.LT, ir.ComparisonOp.LE, ir.ComparisonOp.EQ)
 _TRUE, _FALSE = (ir.Literal(value=truth, type=Bool()) for truth in (True, False))
 _MAX_EXCLUDED = 16
 MAX_RANGES = 4
@@ -117,12 +115,7 @@ def bounds_against(
         match each:
             case ir.Comparison(
                 op=op, left=ir.BoundColumn() as column, right=ir.Literal() as constant
-            ) if (
-                isinstance(column.type, Float)
-                and not op.is_null_safe
-                and op not in (ir.ComparisonOp.EQ, ir.ComparisonOp.NE)
-                and _is_usable(constant, column)
-            ):
+            ) if isinstance(column.type, Float) and op.is_order and _is_usable(constant, column):
                 yield column, op.negated, scalar(constant)
 
 
@@ -171,10 +164,10 @@ def _bounded(
     if op is ir.ComparisonOp.NE:
         return _excluding(facts, column, (constant.value,))
     lower, upper = span.lower, span.upper
-    if op in _ABOVE:
+    if not op.holds_if_less:
         end = scalar(_stepped(constant, 1) if op is ir.ComparisonOp.GT else constant)
         lower = _outer(lower, end, ir.ComparisonOp.GT)
-    if op in _BELOW:
+    if not op.holds_if_greater:
         end = scalar(_stepped(constant, -1) if op is ir.ComparisonOp.LT else constant)
         upper = _outer(upper, end, ir.ComparisonOp.LT)
     return _spanned(facts, column, replace(span, lower=lower, upper=upper))

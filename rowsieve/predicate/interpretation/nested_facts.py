@@ -17,7 +17,6 @@ from rowsieve.types.logical import Field, Float, Int, List, LogicalType, Struct,
 
 _MAX_ITEMS = 8  # statistics do not distinguish items, so the first ones are enough
 _MAX_FIELDS = 4  # the order of rows that agree in as many fields is not used
-_BELOW = (ir.ComparisonOp.LT, ir.ComparisonOp.LE)
 
 
 def implied_by_equality(
@@ -71,7 +70,7 @@ def _ordered(
 ) -> ir.Predicate:
     """Return a condition that holds wherever `operand op constant` does; NULL is a value here."""
     null_is_below = semantics.nested_nulls is NestedNulls.LEAST
-    null_holds = (op in _BELOW) is null_is_below
+    null_holds = op.holds_if_less is null_is_below
     if constant.value is None:
         if op is op.strict:
             return ir.FalsePredicate() if null_holds else ir.Not(ir.IsNull(operand))
@@ -144,7 +143,7 @@ def _ordered_items(
         decided = _ordered(strict, item, type_.element.type, given, semantics)
         equal = _equal(item, type_.element.type, known[place], own.element.type, semantics)
         condition = ir.disjoin((decided, ir.conjoin((*equal, condition))))
-        if op in _BELOW:
+        if op.holds_if_less:
             condition = ir.disjoin((longer(place, ir.ComparisonOp.LE), condition))
         else:
             condition = ir.conjoin((longer(place), condition))

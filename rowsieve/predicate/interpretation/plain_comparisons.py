@@ -12,9 +12,8 @@ bounds, a constant of another type. The answer is always the one of the general 
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -35,16 +34,6 @@ from rowsieve.predicate.ir import (
 )
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Int
-
-KERNELS: Final[Mapping[ComparisonOp, Callable[[npt.NDArray[Any], int], Mask]]] = {
-    ComparisonOp.EQ: operator.eq,
-    ComparisonOp.NE: operator.ne,
-    ComparisonOp.LT: operator.lt,
-    ComparisonOp.LE: operator.le,
-    ComparisonOp.GT: operator.gt,
-    ComparisonOp.GE: operator.ge,
-}
-ORDERED: Final = KERNELS.keys()
 
 
 def plain_verdicts(
@@ -173,7 +162,7 @@ def plain_sides(node: Comparison) -> tuple[BoundColumn, int] | None:
     if not isinstance(column.type, DISCRETE) or constant.type != column.type:
         return None
     value = constant.value
-    return (column, value) if node.op in ORDERED and isinstance(value, int) else None
+    return (column, value) if not node.op.is_null_safe and isinstance(value, int) else None
 
 
 def plain_truth(node: Comparison, columns: AbstractColumns) -> Truth | None:
@@ -199,7 +188,7 @@ def plain_truths(
 
     The masks of each outcome are (constants or 1, parts).
     """
-    if not isinstance(column.type, DISCRETE) or op not in ORDERED:
+    if not isinstance(column.type, DISCRETE) or op.is_null_safe:
         return None
     known = columns.column(column)
     bounds = None if known is None else known.number_bounds

@@ -24,7 +24,9 @@ def binned(reader: Reads, node: Any) -> Operand:
     reader.only(node, "this", "expression", "unit")
     bins, width = reader.dialect.times.bins, interval_of(reader, node.this)
     if bins is None or width is None:
-        raise reader.source.refusal(node, "a bin has a constant interval: INTERVAL '15 minutes'")
+        raise reader.source.refusal(
+            node, "write the width of a bin as a constant, INTERVAL '15 minutes'"
+        )
     micros = width.days * DAY_US + width.micros
     if (width.months and (micros or not bins.by_months)) or min(width.months, micros) < 0:
         raise reader.source.refusal(

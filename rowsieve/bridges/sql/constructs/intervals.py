@@ -29,6 +29,7 @@ _SPAN = re.compile(
 _FOUND_BY_GRAMMAR = re.compile(r"\s*(-?[0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]+)\s*")
 _QUARTER = re.compile(r"(?i)quarter")
 _LARGEST = 2**62
+_ONLY_MOVES = "an interval is added to a date or a timestamp, or subtracted; cast the other side"
 
 
 def moved(reader: Reads, node: Any) -> Operand | None:
@@ -41,7 +42,7 @@ def moved(reader: Reads, node: Any) -> Operand | None:
     if right is None and left is not None and not minus:
         return moved_by(reader, node, reader.side(node.expression), left)
     if left is not None or right is None:
-        raise reader.source.refusal(node, "an interval is added to a date or a timestamp")
+        raise reader.source.refusal(node, _ONLY_MOVES)
     return moved_by(reader, node, reader.side(node.this), right.times(-1 if minus else 1))
 
 
@@ -49,7 +50,7 @@ def constant_interval(reader: Reads, node: Any) -> Literal:
     """Read an interval that stands alone; refused where the dialect compares it in another way."""
     parts = interval_of(reader, node)
     if parts is None or not reader.dialect.semantics.thirty_day_months:
-        raise reader.source.refusal(node, "an interval is added to a date or a timestamp")
+        raise reader.source.refusal(node, _ONLY_MOVES)
     try:
         return Literal(encoded(parts.months, parts.days, parts.micros), Interval())
     except OverflowError as error:

@@ -128,7 +128,7 @@ def found(reader: Reads, node: Any, call: ir.Call) -> ir.Call:
         raise reader.source.refusal(node, f"regular expressions of {name} are not read")
     texts = [text_of(item) for item in arguments]
     if texts[1] is None or (call.function in _REPLACES and texts[2] is None):
-        raise reader.source.refusal(node, "a pattern and its replacement are quoted constants")
+        raise reader.source.refusal(node, "write a pattern and its replacement as quoted constants")
     try:
         pattern = found_by(texts[1], flavour)
         if call.function in _REPLACES:

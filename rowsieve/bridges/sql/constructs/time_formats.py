@@ -123,7 +123,9 @@ def formatted(reader: Reads, node: Any, call: Call) -> Call:
         return call
     text = last_string(reader, node)
     if text is None:
-        raise reader.source.refusal(node, "the format is a quoted constant, the last argument")
+        raise reader.source.refusal(
+            node, "write the format as a quoted constant, the last argument"
+        )
     try:
         made = from_dialect(text, reader.dialect.name, call.function)
     except ValueError as error:

@@ -62,6 +62,10 @@ _NEVER_FAIL = frozenset(
 # Functions of 64 bits here, for which engines return 32.
 _NARROW = COUNTS | {"extract", "floor", "ceil"}
 _FLAVOURS = frozenset(flavour.value for flavour in Flavour)
+_NO_PATTERN = (
+    " may match other texts with this regular expression; write plain letters and classes such as "
+    "[a-z], or LIKE"
+)
 UNKNOWN = ir.BooleanOperand(ir.Literal(None, Bool()))
 
 
@@ -184,7 +188,10 @@ class Exact:
     def check_order(self, type_: LogicalType) -> None:
         """Raise for values that cannot be compared there."""
         if is_nested(type_) or isinstance(type_, Json):
-            raise UnsupportedOperation(f"values of {type_name(type_)} are not compared")
+            raise UnsupportedOperation(
+                f"{self.dialect.name} compares values of {type_name(type_)} otherwise; compare "
+                "their items or fields"
+            )
 
     # Values
 
@@ -257,12 +264,20 @@ class Exact:
         kinds = kinds_of(source, target)
         kept = node.try_ and isinstance(source, String)  # others never fail
         if node.try_ and not self._tries(source, target):
-            raise UnsupportedOperation(f"{shown} may fail on other values in {self.dialect.name}")
+            raise UnsupportedOperation(
+                f"{shown} may fail on other values in {self.dialect.name} than here, and TRY_CAST "
+                "would be NULL there; write CAST"
+            )
         zoned = any(isinstance(type_, Timestamp) and type_.utc for type_ in (source, target))
         if zoned and not self.dialect.times.declared_zones:
-            raise UnsupportedOperation(f"{shown} depends on the time zone of the session there")
+            raise UnsupportedOperation(
+                f"{shown} depends on the time zone of {self.dialect.name}'s session, which is not "
+                "known; name it, as in x AT TIME ZONE 'UTC'"
+            )
         if kinds not in CASTS[self.dialect.name]:
-            raise UnsupportedOperation(f"{shown} may give other values in {self.dialect.name}")
+            raise UnsupportedOperation(
+                f"{shown} may give other values in {self.dialect.name}; compare the value itself"
+            )
         if not self.has(target):
             raise self.lacks(target)
         return ir.Cast(self.operand(node.operand), target, kept)
@@ -286,7 +301,10 @@ class Exact:
         if not self.dialect.lists.shows_members_of_null:
             return access
         if is_nested(type_):
-            raise UnsupportedOperation("a nested member shows through a struct that is NULL")
+            raise UnsupportedOperation(
+                f"{self.dialect.name} shows a list or a struct inside a struct that is NULL; name "
+                "a field of the innermost struct"
+            )
         return ir.Case(((ir.IsNull(inner), self.literal(ir.Literal(None, type_))),), access)
 
     # Types
@@ -307,7 +325,9 @@ class Exact:
     def lacks(self, type_: LogicalType | None) -> UnsupportedOperation:
         """Build the error for a type."""
         shown = "that" if type_ is None else type_name(type_)
-        return UnsupportedOperation(f"{self.dialect.name} has no type for {shown}")
+        return UnsupportedOperation(
+            f"{self.dialect.name} has no type for {shown}; cast the value to a type that it has"
+        )
 
 
 def _doubt(use: Use, dialect: str) -> str:
@@ -316,9 +336,9 @@ def _doubt(use: Use, dialect: str) -> str:
     if name in ZONE_FUNCTIONS:
         return "" if is_proved(use.call, dialect) else f"{name} may give other values in {dialect}"
     if name == "regex_matches":
-        return "" if _reads_back(use, dialect) else f"{dialect} interprets this pattern differently"
+        return "" if _reads_back(use, dialect) else f"{dialect}{_NO_PATTERN}"
     if name in FOUND and in_flavour(use.call, dialect) is None:
-        return f"{dialect} may match another text with this pattern"
+        return f"{dialect}{_NO_PATTERN}"
     return refusal(use, dialect)
 
 

@@ -34,17 +34,20 @@ _COMPARISONS: Mapping[type[Any], ir.ComparisonOp] = {
     exp.NullSafeEQ: ir.ComparisonOp.NOT_DISTINCT,
     exp.NullSafeNEQ: ir.ComparisonOp.DISTINCT,
 }
+# Sides with which a comparison is of rows, of the items of a list, or of a difference of times.
+_COMPOUND = (exp.Paren, exp.Sub, exp.Any, exp.All, exp.Anonymous, exp.Tuple)
 TRUTH = {True: ir.Literal(value=True, type=Bool()), False: ir.Literal(value=False, type=Bool())}
 
 
 def _comparison(reader: Reads, node: Any) -> ir.Predicate:
     reader.only(node, "this", "expression")
-    if (sides := difference(reader, node)) is not None:
-        return ir.Comparison(_COMPARISONS[type(node)], *sides)
     op = _COMPARISONS[type(node)]
-    comparison = compare_with_items(reader, op, node) or compare_rows(reader, op, node)
-    if comparison is not None:
-        return comparison
+    if isinstance(node.this, _COMPOUND) or isinstance(node.expression, _COMPOUND):
+        if (sides := difference(reader, node)) is not None:
+            return ir.Comparison(op, *sides)
+        comparison = compare_with_items(reader, op, node) or compare_rows(reader, op, node)
+        if comparison is not None:
+            return comparison
     return ir.Comparison(op, reader.compared(node.this), reader.compared(node.expression))
 
 

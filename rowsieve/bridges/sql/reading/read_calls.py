@@ -271,7 +271,10 @@ _HANDLERS: Mapping[type[Any], Callable[[Reads, Any], ir.Operand]] = {
     exp.Localtimestamp: _without_arguments(ir.Cast(ir.Now(), Timestamp(utc=False))),
     exp.Pi: _without_arguments(ir.Literal(math.pi, Float(64))),
     exp.Div: _divide,
-    exp.IntDiv: refused("whole quotients are not supported in this dialect", "this", "expression"),
+    exp.IntDiv: refused(
+        "whole quotients (//) are not read in this dialect; write floor(a / b)",
+        *("this", "expression"),
+    ),
     exp.TsOrDsToDate: refused("write CAST(… AS DATE)", "this", "safe"),
     exp.StrToTime: _to_timestamp,
     exp.StrToUnix: read_by_format,

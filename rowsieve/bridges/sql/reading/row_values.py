@@ -12,15 +12,13 @@ from sqlglot import exp
 from rowsieve.bridges.sql.protocols import Reads
 from rowsieve.predicate import ir
 
-_EQUALITIES = (ir.ComparisonOp.EQ, ir.ComparisonOp.NE)
-
 
 def compare_rows(reader: Reads, op: ir.ComparisonOp, node: Any) -> ir.Predicate | None:
     """Read `(a, b) = (1, 2)` field by field, as in the SQL standard; None for other nodes."""
     sides = [_row(side) for side in (node.this, node.expression)]
     if sides[0] is None or sides[1] is None:
         return None
-    if op in _EQUALITIES:
+    if not op.is_order and not op.is_null_safe:
         return _equal_rows(reader, node, op, sides[0], sides[1])
     if not op.is_order or not reader.dialect.lists.compares_rows:
         raise reader.source.refusal(node, "compare the columns one by one")

@@ -34,7 +34,9 @@ def read_by_format(reader: Reads, node: Any) -> ir.Operand:
     value = node.expressions[0] if node.args.get("expressions") else node.this
     form = last_string(reader, node) if count == 2 else _DEFAULT
     if form is None:
-        raise reader.source.refusal(node, "the format is a quoted constant, the last argument")
+        raise reader.source.refusal(
+            node, "write the format as a quoted constant, the last argument"
+        )
     try:
         pattern_of(form)
     except UnknownFormat as error:

@@ -135,7 +135,9 @@ class SparkExact(Exact):
         pair = kinds_of(held_type(source), target)
         if pair not in CASTS["spark"]:
             shown = f"a cast of {type_name(source)} to {type_name(target)}"
-            raise UnsupportedOperation(f"{shown} may give other values in spark")
+            raise UnsupportedOperation(
+                f"{shown} may give other values in spark; compare the value itself"
+            )
         rules.check_cast(held_type(source), target)
         if _INSTANT in (source, target):
             self.check_zone()

@@ -7,20 +7,21 @@ import math
 import numpy as np
 
 from rowsieve.bridges.constant_values import value_of
-from rowsieve.bridges.differences.row import Difference, Direction
+from rowsieve.bridges.differences.engine_difference import Difference, Direction
 from rowsieve.predicate import ir
 from rowsieve.predicate.literal_values import int_range
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.types.logical import Decimal, Float, Int, LogicalType
 
 _BOTH = Direction.READS | Direction.WRITES
+_COMPARED = frozenset({ir.Comparison, ir.InList})
 _SIGNED_DIGITS = 34
 _MAX_DIGITS = 38
 
 
-def _may_be_infinite(node: ir.Node) -> bool:
+def _may_be_infinite(node: ir.Cast) -> bool:
     """A cast of float64 that may overflow float32; constants are checked exactly."""
-    if not isinstance(node, ir.Cast) or node.type != Float(32):
+    if node.type != Float(32):
         return False
     if type_of(operand := node.operand) != Float(64):
         return False
@@ -30,10 +31,8 @@ def _may_be_infinite(node: ir.Node) -> bool:
         return bool(np.isinf(np.float32(operand.value)) and not np.isinf(operand.value))
 
 
-def _inexact_reciprocal(node: ir.Node) -> bool:
+def _inexact_reciprocal(node: ir.Call) -> bool:
     """A float divided by a constant that is not a power of 2, whose reciprocal is not exact."""
-    if not isinstance(node, ir.Call) or node.function != "divide":
-        return False
     if not isinstance(type_ := type_of(node), Float):
         return False
     divisor = node.arguments[1]
@@ -50,17 +49,13 @@ def _has_reciprocal(value: float, type_: Float) -> bool:
     return abs(mantissa) == 0.5 and exponent > (-126 if type_.bits == 32 else -1022)
 
 
-def _long_sign(node: ir.Node) -> bool:
-    if not isinstance(node, ir.Call) or node.function not in ("negate", "abs"):
-        return False
+def _long_sign(node: ir.Call) -> bool:
     type_ = type_of(node.arguments[0])
     return isinstance(type_, Decimal) and type_.precision > _SIGNED_DIGITS
 
 
-def _long_decimals(node: ir.Node) -> bool:
+def _long_decimals(node: ir.Comparison) -> bool:
     """A comparison of decimals that no type of 38 digits holds all of."""
-    if not isinstance(node, ir.Comparison):
-        return False
     left, right = type_of(node.left), type_of(node.right)
     if not isinstance(left, Decimal) or not isinstance(right, Decimal):
         return False
@@ -68,9 +63,9 @@ def _long_decimals(node: ir.Node) -> bool:
     return max(whole, wholes) + max(scale, scales) > _MAX_DIGITS
 
 
-def _negative_beside_nan(node: ir.Node) -> bool:
+def _negative_beside_nan(node: ir.Comparison) -> bool:
     """`-x < NaN`, which DuckDB's optimiser rewrites to `x > -NaN`: no number is above NaN."""
-    if not isinstance(node, ir.Comparison) or not node.op.is_order:
+    if not node.op.is_order:
         return False
     return any(
         isinstance(one, ir.Call) and one.function == "negate" and _is_nan(other)
@@ -85,7 +80,7 @@ def _is_nan(operand: ir.Operand) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
-def _compares_lossy_cast(node: ir.Node) -> bool:
+def _compares_lossy_cast(node: ir.Comparison | ir.InList) -> bool:
     """A constant compared with a cast of a number that may lose digits, or fail."""
     match node:
         case ir.Comparison(left=left, right=right):
@@ -93,8 +88,6 @@ def _compares_lossy_cast(node: ir.Node) -> bool:
             return any(map(_is_constant, sides)) and any(map(_is_lossy_cast, sides))
         case ir.InList(operand=operand):
             return _is_lossy_cast(operand)
-        case _:
-            return False
 
 
 def _is_lossy_cast(operand: ir.Operand) -> bool:
@@ -134,34 +127,37 @@ def _digits(type_: LogicalType) -> tuple[int, int]:
 
 ROWS = (
     Difference(
-        *("datafusion", Direction.ANSWERS | _BOTH, _compares_lossy_cast),
+        *("datafusion", Direction.ANSWERS | _BOTH, _COMPARED, _compares_lossy_cast),
         "compares a number without its cast, which the optimiser removes",
         "compare the number itself",
         "CAST(i64 AS INT) = 7",
     ),
     *(
         Difference(
-            *(engine, _BOTH, _may_be_infinite),
+            *(engine, _BOTH, frozenset({ir.Cast}), _may_be_infinite),
             "overflows to infinity if a float64 is too large for float32; Rowsieve raises",
         )
         for engine in ("polars", "datafusion")
     ),
     Difference(
-        *("polars", _BOTH, _inexact_reciprocal),
+        *("polars", _BOTH, frozenset({"divide"}), _inexact_reciprocal),
         "multiplies by the reciprocal of a constant divisor, unless the frame has one row",
         "divide by a power of 2",
     ),
     Difference(
-        *("spark", Direction.ANSWERS, _long_sign),
+        *("spark", Direction.ANSWERS, frozenset({"negate", "abs"}), _long_sign),
         f"keeps {_SIGNED_DIGITS} digits in the negative or absolute value of a decimal",
     ),
     *(
         Difference(
-            *(engine, Direction.WRITES, _long_decimals),
+            *(engine, Direction.WRITES, frozenset({ir.Comparison}), _long_decimals),
             f"compares decimals in one type of {_MAX_DIGITS} digits, which some do not fit",
             "cast the longer one to a type with fewer digits",
         )
         for engine in ("duckdb", "datafusion", "trino", "spark")
     ),
-    Difference("duckdb", _BOTH, _negative_beside_nan, "rewrites -x < NaN to x > NaN"),
+    Difference(
+        *("duckdb", _BOTH, frozenset({ir.Comparison}), _negative_beside_nan),
+        "rewrites -x < NaN to x > NaN",
+    ),
 )

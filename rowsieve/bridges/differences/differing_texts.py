@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from rowsieve.bridges.differences.row import Difference, Direction, calls
+from rowsieve.bridges.differences.engine_difference import Difference, Direction, always
 from rowsieve.predicate import ir
 
 # Functions that Trino has under other names, or for bytes only.
 _NOT_IN_TRINO = ("md5", "sha256_hex", "octet_length", "contains", "left", "days_between")
 
 
-def _folds(node: ir.Node) -> bool:
-    return isinstance(node, ir.Like) and node.ignore_case
+def _folds(node: ir.Like) -> bool:
+    return node.ignore_case
 
 
 ROWS = (
     *(
-        Difference("trino", Direction.READS, calls(name), f"has no function {name} of text")
+        Difference(
+            *("trino", Direction.READS, frozenset({name}), always),
+            f"has no function {name} of text",
+        )
         for name in _NOT_IN_TRINO
     ),
     *(
         Difference(
-            *(engine, direction, _folds),
+            *(engine, direction, frozenset({ir.Like}), _folds),
             "may fold the case of other letters than Rowsieve",
         )
         for engine, direction in (

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Flag, auto
+from typing import Any, TypeAlias
 
 from rowsieve.predicate import ir
+
+Kind: TypeAlias = type[Any] | str
+"""The class of a node, or the name of the function of a call."""
 
 
 class Direction(Flag):
@@ -22,13 +26,16 @@ class Direction(Flag):
 class Difference:
     """A construct of a bound tree that the engine interprets differently.
 
-    `finds` tests one node. `reason` follows the engine's name in a refusal, then `remedy`:
-    what to write instead. `example`: a condition with it, over the columns of the tests.
+    `on` has the kinds of nodes that may be the construct: classes of nodes, and of calls the names
+    of functions. `finds` tests one such node. `reason` follows the engine's name in a refusal,
+    then `remedy`: what to write instead. `example`: a condition with it, over the columns of the
+    tests.
     """
 
     engine: str
     direction: Direction
-    finds: Callable[[ir.Node], bool]
+    on: frozenset[Kind]
+    finds: Callable[[Any], bool]
     reason: str
     remedy: str = ""
     example: str = ""
@@ -39,6 +46,11 @@ class Difference:
         return f"{self.engine} {self.reason}" + (f"; {self.remedy}" if self.remedy else "")
 
 
-def calls(*names: str) -> Callable[[ir.Node], bool]:
-    """Return a test that finds calls of these functions."""
-    return lambda node: isinstance(node, ir.Call) and node.function in names
+def kind_of(node: ir.Node) -> Kind:
+    """Return the function of a call, the class of any other node."""
+    return node.function if isinstance(node, ir.Call) else type(node)
+
+
+def always(_node: ir.Node) -> bool:
+    """Find every node of the kinds of a row."""
+    return True
