@@ -84,6 +84,24 @@ def lists_compare_bits_of_zeros() -> bool:
     return not pc.is_in(pa.array([-0.0]), pa.array([0.0]))[0].as_py()
 
 
+def expressions_with_bytes_cannot_be_shown() -> bool:
+    expression = pc.match_substring(pc.field("b"), b"\xff")  # bytes that are not UTF-8
+    return raises("decode", lambda: str(expression))
+
+
+def json_instants_become_local_times() -> bool:
+    from pyarrow import json
+
+    options = json.ParseOptions(explicit_schema=pa.schema([("t", pa.timestamp("us"))]))
+    text = io.BytesIO(b'{"t": "2020-01-01T00:00:00Z"}\n')
+    return not raises("", lambda: json.read_json(text, parse_options=options))
+
+
+def lists_cannot_be_repeated_no_times() -> bool:
+    constant = pa.scalar([1], pa.list_(pa.int64()))
+    return raises("at least one array", lambda: pa.repeat(constant, 0))
+
+
 def _row(probe: Probe, does: str, *here: str, upstream: str = "") -> Fault:
     return Fault("pyarrow", does, here, probe, upstream)
 
@@ -144,6 +162,23 @@ FAULTS: Final = (
         json_text_is_not_checked,
         "reads text of a JSON file that is not UTF-8 as text. The command line checks the file.",
         "rowsieve.input_files.files:_read_json",
+    ),
+    _row(
+        json_instants_become_local_times,
+        "reads an instant of a JSON file as a local time, a local time as an instant, and a number "
+        "as a date. We read these as text and parse them as the values of CSV files.",
+        "rowsieve.input_files.json_values:type_to_read",
+    ),
+    _row(
+        expressions_with_bytes_cannot_be_shown,
+        "fails in the text of an expression that has bytes other than UTF-8 as an option. Notes "
+        "name it without its text.",
+        "rowsieve.bridges.pyarrow_exprs:_shown",
+    ),
+    _row(
+        lists_cannot_be_repeated_no_times,
+        "fails to repeat a list no times, and copies it to repeat it. We take its only row.",
+        "rowsieve.predicate.arrays:repeated",
     ),
     _row(
         lists_compare_bits_of_zeros,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -247,6 +248,35 @@ _SEALS: Final = f"{_PROVIDER}.sealed_frames:sealed"
 _STATISTICS: Final = "rowsieve.storage.parts.part_file:FileOptions"
 
 
+def lists_of_one_value_merge_without_null() -> bool:
+    rows = pa.table({"x": pa.array([None], pa.int64())})
+    query = "SELECT (x IN (1) AND x IN (2)) IS NULL AS unknown FROM t"
+    return _values(query, rows) == [False]
+
+
+def comparisons_lose_casts() -> bool:
+    query = "SELECT count(*) AS c FROM t WHERE CAST(x AS INT) = 7"
+    return not raises("", lambda: _values(query, pa.table({"x": [2**33, 7]})))
+
+
+def tried_times_have_nanoseconds() -> bool:
+    query = "SELECT TRY_CAST(x AS TIMESTAMP) IS NULL AS missing FROM t"
+    return _values(query, pa.table({"x": [datetime.date(3000, 1, 1)]})) == [True]
+
+
+def values_make_floats_of_integers() -> bool:
+    query = "SELECT CAST(x AS BIGINT) AS x FROM (VALUES (9007199254740993), (0.5)) AS v(x)"
+    return 9007199254740993 not in _values(query, pa.table({"x": [1]}))
+
+
+def _values(query: str, rows: pa.Table) -> list[Any]:
+    """The only column of a query over the table `t`."""
+    context = session()
+    context.register_record_batches("t", [rows.to_batches()])
+    values: list[Any] = context.sql(query).to_arrow_table().column(0).to_pylist()
+    return values
+
+
 def _row(
     probe: Callable[[], bool], does: str, *here: str, upstream: str = "", is_slow: bool = False
 ) -> Fault:
@@ -259,6 +289,30 @@ FAULTS: Final = (
         "loses rows of `WHERE … ORDER BY key LIMIT n` over several files if their scan has an "
         "order. Our scans declare none, also where `sorting_columns` of the files give one.",
         f"{_PROVIDER}.native_scan:native_frame",
+    ),
+    _row(
+        lists_of_one_value_merge_without_null,
+        "makes FALSE of `x IN (1) AND x IN (2)`, and TRUE of `x NOT IN (1) OR x NOT IN (2)`, also "
+        "where `x` is NULL. Such lists are neither read from it nor written for it.",
+        "rowsieve.bridges.differences.merged_lists:_loses_null_value",
+    ),
+    _row(
+        comparisons_lose_casts,
+        "removes the cast of a number that is compared with a constant, and no longer fails where "
+        "the cast does. Such a condition is refused.",
+        "rowsieve.bridges.differences.differing_numbers:_compares_lossy_cast",
+    ),
+    _row(
+        tried_times_have_nanoseconds,
+        "makes NULL of `TRY_CAST(day AS TIMESTAMP)` outside of the years 1677 to 2262. Such a cast "
+        "is refused.",
+        "rowsieve.bridges.differences.ends_of_time:_tries_timestamp",
+    ),
+    _row(
+        values_make_floats_of_integers,
+        "makes floats of a column of `VALUES` with integers and fractions, which changes large "
+        "integers. Our session reads the integers of an `INSERT` from its text.",
+        f"{_PROVIDER}.changes.sql_changes:_values_alone",
     ),
     _row(
         aggregates_skip_by_each_other,

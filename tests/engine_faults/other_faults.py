@@ -28,6 +28,21 @@ def duckdb_parses_names_in_any_format() -> bool:
     return not raises("", lambda: duckdb.connect().execute(query).fetchall())
 
 
+def duckdb_negates_nan_in_comparisons() -> bool:
+    import duckdb
+
+    query = "SELECT -x < 'NaN'::DOUBLE FROM (VALUES (1::DOUBLE)) AS t(x)"
+    return duckdb.connect().execute(query).fetchall() == [(False,)]
+
+
+def polars_renames_a_column_without_name() -> bool:
+    import polars as pl
+
+    frame: Any = pl.from_arrow(pa.table({"": [1]}))
+    empty = pa.RecordBatch.from_struct_array(pa.array([{}, {}], pa.struct([])))
+    return frame.columns != [""] or len(pl.from_arrow(empty)) != 2
+
+
 def polars_datasets_have_no_nan() -> bool:
     import polars as pl
 
@@ -150,6 +165,20 @@ FAULTS: Final = (
         "read in the same way here.",
         ("rowsieve.predicate.functions.times.time_parsing:_DUCKDB_NAMES",),
         duckdb_parses_names_in_any_format,
+    ),
+    Fault(
+        "duckdb",
+        "rewrites `-x < NaN` to `x > -NaN`, which no number is, though NaN is the greatest. Such a "
+        "condition is neither read from it nor written for it.",
+        ("rowsieve.bridges.differences.differing_numbers:_negative_beside_nan",),
+        duckdb_negates_nan_in_comparisons,
+    ),
+    Fault(
+        "polars",
+        'renames a column that is called `""`, and forgets the number of rows of a batch without '
+        "columns. We rename the columns before and after, and count the rows.",
+        ("rowsieve.providers.polars.frames:frame_of",),
+        polars_renames_a_column_without_name,
     ),
     Fault(
         "polars",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import uuid
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Thread
 from typing import Any, Final
@@ -12,7 +13,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tests.engine_faults.fault import Fault, Probe
+from tests.engine_faults.fault import Fault, Probe, raises
 
 
 def pushed_filters_leak(spark: Any) -> bool:
@@ -127,6 +128,29 @@ def _read(
         return read
 
 
+def comparisons_of_local_times_miss_one_hour(spark: Any) -> bool:
+    first = int(datetime(2024, 10, 27, 0, 30, tzinfo=UTC).timestamp())
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    try:
+        frame = spark.range(2).selectExpr(f"timestamp_seconds({first} + id * 3600) AS t")
+        same = "CAST(t AS TIMESTAMP_NTZ) = TIMESTAMP_NTZ '2024-10-27 02:30:00'"
+        return len(frame.where(same).collect()) != 2
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+
+
+def negation_rounds_long_decimals(spark: Any) -> bool:
+    number = "12345678901234567890123456789012345678"
+    row = spark.range(1).selectExpr(f"-CAST('{number}' AS DECIMAL(38,0)) AS d").first()
+    return str(row.d) != f"-{number}"
+
+
+def streams_of_timestamps_fail(spark: Any) -> bool:
+    frame = spark.sql("SELECT TIMESTAMP '2020-01-01' AS t")
+    return raises("", lambda: pa.table(frame))
+
+
 _READS: Final = "rowsieve.providers.spark.reads"
 
 
@@ -171,5 +195,23 @@ FAULTS: Final = (
         "finds no Python source for `df.write` in a thread that is not the main one "
         "(`DATA_SOURCE_NOT_FOUND`). `write_spark` works there.",
         "rowsieve.providers.spark.frames:_activate",
+    ),
+    _row(
+        comparisons_of_local_times_miss_one_hour,
+        "compares instants for `CAST(t AS TIMESTAMP_NTZ) = …`, and finds one of the two hours "
+        "where a clock is set back. Such a condition is refused.",
+        "rowsieve.bridges.differences.repeated_times:_compares_repeated",
+    ),
+    _row(
+        negation_rounds_long_decimals,
+        "rounds the negative and the absolute value of a decimal of more than 34 digits. Such a "
+        "condition is refused.",
+        "rowsieve.bridges.differences.differing_numbers:_long_sign",
+    ),
+    _row(
+        streams_of_timestamps_fail,
+        "(4.1 to 4.3) fails in the Arrow stream of a DataFrame with timestamps. We collect "
+        "the rows by `toArrow`.",
+        "rowsieve.changes.data.spark_data:from_spark_frame",
     ),
 )
