@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 import rowsieve as rs
 from rowsieve.errors import (
     InvalidInput,
+    NotFound,
     RowsieveError,
     SchemaMismatch,
     UnsupportedOperation,
@@ -110,6 +112,33 @@ def not_parquet(folder: Path, data: bytes) -> Path:
 def without_b(folder: Path) -> Path:
     (folder / "b.parquet").unlink()
     return folder
+
+
+def piped(folder: Path) -> Path:
+    os.mkfifo(folder / "a.parquet")
+    return folder / "a.parquet"
+
+
+def saved(folder: Path) -> Path:
+    (folder / "a.parquet").unlink()
+    return write(folder / "a.parquet", v=[1])
+
+
+def named_dat(folder: Path) -> Path:
+    write(folder / "a.parquet", v=[1]).rename(folder / "a.dat")
+    return folder
+
+
+def named_parquet(folder: Path) -> Path:
+    (folder / "a.dat").rename(folder / "a.parquet")
+    return folder
+
+
+def tagged(folder: Path) -> rs.Table:
+    schema = pq.read_schema(folder / "a.parquet")
+    table = rs.create_table(folder / "u", schema, properties={"column_names": "tag"})
+    table.append(folder / "a.parquet")
+    return table
 
 
 V: Any = pa.schema({"v": pa.int64()})
@@ -220,6 +249,31 @@ REFUSALS = {
         UnsupportedOperation, "copy the rows into a table with a key",
         lambda f: rs.from_parquet(with_float_key(f), f / "t", key=["v"]),
         lambda f: rs.create_table(f / "u", pq.read_table(f / "a.parquet"), key=["v"]),
+    ),
+    "a file that does not exist": Refusal(
+        NotFound, "give a file or directory that does",
+        lambda f: rs.open_parquet(f / "a.parquet"),
+        lambda f: rs.open_parquet(write(f / "a.parquet", v=[1])),
+    ),
+    "a pipe": Refusal(
+        InvalidInput, "save them in a file", lambda f: rs.open_parquet(piped(f)),
+        lambda f: rs.open_parquet(saved(f)),
+    ),
+    "files without their suffix": Refusal(
+        NotFound, "files are named .parquet", lambda f: rs.open_parquet(named_dat(f)),
+        lambda f: rs.open_parquet(named_parquet(f)),
+    ),
+    "a glob that matches none": Refusal(
+        NotFound, "files are named .parquet",
+        lambda f: rs.open_parquet(str(named_dat(f) / "*")),
+        lambda f: rs.open_parquet(str(named_parquet(f) / "*")),
+    ),
+    "names of columns by tag": Refusal(
+        InvalidInput, "use create_table with this property, and append the rows",
+        lambda f: rs.from_parquet(
+            write(f / "a.parquet", v=[1]), f / "t", properties={"column_names": "tag"}
+        ),
+        tagged,
     ),
     "a codec that nobody knows": Refusal(
         UnsupportedOperation, "write the file again with zstd",
