@@ -60,8 +60,8 @@ MUTANTS = (
     Mutant(
         f"{ROOM}/joint.py",
         "a part that fails does not stop the others",
-        "is_whole = self._failed_task is None and bool(self._held)",
-        "is_whole = bool(self._held)",
+        "is_whole = self._failed_task is None and bool(self._waiting)",
+        "is_whole = bool(self._waiting)",
         FAULTS,
     ),
     Mutant(

@@ -64,9 +64,16 @@ MUTANTS = (
     Mutant(
         CODEC_FILE,
         "columns are returned where the bytes differ",
-        "if codec.encoded(stored, self._where).equals(encoded):",
-        "if len(codec.encoded(stored, self._where)) == len(encoded):",
+        "same = codec.encoded(stored, self._where).equals(encoded)",
+        "same = len(codec.encoded(stored, self._where)) == len(encoded)",
         ("tests/encodings/test_encodings.py", "tests/encodings/test_stored_bytes.py"),
+    ),
+    Mutant(
+        CODEC_FILE,
+        "equal bytes are not decoded",
+        "if same and self._decodes_to(stored, encoded, codec, fields):",
+        "if same:",
+        ("tests/encodings/test_encodings.py",),
     ),
     Mutant(
         VIEWS,

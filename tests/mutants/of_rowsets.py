@@ -51,7 +51,7 @@ MUTANTS = (
         'end = np.searchsorted(self.starts, stop, side="right")',
     ),
     Mutant(RANGES, "stops count as held", "(ids < self.stops[", "(ids <= self.stops["),
-    Mutant(RANGES, "a mask shows what is not held", "held[1::2] = True", "held[0::2] = True"),
+    Mutant(RANGES, "a mask shows what is not held", "inside[1::2] = True", "inside[0::2] = True"),
     Mutant(
         RANGES,
         "a mask's last row is forgotten",
