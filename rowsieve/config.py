@@ -13,8 +13,7 @@ from typing import Any, Final, Literal
 
 from rowsieve.arguments import checked
 from rowsieve.errors import InvalidInput, repr_of
-from rowsieve.flags.flag import FLAGS, FlaggedTable
-from rowsieve.flags.resolution import ResolvedFlag, resolve_flag, resolved_settings
+from rowsieve.flags.flag import FLAGS
 from rowsieve.flags.rollout import Flags
 from rowsieve.metrics import Reporter
 
@@ -120,18 +119,3 @@ def configure(config: Config) -> Config:
 def current() -> Config:
     """Return the current defaults."""
     return _current
-
-
-def settings_of(table: FlaggedTable) -> Mapping[str, str]:
-    """The table's properties, and what this process's flags give writes beside them."""
-    return resolved_settings(table, _current)
-
-
-def flags_of(table: FlaggedTable) -> tuple[ResolvedFlag, ...]:
-    """All flags of a table, as this process resolves them without the arguments of a call."""
-    return tuple(resolve_flag(flag, table, _current) for flag in FLAGS.values())
-
-
-def write_flags_of(table: FlaggedTable) -> tuple[ResolvedFlag, ...]:
-    """The flags of writes of a table, as this process resolves them."""
-    return tuple(each for each in flags_of(table) if not FLAGS[each.name].is_of_reads)

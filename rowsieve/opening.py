@@ -30,7 +30,7 @@ from rowsieve.changes.event_order.sequence_columns import check_sequences
 from rowsieve.changes.new_parts import new_parts
 from rowsieve.changes.new_tables import NewTable, new_table
 from rowsieve.changes.table_handle import Handle
-from rowsieve.config import current, write_flags_of
+from rowsieve.config import current
 from rowsieve.errors import (
     CorruptData,
     InvalidData,
@@ -140,7 +140,7 @@ def _report(store: ObjectStore, snapshot: Snapshot, written: WriterMetrics, star
         0,
         len(snapshot.parts),
         writer=written,
-        flags=flags_as_dict(write_flags_of(snapshot.table)),
+        flags=flags_as_dict(snapshot.table.flags.of_writes()),
         elapsed_s=perf_counter() - start_s,
         commit_id=snapshot.commit_id,
     )

@@ -15,7 +15,6 @@ import pyarrow as pa
 from rowsieve.arguments import checked_methods
 from rowsieve.arguments.annotations import Metadata, Token
 from rowsieve.changes.column_methods import ColumnMethods
-from rowsieve.config import flags_of
 from rowsieve.differential.differential_methods import DifferentialMethods
 from rowsieve.flags.resolution import flags_as_dict
 from rowsieve.frame_methods import FrameMethods
@@ -133,7 +132,7 @@ class Table(
             **({"sequence": list(snapshot.table.sequence)} if snapshot.table.sequence else {}),
             **plain_frontiers(snapshot),
             "properties": dict(snapshot.table.properties),
-            "flags": flags_as_dict(flags_of(snapshot.table)),
+            "flags": flags_as_dict(snapshot.table.flags.by_name.values()),
             "parts": len(parts),
             "rows_stored": int(parts.numbers("data.rows").sum()),
             "tombstones": int(parts.numbers("deletes.rows").sum()),

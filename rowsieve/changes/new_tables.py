@@ -17,7 +17,6 @@ from rowsieve.changes.event_order.sequence_columns import with_event_order
 from rowsieve.changes.expiry_condition import check_can_hold
 from rowsieve.changes.property_changes import check_columns
 from rowsieve.changes.vector_building import with_vectors_protocol
-from rowsieve.config import settings_of
 from rowsieve.properties import COMBINE
 from rowsieve.storage.differential import (
     as_differential,
@@ -91,7 +90,7 @@ def new_table(
 
 def _as_flags_need(info: TableInfo) -> TableInfo:
     """Return the table information with the protocol that this process's flags would need."""
-    settings = settings_of(with_inline_protocol(info))  # it refuses no flag
+    settings = with_inline_protocol(info).settings  # it refuses no flag
     if settings.get("visibility", "lazy") != "lazy":
         info = with_vectors_protocol(info)
     if settings.get(INLINE_BYTES, "0") != "0":

@@ -27,7 +27,7 @@ from rowsieve.changes.merged_columns import changes_with_data
 from rowsieve.changes.mutation import Mutation, Stale, built_beside, commit_mutation, never
 from rowsieve.changes.operations import overwrite_all
 from rowsieve.changes.vector_building import is_eager, with_eager_vectors
-from rowsieve.config import current, write_flags_of
+from rowsieve.config import current
 from rowsieve.errors import (
     CommitConflict,
     InvalidInput,
@@ -393,7 +393,7 @@ class Handle:
                 commit.operation,
                 *counts,
                 written,
-                flags=flags_as_dict(write_flags_of(self.newest.table)),
+                flags=flags_as_dict(self.newest.table.flags.of_writes()),
                 elapsed_s=elapsed_s,
                 commit_id=commit.commit_id,
             ),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from rowsieve.config import flags_of
 from rowsieve.table import Table
 from rowsieve.types.logical import type_name
 from rowsieve.types.shown_values import python_value
@@ -59,4 +58,5 @@ def _bound(key: tuple[str, ...], values: tuple[Any, ...]) -> dict[str, Any]:
 
 def flags_set(table: Table) -> list[str]:
     """The flags of the table that have another value than usual, and why."""
-    return [str(flag) for flag in flags_of(table.handle.pinned.table) if not flag.is_usual]
+    flags = table.handle.pinned.table.flags.by_name.values()
+    return [str(flag) for flag in flags if not flag.is_usual]

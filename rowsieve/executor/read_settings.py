@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final, cast
 
-from rowsieve.config import OnViolation, Pruning, current
+from rowsieve.config import OnViolation, Pruning
 from rowsieve.encodings.file_encoding import OnDifference, ReadEncoding
-from rowsieve.flags.flag import FLAGS, FlaggedTable
-from rowsieve.flags.resolution import ResolvedFlag, resolve_flag
+from rowsieve.flags.flag import FLAGS, Flag
+from rowsieve.flags.resolution import ResolvedFlag, Source
+from rowsieve.storage.snapshot import TableInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +52,24 @@ class ReadSwitches:
             if (value := getattr(self, flag.argument)) is not None:
                 flag.check(f"read: {flag.argument}", value)
 
-    def settings(self, table: FlaggedTable) -> ReadSettings:
+    def settings(self, table: TableInfo) -> ReadSettings:
         """The settings of a read of this table; InvalidInput for a property that cannot be."""
-        flags = tuple(
-            resolve_flag(flag, table, current(), getattr(self, flag.argument))
-            for flag in READ_FLAGS
-        )
-        for flag, resolved in zip(READ_FLAGS, flags, strict=True):
-            flag.check(f"read: {flag.name}", resolved.value)
-        values: dict[str, Any] = {each.name: each.value for each in flags}
+        flags = tuple([self._flag(flag, table.flags.by_name[flag.name]) for flag in READ_FLAGS])
+        pruning, audit_percent, on_violation, *_ = [flag.value for flag in flags]
         return ReadSettings(
-            values["pruning"],
-            float(values["audit_percent"]),
-            values["audit_on_violation"],
+            cast("Pruning", pruning),
+            float(audit_percent),
+            cast("OnViolation", on_violation),
             flags,
         )
+
+    def _flag(self, flag: Flag, of_table: ResolvedFlag) -> ResolvedFlag:
+        """The flag of this read: by its option, else as the table has it."""
+        if (option := getattr(self, flag.argument)) is not None:
+            return ResolvedFlag(flag.name, option, Source.CALL)
+        if of_table.source is Source.PROPERTY:  # another release may have set it
+            flag.check(f"read: {flag.name}", of_table.value)
+        return of_table
 
 
 READ_FLAGS: Final = tuple(flag for flag in FLAGS.values() if flag.is_of_reads)

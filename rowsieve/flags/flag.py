@@ -74,8 +74,14 @@ class Flag:
             raise InvalidInput(f"{what} must be {self.form}, not {repr_of(value)}{near}")
 
     def value_of(self, value: str | float) -> str | int | float:
-        """The value as the type of the default; `value` may be a property's text."""
-        return type(self.default)(value)
+        """The value as the type of the default; `value` may be a property's text.
+
+        A text that is no number stays text, which `check` refuses.
+        """
+        try:
+            return type(self.default)(value)
+        except ValueError:
+            return value
 
 
 def text_of(value: object) -> str:

@@ -6,7 +6,7 @@ rule or the process says; a property that could not be is refused when it is set
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -77,15 +77,32 @@ def resolve_flag(
     return ResolvedFlag(flag.name, value, source, detail)
 
 
-def resolved_settings(table: FlaggedTable, defaults: Defaults) -> Mapping[str, str]:
-    """The table's properties, with what rules and the process give flags beside them."""
-    added = {
-        each.name: text_of(each.value)
-        for flag in FLAGS.values()
-        if flag.name not in table.properties
-        if (each := resolve_flag(flag, table, defaults)).value != flag.default
-    }
-    return {**table.properties, **added} if added else table.properties
+@dataclass(frozen=True, slots=True)
+class TableFlags:
+    """All flags of one table under the defaults of one process, resolved once.
+
+    `settings` are the table's properties, with what rules and the process give flags beside them.
+    """
+
+    defaults: Defaults
+    by_name: Mapping[str, ResolvedFlag]
+    settings: Mapping[str, str]
+
+    @classmethod
+    def of(cls, table: FlaggedTable, defaults: Defaults) -> TableFlags:
+        """Resolve the flags; they hold until the process gets other defaults."""
+        flags = {flag.name: resolve_flag(flag, table, defaults) for flag in FLAGS.values()}
+        added = {
+            each.name: text_of(each.value)
+            for each in flags.values()
+            if each.name not in table.properties and each.value != FLAGS[each.name].default
+        }
+        settings = {**table.properties, **added} if added else table.properties
+        return cls(defaults, flags, settings)
+
+    def of_writes(self) -> Iterator[ResolvedFlag]:
+        """The flags that say how the table is written."""
+        return (each for each in self.by_name.values() if not FLAGS[each.name].is_of_reads)
 
 
 def flags_as_dict(flags: Iterable[ResolvedFlag]) -> dict[str, dict[str, str | int | float]]:

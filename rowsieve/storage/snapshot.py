@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, NamedTuple, TypeAlias
 
-from rowsieve.config import settings_of
+from rowsieve.config import current
+from rowsieve.flags.resolution import TableFlags
 from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.storage.manifests.manifest import PartTable
@@ -89,11 +90,21 @@ class TableInfo:
     features: tuple[str, ...] = ()
     sequence: tuple[str, ...] = ()
     late_floor: tuple[str, ...] = ()
+    _flags: TableFlags | None = field(default=None, init=False, compare=False, repr=False)
+
+    @property
+    def flags(self) -> TableFlags:
+        """The flags, as this process resolves them; resolved again after `configure`."""
+        flags = self._flags
+        if flags is None or flags.defaults is not current():
+            flags = TableFlags.of(self, current())
+            object.__setattr__(self, "_flags", flags)
+        return flags
 
     @property
     def settings(self) -> Mapping[str, str]:
         """What writers go by: the properties, and what the process's flags give beside them."""
-        return settings_of(self)
+        return self.flags.settings
 
 
 @dataclass(frozen=True, slots=True)

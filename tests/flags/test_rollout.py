@@ -12,9 +12,9 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.compaction.pick import Picker, picker_of
-from rowsieve.config import Config, flags_of
+from rowsieve.config import Config
 from rowsieve.errors import InvalidInput
-from rowsieve.flags.flag import FLAGS
+from rowsieve.flags.flag import FLAGS, FlaggedTable
 from rowsieve.flags.resolution import resolve_flag
 from rowsieve.metrics import PrometheusReporter
 from rowsieve.properties import PROPERTIES
@@ -203,7 +203,7 @@ def test_opaque_forms_are_not_given_to_a_table_that_stores_paths_of_json() -> No
     rs.configure(Config(value_forms="opaque"))
     columns = pa.table({"k": [1], "j": pa.array(['{"a": 1}'], pa.json_())})
     table = rs.create_table(fresh_uri(), columns, key=["k"], properties={"json_shredding": "j.a"})
-    (flag,) = [flag for flag in flags_of(table.handle.pinned.table) if flag.name == "value_forms"]
+    flag = table.handle.pinned.table.flags.by_name["value_forms"]
     assert (flag.value, flag.detail) == ("structured", "not opaque: the table has json_shredding")
     plain = rs.create_table(fresh_uri(), columns, key=["k"])
     assert plain.detail()["flags"]["value_forms"]["value"] == "opaque"
@@ -244,3 +244,19 @@ def test_a_rollout_writes_both_forms_and_reads_the_codec_where_there_is_one() ->
     rs.configure(Config())
     last = table.scan("v = 1").plan()
     assert [part.data.reading for part in read_parts(last) if part.data] == [None]
+
+
+def test_a_table_resolves_its_flags_again_after_configure_only() -> None:
+    calls: list[FlaggedTable] = []
+
+    def noted(table: FlaggedTable) -> bool:
+        calls.append(table)
+        return True
+
+    rs.configure(Config(flags=rs.Flags([rs.Rollout("pruning", "off", when=noted)])))
+    table = rs.create_table(fresh_uri(), pa.table({"k": [1]}), key=["k"])
+    for _ in range(3):
+        assert table.scan("k = 1").plan().pruning is False
+    assert len([each for each in calls if each is table.handle.pinned.table]) == 1
+    rs.configure(Config())
+    assert table.scan("k = 1").plan().pruning
