@@ -116,47 +116,27 @@ class Scan:
                 begun_operation("plan", "plan", store.uri, self._reporter),
                 locating_errors(where, dialect, snapshot.schema, semantics),
             ):
-                predicate = to_predicate(where, dialect, snapshot.schema, semantics, session)
-                self._plan, self._reused = self._planned(
-                    predicate, output, semantics, limit, ordered=order_by_key
+                self._plan, self._reused = PLANS.plan(
+                    snapshot,
+                    store.uri,
+                    predicate=to_predicate(where, dialect, snapshot.schema, semantics, session),
+                    columns=output,
+                    limit=limit,
+                    ordered=order_by_key,
+                    semantics=semantics,
+                    now_us=clock.now_us(),
+                    pruning=self._settings.skips,
+                    split_bytes=config.split_bytes,
                 )
             self._planning_s = time.perf_counter() - started
         else:
             others = (order_by_key, pruning, audit, read_encoding, on_encoding_difference)
-            if where is not None or limit is not None or any(others):
-                raise InvalidInput(
-                    "scan: plan= can be combined with columns= only. The plan fixes the condition, "
-                    "limit and order, and is not audited again; remove the other arguments"
-                )
+            _check_given(plan, snapshot, where is not None or limit is not None or any(others))
             self._percent = 0.0  # one split does not tell which parts the whole plan skips
-            check_fits(plan, snapshot)
             self._plan = plan if output is None else msgspec.structs.replace(plan, columns=output)
             self._planning_s, self._reused = 0.0, True
         self._unread: Execution | None = None
         self._execution = self._unread = self._new_execution(self._plan)
-
-    def _planned(
-        self,
-        predicate: Predicate,
-        columns: tuple[OutputColumn, ...] | None,
-        semantics: Semantics,
-        limit: int | None,
-        *,
-        ordered: bool,
-    ) -> tuple[ScanPlan, bool]:
-        """Plan the read; also return whether the plan was cached."""
-        return PLANS.plan(
-            self._snapshot,
-            self._store.uri,
-            predicate=predicate,
-            columns=columns,
-            limit=limit,
-            ordered=ordered,
-            semantics=semantics,
-            now_us=clock.now_us(),
-            pruning=self._settings.skips,
-            split_bytes=current().split_bytes,
-        )
 
     def __repr__(self) -> str:
         return self._shown().text()
@@ -204,14 +184,16 @@ class Scan:
 
     def to_arrow(self, *, progress: ShownProgress | None = None) -> pa.Table:
         """Return all rows as a table; `progress=True` shows a bar of the parts that were read."""
+        batches = self.to_batches() if progress is None else self._with_bar(progress)
+        return pa.Table.from_batches(batches, schema=self.schema)
+
+    def _with_bar(self, progress: ShownProgress) -> Iterator[pa.RecordBatch]:
         with shown(progress, "parts read") as show:
-            batches = []
             for batch in self.to_batches():
-                batches.append(batch)
                 if show is not None:
                     metrics = self.metrics
                     show(metrics.parts_read, metrics.parts_considered - metrics.parts_pruned)
-        return pa.Table.from_batches(batches, schema=self.schema)
+                yield batch
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """Return the rows as a stream of batches of up to 65,536 rows."""
@@ -370,15 +352,15 @@ class Scan:
         error: BaseException | None,
         started_s: float,
     ) -> None:
-        """End the operation with its report."""
-        elapsed_s = self._planning_s + time.perf_counter() - started_s
-        uri, name = self._store.uri, None if error is None else type(error).__name__
-        operation.run(
-            lambda: send(
-                self._reporter,
-                ScanReport(uri, self.version, metrics, name, elapsed_s=elapsed_s),
+        """End the operation, with a report if there is a reporter."""
+        if (reporter := self._reporter) is not None:
+            elapsed_s = self._planning_s + time.perf_counter() - started_s
+            uri, name = self._store.uri, None if error is None else type(error).__name__
+            operation.run(
+                lambda: send(
+                    reporter, ScanReport(uri, self.version, metrics, name, elapsed_s=elapsed_s)
+                )
             )
-        )
         operation.end(error)
 
     def _replanned(self, *, pruning: bool, limit: int | None = None) -> ScanPlan:
@@ -460,6 +442,16 @@ def _check_numbers(memory_bytes: int, threads: int | None, limit: int | None) ->
         raise InvalidInput(f"threads must be at least 1, or None for all cores, got {threads}")
     if limit is not None and limit < 0:
         raise InvalidInput(f"limit must not be negative, got {limit}")
+
+
+def _check_given(plan: ScanPlan, snapshot: Snapshot, has_others: bool) -> None:
+    """Raise InvalidInput for a plan that does not fit, or has arguments which it fixes."""
+    if has_others:
+        raise InvalidInput(
+            "scan: plan= can be combined with columns= only. The plan fixes the condition, "
+            "limit and order, and is not audited again; remove the other arguments"
+        )
+    check_fits(plan, snapshot)
 
 
 def _check_order(order_by_key: bool, snapshot: Snapshot) -> None:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rowsieve.bridges.session import Session, in_session
-from rowsieve.bridges.sql import parse_expression, parse_predicate
+from rowsieve.bridges.sql import SHORT, parse_expression, parse_predicate
 from rowsieve.bridges.sql.dialects import dialect_named
 from rowsieve.bridges.sql.exactness.name_rules import check_names
 from rowsieve.bridges.text_with_values import TextWithValues
@@ -29,6 +29,7 @@ from rowsieve.predicate.ir import (
     walk,
 )
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.predicate.text_cache import cached_by_text
 from rowsieve.types.logical import Float, is_nested
 from rowsieve.types.schema import Schema
 
@@ -86,22 +87,14 @@ def _read(
 ) -> Predicate:
     """Read text or another engine's expression."""
     if isinstance(where, str):
-        rules = dialect_named(dialect)
-        if schema is not None and not names_checked:
-            check_names(where, schema, dialect)
-        depends = rules.listed_only or rules.translates_listed or rules.gives_types
-        if not depends or (schema is None and not rules.listed_only):
-            from rowsieve.bridges.sql.exactness.integer_widths import with_widths  # noqa: PLC0415
-
-            predicate = parse_predicate(where, dialect)
-            if schema is None:
-                return predicate
-            if _is_plain(predicate, schema):
-                return with_widths(predicate, schema, rules)
+        read_plain = _known_plain_condition if len(where) <= SHORT else _plain_condition
+        if (plain := read_plain(where, dialect, schema, names_checked)) is not None:
+            return plain
     from rowsieve.bridges.languages import BRIDGES, bridge_named  # noqa: PLC0415 - on first use
     from rowsieve.bridges.sql.language import where_text  # noqa: PLC0415 - on first use
 
     if isinstance(where, str):
+        rules = dialect_named(dialect)
         if rules.listed_only and schema is not None:
             return bridge_named(dialect).read(where, schema).exact()
         if schema is not None:
@@ -114,6 +107,26 @@ def _read(
         return bridge.read(where, schema).exact()
     known = ", ".join(dict.fromkeys(bridge.shown for bridge in BRIDGES if not bridge.is_text))
     raise InvalidInput(f"where= takes SQL text, {known}; not {type(where).__name__}")
+
+
+def _plain_condition(
+    text: str, dialect: str, schema: Schema | None, names_checked: bool
+) -> Predicate | None:
+    """Read text that needs the rules of no engine; None for other text.
+
+    UnknownColumn for a name that is not one column in the dialect's engine.
+    """
+    if schema is not None and not names_checked:
+        check_names(text, schema, dialect)
+    rules = dialect_named(dialect)
+    depends = rules.listed_only or rules.translates_listed or rules.gives_types
+    if depends and (schema is not None or rules.listed_only):
+        return None
+    predicate = parse_predicate(text, dialect)
+    return predicate if schema is None or _is_plain(predicate, schema) else None
+
+
+_known_plain_condition = cached_by_text(_plain_condition)
 
 
 def _is_plain(predicate: Predicate, schema: Schema) -> bool:

@@ -357,9 +357,8 @@ class Execution:
                 if (kept := live.few_rows_by_key(columns)) is not None:
                     yield from self._in_batches(live.matching_by_key(reads, columns, kept))
                     continue
-            to_read = live.remaining(reads)
-            live.prune(to_read)
-            for read in to_read:
+            live.prune(reads)
+            for read in reads:
                 yield from self._units_of(live, read)
 
     def _units_of(self, live: LiveRows, read: Read) -> Iterator[Unit]:

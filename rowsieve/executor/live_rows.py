@@ -80,17 +80,6 @@ class LiveRows:
             parts = dict.fromkeys(read.part for read in reads if read.residual)
             candidates_of([self._sources[part] for part in parts], self._predicate)
 
-    def remaining(self, reads: Sequence[Read]) -> Sequence[Read]:
-        """The reads that may have a row, by the pruning done so far; prunes nothing itself.
-
-        A read is dropped only if the predicate is FALSE or NULL on all rows of its part and cannot
-        fail.
-        """
-        kept = self._kept
-        if kept is None:
-            return reads
-        return [read for read in reads if not kept[read.part][1].is_empty]
-
     def row_groups(
         self, read: Read, columns: Schema, batch_rows: int = ROW_GROUP_ROWS
     ) -> Iterator[RowGroup]:

@@ -19,7 +19,7 @@ from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate import ir
 from rowsieve.predicate.limits import check_limits
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.storage.parts.reading_views import ReadingRules
+from rowsieve.storage.parts.reading_views import reading_rules
 from rowsieve.storage.snapshot import Snapshot
 
 CACHE_BYTES: Final = 64 * 1024 * 1024
@@ -83,7 +83,7 @@ class PlanCache:
             snapshot.commit_id,
             snapshot.schema.id,
             snapshot.reading,
-            ReadingRules.of(snapshot.table.settings),
+            reading_rules(snapshot),
             predicate,
             now_us if ir.Now in set(map(type, nodes)) else None,
             frozenset(options.items()),

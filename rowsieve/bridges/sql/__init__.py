@@ -15,7 +15,7 @@ from rowsieve.predicate.text_cache import cached_by_text
 
 __all__ = ["parse_expression", "parse_predicate", "to_sql"]
 
-_SHORT: Final = 1_000  # characters
+SHORT: Final = 1_000  # characters: results for texts up to it are cached
 
 
 def parse_predicate(text: str, dialect: str = "postgres") -> Predicate:
@@ -25,7 +25,7 @@ def parse_predicate(text: str, dialect: str = "postgres") -> Predicate:
     `InvalidPredicate`, with the offset in it if known. Results for short texts are cached: trees
     are frozen, and do not depend on a schema.
     """
-    return (_read_once if len(text) <= _SHORT else _read)(text, dialect)
+    return (_read_once if len(text) <= SHORT else _read)(text, dialect)
 
 
 def _read(text: str, dialect: str) -> Predicate:

@@ -78,10 +78,8 @@ class ReadingRules:
 def as_read(snapshot: Snapshot) -> Snapshot:
     """The version with the reading of each part; itself if all parts are read by their columns."""
     parts = snapshot.parts
-    names = parts.columns.schema.names
-    if ENCODING not in names or READING in names:
+    if READING in parts.columns.schema.names or (rules := reading_rules(snapshot)) is None:
         return snapshot
-    rules = ReadingRules.of(snapshot.table.settings)
     index = frozenset([*parts.key_ids, *(field.id for field in snapshot.sequence_fields)])
     known = ("reading", rules, index)
     view: PartTable | None = parts.derived.get(known)
@@ -94,6 +92,13 @@ def as_read(snapshot: Snapshot) -> Snapshot:
     return replace(snapshot, parts=view)
 
 
+def reading_rules(snapshot: Snapshot) -> ReadingRules | None:
+    """The rules of this version; None if no part has an encoding, which they are about."""
+    if ENCODING not in snapshot.parts.columns.schema.names:
+        return None
+    return ReadingRules.of(snapshot.table.settings)
+
+
 def with_options(
     snapshot: Snapshot, read_encoding: str | None, on_difference: str | None
 ) -> Snapshot:
@@ -101,10 +106,10 @@ def with_options(
 
     InvalidInput for a value that the property does not allow.
     """
+    if read_encoding is None and on_difference is None:
+        return snapshot
     options = {READ_ENCODING: read_encoding, ON_DIFFERENCE: on_difference}
     given = check_properties({name: text for name, text in options.items() if text is not None})
-    if not given:
-        return snapshot
     table = replace(snapshot.table, properties={**snapshot.table.properties, **given})
     return replace(snapshot, table=table)
 

@@ -10,14 +10,14 @@ import pyarrow.compute as pc
 import pytest
 
 import rowsieve as rs
-from rowsieve.bridges.sql import _SHORT, parse_predicate
+from rowsieve.bridges.sql import SHORT, parse_predicate
 from rowsieve.errors import InvalidPredicate
 from tests.small_tables import keyed
 
 
 def test_a_short_text_gives_the_same_tree_and_a_long_one_an_equal_tree() -> None:
     assert parse_predicate("a > 1 AND b = 'x'") is parse_predicate("a > 1 AND b = 'x'")
-    long = f"a IN ({', '.join(map(str, range(_SHORT)))})"
+    long = f"a IN ({', '.join(map(str, range(SHORT)))})"
     assert parse_predicate(long) is not parse_predicate(long)
     assert parse_predicate(long) == parse_predicate(long)
 
