@@ -10,13 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.changes.table_methods import TableMethods
 from rowsieve.errors import InvalidInput
 from rowsieve.frame_text import Rows, frame_text
-from rowsieve.planner.plan import ScanPlan
 from rowsieve.planner.statistics import ColumnSummary
+from rowsieve.reading import ReadMethods
 from rowsieve.scan import Columns, Scan
-from rowsieve.storage.differential import read_at
 from rowsieve.types.shown_values import python_value
 
 SUMMARY = pa.schema(
@@ -33,16 +31,16 @@ SUMMARY = pa.schema(
 """The columns of `summarize`."""
 
 
-class FrameMethods(TableMethods):
+class FrameMethods(ReadMethods):
     """The Arrow stream of a table, some of its rows, and a summary of its columns."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Export all rows of the newest version as an Arrow C stream."""
-        return self._scanned(ordered=False).__arrow_c_stream__(requested_schema)
+        return self._scanned().__arrow_c_stream__(requested_schema)
 
     def head(self, count: int = 5) -> pa.Table:
         """Return the first rows: in key order, or in file order if the table has no key."""
-        return self._scanned(limit=count).to_arrow()
+        return self._in_order(limit=count).to_arrow()
 
     def tail(self, count: int = 5) -> pa.Table:
         """Return the last rows: in key order, or in file order if the table has no key.
@@ -50,13 +48,13 @@ class FrameMethods(TableMethods):
         Reads the last splits of the plan only, as many as have that many rows.
         """
         _check_count("tail", count)
-        plan, pieces, missing = self._scanned().plan(), list[pa.Table](), count
+        plan, pieces, missing = self._in_order().plan(), list[pa.Table](), count
         for number in reversed(range(len(plan.splits))):
-            pieces.append(self._planned(plan.only(number)).to_arrow())
+            pieces.append(self._scanned(plan=plan.only(number)).to_arrow())
             missing -= pieces[-1].num_rows
             if missing <= 0:
                 break
-        empty = self._scanned(limit=0).to_arrow()
+        empty = self._in_order(limit=0).to_arrow()
         rows = pa.concat_tables([empty, *reversed(pieces)])
         return rows.slice(max(0, rows.num_rows - count))
 
@@ -70,7 +68,7 @@ class FrameMethods(TableMethods):
             raise InvalidInput(f"sample: seed must not be negative, got {seed}")
         draws = np.random.default_rng(seed)
         chosen: list[tuple[float, int, pa.RecordBatch]] = []
-        scan = self._scanned(where=where)
+        scan = self._in_order(where=where)
         place = 0
         for batch in scan.to_batches():
             numbers = draws.random(batch.num_rows)
@@ -86,7 +84,7 @@ class FrameMethods(TableMethods):
     def show(self, count: int = 10, *, where: Any = None, columns: Columns | None = None) -> None:
         """Print the first rows that match, as a data frame."""
         _check_count("show", count)
-        rows = self._scanned(where=where, columns=columns, limit=count).to_arrow()
+        rows = self._in_order(where=where, columns=columns, limit=count).to_arrow()
         sys.stdout.write(f"{frame_text(rows)}\n")
 
     def summarize(self, *, exact: bool = False) -> Rows:
@@ -96,13 +94,13 @@ class FrameMethods(TableMethods):
         more, than those of the rows; the column `exact` says where they are not. With `exact`, the
         rows are read where statistics are not exact.
         """
-        scan = self._scanned(ordered=False)
+        scan = self._scanned()
         statistics = scan.statistics()
         inexact = [name for name, each in statistics.columns.items() if not _is_exact(each)]
         rows = statistics.rows
         summaries = dict(statistics.columns)
         if exact and (inexact or not statistics.rows_exact):
-            measured, rows = _measured(self._scanned(columns=inexact or None, ordered=False))
+            measured, rows = _measured(self._scanned(columns=inexact or None))
             summaries |= measured
         types = {field.name: str(field.type) for field in scan.schema}
         entries = [
@@ -119,21 +117,9 @@ class FrameMethods(TableMethods):
         ]
         return Rows(pa.Table.from_pylist(entries, SUMMARY))
 
-    def _planned(self, plan: ScanPlan) -> Scan:
-        handle = self.handle
-        return Scan(
-            handle.store, read_at(handle.readable()), plan=plan, reporter=handle.own_reporter
-        )
-
-    def _scanned(self, *, ordered: bool = True, **options: Any) -> Scan:
-        snapshot = read_at(self.handle.readable())
-        return Scan(
-            self.handle.store,
-            snapshot,
-            order_by_key=ordered and bool(snapshot.table.key),
-            reporter=self.handle.own_reporter,
-            **options,
-        )
+    def _in_order(self, **options: Any) -> Scan:
+        """A scan in the order of the key, if the table has one."""
+        return self._scanned(order_by_key=bool(self.handle.newest.table.key), **options)
 
 
 def _check_count(operation: str, count: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -25,7 +25,6 @@ from rowsieve.changes.table_methods import TableMethods
 from rowsieve.config import OnViolation, Pruning
 from rowsieve.encodings.file_encoding import OnDifference, ReadEncoding
 from rowsieve.errors import InvalidInput, UnsupportedOperation
-from rowsieve.metrics import Reporter
 from rowsieve.planner.explanation import Explanation
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.ir import conjoin
@@ -157,7 +156,8 @@ class ReadMethods(TableMethods):
         session: Session | None = None,
     ) -> int:
         """Count all rows or those that match; from the manifest alone where that is exact."""
-        return self._scan(where, None, dialect, session, params).count()
+        where = with_values(where, params, "scan")
+        return self._scanned(where, dialect=dialect, session=session).count()
 
     def distinct_counts(self, columns: ColumnNames | None = None) -> dict[str, int | None]:
         """Estimate the number of different values of columns, NULL excluded; reads no rows.
@@ -182,9 +182,8 @@ class ReadMethods(TableMethods):
         session: Session | None = None,
     ) -> pa.Table:
         """Return the rows as a pyarrow Table."""
-        return self._scan(
-            with_values(where, params, "to_arrow"), columns, dialect, session
-        ).to_arrow()
+        where = with_values(where, params, "to_arrow")
+        return self._scanned(where, columns, dialect=dialect, session=session).to_arrow()
 
     def to_pandas(
         self,
@@ -201,11 +200,9 @@ class ReadMethods(TableMethods):
         the nullable Int64 where a float would change a value. To keep all types, use
         `to_arrow(…).to_pandas(types_mapper=pandas.ArrowDtype)`.
         """
-        return engines.pandas().frame_of(
-            self._scan(
-                with_values(where, params, "to_pandas"), columns, dialect, session
-            ).to_arrow()
-        )
+        where = with_values(where, params, "to_pandas")
+        scan = self._scanned(where, columns, dialect=dialect, session=session)
+        return engines.pandas().frame_of(scan.to_arrow())
 
     def to_polars(
         self,
@@ -217,11 +214,9 @@ class ReadMethods(TableMethods):
         session: Session | None = None,
     ) -> polars.DataFrame:
         """Return the rows as a Polars DataFrame. MissingExtra without polars."""
-        return engines.polars().frame_of(
-            self._scan(
-                with_values(where, params, "to_polars"), columns, dialect, session
-            ).to_arrow()
-        )
+        where = with_values(where, params, "to_polars")
+        scan = self._scanned(where, columns, dialect=dialect, session=session)
+        return engines.polars().frame_of(scan.to_arrow())
 
     def to_dataset(
         self,
@@ -376,110 +371,15 @@ class ReadMethods(TableMethods):
                 entries.append({**row, "size_bytes": ref.size_bytes})
         return pa.Table.from_pylist(entries, FILES)
 
-    # Engines
-
-    @property
-    def _inner(self) -> Any:
-        """The attribute that DataFusion's `register_table` reads."""
-        return self.to_datafusion()._inner
-
-    def to_datafusion(
-        self,
-        *,
-        pruning: Pruning | None = None,
-        audit: Percentage | None = None,
-        on_violation: OnViolation | None = None,
-        reporter: Reporter | None = None,
-        at: Any = None,
-        expanded: bool = False,
-        read_encoding: ReadEncoding | None = None,
-        on_encoding_difference: OnDifference | None = None,
-    ) -> Any:
-        """Return an object for DataFusion's `register_table`, with read options of its own.
-
-        All are as in `scan`. A differential table stays at its time, and with `read_encoding` or
-        `on_encoding_difference` any table at its version. `reporter` receives the reports of these
-        reads instead of the table's own.
-        """
-        table = self.read_at(
-            at,
-            expanded=expanded,
-            read_encoding=read_encoding,
-            on_encoding_difference=on_encoding_difference,
-        )
-        return engines.datafusion().catalog_table(
-            table, pruning=pruning, audit=audit, on_violation=on_violation, reporter=reporter
-        )
-
-    def to_spark(
-        self,
-        spark: Any,
-        where: Any = None,
-        columns: ColumnNames | None = None,
-        *,
-        at: Any = None,
-        expanded: bool = False,
-        read_encoding: ReadEncoding | None = None,
-        on_encoding_difference: OnDifference | None = None,
-    ) -> Any:
-        """Return a Spark DataFrame of the pinned version; text in `where` is Spark SQL.
-
-        `at`, `expanded`, `read_encoding` and `on_encoding_difference` are as in `scan`. With an
-        open writer, all its earlier calls are committed first, and that version is read.
-        """
-        view: dict[str, Any] = {
-            "at": at,
-            "expanded": expanded,
-            "read_encoding": read_encoding,
-            "on_encoding_difference": on_encoding_difference,
-        }
-        handle = self.handle
-        handle.require_committed("to_spark")
-        if handle.writer is not None:  # tasks read commits only (rule 20)
-            pinned = type(self)(handle.fixed_at(handle.committed()))
-            return pinned.to_spark(spark, where, columns, **view)
-        table = self.read_at(**view)
-        if isinstance(handle.read_only, str) or table is not self:  # not known by its URI
-            return engines.spark().read_planned(table, spark, where, columns)
-        return engines.spark().read_frame(self, spark, where, columns)
-
-    def read_at(
-        self,
-        at: Any = None,
-        *,
-        expanded: bool = False,
-        read_encoding: ReadEncoding | None = None,
-        on_encoding_difference: OnDifference | None = None,
-    ) -> Self:
-        """Return the pinned version as it is read, as a read-only table, for engines.
-
-        A differential table is read `at` a time. The arguments are as in `scan`, and so are the
-        columns. A table that is no other without them is returned itself.
-        """
-        pinned = self.handle.pinned
-        reading = with_options(
-            read_at(pinned, at, expanded=expanded), read_encoding, on_encoding_difference
-        )
-        return self if reading is pinned else type(self)(self.handle.fixed_at(reading))
-
-    def _scan(
-        self,
-        where: Any,
-        columns: Columns | None,
-        dialect: str,
-        session: Session | None,
-        params: Mapping[str, Any] | None = None,
-    ) -> Scan:
-        where = with_values(where, params, "scan")
-        snapshot = read_at(self.handle.readable())
+    def _scanned(self, where: Any = None, columns: Columns | None = None, **options: Any) -> Scan:
+        """A scan of what a read sees now."""
         return Scan(
             self.handle.store,
-            snapshot,
+            read_at(self.handle.readable()),
             where=where,
             columns=columns,
-            dialect=dialect,
-            session=session,
             reporter=self.handle.own_reporter,
+            **options,
         )
 
     def _version_of(self, plan: ScanPlan) -> Snapshot:

@@ -2,46 +2,30 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Annotated, Any, Literal
 
-from rowsieve import clock, engines
+from rowsieve import clock
 from rowsieve.arguments import Example
 from rowsieve.arguments.annotations import (
-    ColumnNames,
     HistoryColumns,
-    MergeClauses,
     Metadata,
     RetryTimeout,
     Token,
-    Version,
 )
 from rowsieve.bridges.session import Session
 from rowsieve.bridges.sql.assignments import assigned
 from rowsieve.bridges.text_with_values import with_values
 from rowsieve.bridges.where import locating_errors, semantics_of, to_predicate
-from rowsieve.changes.change import Change, Question, nothing_done
-from rowsieve.changes.cherry_picks import (
-    PICKED,
-    AlreadyPicked,
-    changes_of,
-    is_picked,
-    operation_of,
-)
+from rowsieve.changes.change import Change, Question
 from rowsieve.changes.column_changes import columns_read
 from rowsieve.changes.column_methods import SchemaMode
 from rowsieve.changes.data.ingest import (
-    Changes,
     OnDuplicate,
     prepare_appended,
-    prepare_keys,
     prepare_rows,
     read_data,
-    reduce_changes,
 )
-from rowsieve.changes.event_order.sequence_columns import has_sequences, sequence_names
 from rowsieve.changes.event_order.too_late import OnTooLate
 from rowsieve.changes.history.history_calls import apply_history
 from rowsieve.changes.mutation import Mutation, Stale
@@ -49,13 +33,13 @@ from rowsieve.changes.operations import (
     delete_planned,
     delete_where,
     overwrite_where,
-    restore_to,
     update_planned,
     update_where,
 )
 from rowsieve.changes.partial.combine_rules import Combine
-from rowsieve.changes.partial.partial_calls import apply_given, delete_given, upsert_given
+from rowsieve.changes.partial.partial_calls import apply_given, upsert_given
 from rowsieve.changes.table_methods import TableMethods, changes
+from rowsieve.changes.whole_rows import append_rows, apply_whole, delete_keys, upsert_whole
 from rowsieve.envelopes.applying import (
     AppliedEvents,
     Decimals,
@@ -66,21 +50,15 @@ from rowsieve.envelopes.applying import (
 )
 from rowsieve.envelopes.event_formats import EventFormat
 from rowsieve.errors import EmptyData, InvalidInput, StalePlan, UnsupportedOperation
-from rowsieve.objects import in_thread
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.bind import bind, bind_operand
 from rowsieve.predicate.ir import Cast
 from rowsieve.progress_bars import ShownProgress
-from rowsieve.properties import HISTORY, is_by_column, resolves_upserts
-from rowsieve.retention.retaining import leased
+from rowsieve.properties import HISTORY, resolves_upserts
 from rowsieve.scan import GivenPlan
-from rowsieve.storage.log.commit_request import CommitRequest
-from rowsieve.storage.log.floors import check_kept
 from rowsieve.storage.log.log_entry import Commit
-from rowsieve.storage.log.refs import restorable_ref
 from rowsieve.storage.log.retries import RETRY_TIMEOUT_S
 from rowsieve.storage.snapshot import Snapshot
-from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
 
 
@@ -137,23 +115,7 @@ class RowMethods(TableMethods):
                 token=token,
             )
         change = self.handle.change("upsert", metadata, token, on_too_late=on_too_late)
-        order = self.handle.order("upsert")
-        schema = self.handle.newest.schema
-        table = read_data(data, "upsert", schema)
-        if schema_mode == "merge":
-            return self.handle.commit_merging(
-                change,
-                table,
-                lambda schema: Changes(
-                    prepare_rows(
-                        table, schema, KeyOrder.of(schema, order.names), on_duplicate, "upsert"
-                    ),
-                    None,
-                ),
-            )
-        sequence = self.handle.newest.table.sequence
-        rows = prepare_rows(table, schema, order, on_duplicate, "upsert", sequence)
-        return self.handle.commit_blind(change, Changes(rows, None))
+        return upsert_whole(self.handle, change, data, on_duplicate, schema_mode)
 
     @changes("append")
     def append(
@@ -176,14 +138,7 @@ class RowMethods(TableMethods):
                 "duplicate existing keys; use upsert"
             )
         change = self.handle.change("append", metadata, token)
-        schema = self.handle.newest.schema
-        table = read_data(data, "append", schema, appends=True)
-        if schema_mode == "merge":
-            return self.handle.commit_merging(
-                change, table, lambda schema: Changes(prepare_appended(table, schema), None)
-            )
-        rows = prepare_appended(table, schema)
-        return self.handle.commit_blind(change, Changes(rows, None))
+        return append_rows(self.handle, change, data, schema_mode)
 
     @changes("apply")
     def apply_changes(
@@ -223,15 +178,7 @@ class RowMethods(TableMethods):
                     "apply_changes: history= takes whole rows and known columns; nothing was "
                     "written. Leave out missing=, unchanged=, combine= and schema_mode="
                 )
-            return apply_history(
-                self.handle,
-                data,
-                op=op,
-                sequence=sequence,
-                history=history,
-                metadata=metadata,
-                token=token,
-            )
+            return apply_history(self.handle, data, op, sequence, history, metadata, token)
         combines = combine or resolves_upserts(self.handle.newest.table.properties)
         if missing == "keep" or unchanged is not None or combines or schema_mode == "merge":
             return apply_given(
@@ -248,15 +195,7 @@ class RowMethods(TableMethods):
                 token=token,
             )
         change = self.handle.change("apply", metadata, token, on_too_late=on_too_late)
-        order = self.handle.order("apply_changes")
-        schema = self.handle.newest.schema
-        table = read_data(data, "apply_changes", schema, op=op)
-        table_order = self.handle.newest.table.sequence
-        names = sequence_names(sequence, table_order, "apply_changes")
-        reduced = reduce_changes(
-            table, schema, order, op=op, sequence=names, table_order=table_order
-        )
-        return self.handle.commit_blind(change, reduced)
+        return apply_whole(self.handle, change, data, op, sequence)
 
     def apply_events(
         self,
@@ -342,15 +281,7 @@ class RowMethods(TableMethods):
                 reads=(schema, lambda: columns_read(schema, question, {})),
             )
         change = self.handle.change("delete_keys", metadata, token, retry_timeout_s, on_too_late)
-        order = self.handle.order("delete by key")
-        schema, sequence = self.handle.newest.schema, self.handle.newest.table.sequence
-        given = read_data(keys, "delete", schema.select((*order.names, *sequence)))
-        if sequence and not has_sequences(given, sequence, "delete"):
-            sequence = ()
-        if sequence and is_by_column(self.handle.newest.table.properties):
-            return delete_given(self.handle, given, on_too_late, metadata, token)
-        table = prepare_keys(given, schema, order, "delete", sequence)
-        return self.handle.commit_blind(change, Changes(None, table))
+        return delete_keys(self.handle, change, keys, metadata, token)
 
     @changes("update")
     def update(
@@ -441,68 +372,6 @@ class RowMethods(TableMethods):
             )
         return self.handle.commit_overwrite(change, rows)
 
-    @changes("restore")
-    def restore(
-        self,
-        version: Version,
-        *,
-        metadata: Metadata | None = None,
-        token: Token | None = None,
-        retry_timeout_s: RetryTimeout = RETRY_TIMEOUT_S,
-    ) -> Commit:
-        """Restore the rows of `version`, or of a tag, in a new commit; the history is kept.
-
-        A call with a `token` that was committed returns that commit. CommitConflict if concurrent
-        commits prevent the restore for `retry_timeout_s` seconds.
-        """
-        if (done := self.handle.committed_before(token)) is not None:
-            return done
-        notes = dict(metadata or {})
-        begin = partial(self.handle.change, token=token, retry_timeout_s=retry_timeout_s)
-        if isinstance(version, str):
-            return self._restore_tag(version, notes, begin)
-        change = begin("restore", {**notes, "restored": str(version)})
-        log = self.handle.log
-        reading = in_thread(partial(log.at, version)) if self.handle.store.overlaps else None
-        head = self.handle.latest()
-        target = log.at(version) if reading is None else reading.result()
-        return self.handle.commit(change, head, lambda head: restore_to(change, head, target))
-
-    def _restore_tag(self, name: str, notes: Metadata, begin: Callable[..., Change]) -> Commit:
-        """Restore the rows of a tag; a lease keeps them if the tag is dropped meanwhile."""
-        head = self.handle.latest()
-        ref = restorable_ref(self.handle.store, name, head)
-        change = begin("restore", {**notes, "restored": str(ref.version), "ref": name})
-        with leased(self.handle, version=name, holder="restore") as held:
-            target = held.pinned
-            return self.handle.commit(change, head, lambda head: restore_to(change, head, target))
-
-    @changes("cherry_pick")
-    def cherry_pick(
-        self, version: int, *, retry_timeout_s: RetryTimeout = RETRY_TIMEOUT_S
-    ) -> Commit:
-        """Repeat the changes of the commit of `version`, which a restore has undone.
-
-        A second call changes nothing. UnsupportedOperation with the reason if it cannot be sound:
-        the commit is not undone, it depended on other rows, the columns have changed, or newer rows
-        have keys in its ranges. All rows of the commit are held in memory.
-        """
-        picked = self.handle.log.at(version)
-        operation, notes = operation_of(self.handle.log, version), {PICKED: str(version)}
-        change = self.handle.change(operation, notes, None, retry_timeout_s)
-        try:
-            return self.handle.commit(
-                change, self.handle.latest(), partial(self._picking, change, picked)
-            )
-        except AlreadyPicked:
-            return nothing_done("cherry_pick", self.handle.latest())
-
-    def _picking(self, change: Change, picked: Snapshot, head: Snapshot) -> CommitRequest:
-        check_kept(picked.version, head)
-        if is_picked(self.handle.log, head, picked.version):
-            raise AlreadyPicked
-        return change.write(head, changes_of(self.handle.store, picked, change.operation, head))
-
     def _commit_planned(
         self, change: Change, plan: ScanPlan, build: Callable[[Snapshot], Mutation | None]
     ) -> Commit:
@@ -513,77 +382,6 @@ class RowMethods(TableMethods):
                 f"{change.operation}: a concurrent commit changed the result of the plan, made at "
                 f"version {plan.version}; nothing was changed. Plan the scan again"
             ) from error
-
-    # Spark
-
-    @changes("write_spark")
-    def write_spark(
-        self,
-        frame: Any,
-        mode: Literal["upsert", "append", "delete", "overwrite"],
-        *,
-        where: Any = None,
-        presorted: bool | None = None,
-        schema_mode: SchemaMode = "strict",
-        metadata: Metadata | None = None,
-        token: Token | None = None,
-    ) -> Commit:
-        """Write a Spark DataFrame in one commit; Spark's tasks write disjoint key ranges.
-
-        `where` limits an overwrite to the rows that match it, as in `overwrite`. `presorted`: the
-        frame's tasks already hold rows in the order of the key, in disjoint ranges, so no shuffle
-        is needed; where they do not, the frame is computed again and shuffled. None: it is tried if
-        the frame reads local Parquet files whose footers show such ranges. In the function of
-        `foreachBatch` a write without a token has that of its batch, so that a repeated batch is
-        committed once. `schema_mode="merge"` first adds the columns that the table lacks.
-        """
-        started_s = time.perf_counter()
-        self.handle.require_writable("write_spark")
-        commit = engines.spark().write_frame(
-            self,
-            frame,
-            mode,
-            where,
-            presorted=presorted,
-            schema_mode=schema_mode,
-            token=token,
-            metadata=metadata,
-        )
-        return self.handle.reported(commit, started_s) if commit.parts_added else commit
-
-    @changes("merge_spark")
-    def merge_spark(
-        self,
-        frame: Any,
-        on: ColumnNames,
-        *,
-        when_matched: MergeClauses | None = None,
-        when_not_matched: MergeClauses | None = None,
-        when_not_matched_by_source: MergeClauses | None = None,
-        metadata: Metadata | None = None,
-        token: Token | None = None,
-        retry_timeout_s: RetryTimeout = RETRY_TIMEOUT_S,
-    ) -> Commit:
-        """Merge a Spark DataFrame in one commit; of each row, the first clause that fits applies.
-
-        `on` is the key; of a table without one, columns that are equal in matching rows. Clauses
-        are "update", "insert" or "delete", or a dict such as
-        `{"update": {"n": "source.n + target.n"}, "where": "source.n > 0"}` in Spark's SQL.
-        KeyViolation if clauses apply to two rows of the source with one key. Serializable; the
-        merge runs again after a conflicting commit, for `retry_timeout_s` seconds. The token of a
-        batch is as in `write_spark`.
-        """
-        started_s = time.perf_counter()
-        self.handle.require_writable("merge_spark")
-        clauses = {
-            "when_matched": when_matched,
-            "when_not_matched": when_not_matched,
-            "when_not_matched_by_source": when_not_matched_by_source,
-        }
-        commit = engines.spark_merge().merge_frame(
-            self, frame, on, clauses, retry_timeout_s, token, metadata
-        )
-        return self.handle.reported(commit, started_s) if commit.parts_added else commit
 
 
 def _question(where: Any, dialect: str, schema: Schema, session: Session | None) -> Question:

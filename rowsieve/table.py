@@ -16,6 +16,7 @@ from rowsieve.arguments import checked_methods
 from rowsieve.arguments.annotations import Metadata, Token
 from rowsieve.changes.column_methods import ColumnMethods
 from rowsieve.differential.differential_methods import DifferentialMethods
+from rowsieve.engine_methods import EngineMethods
 from rowsieve.flags.resolution import flags_as_dict
 from rowsieve.frame_methods import FrameMethods
 from rowsieve.maintenance.upkeep import UpkeepMethods
@@ -24,7 +25,6 @@ from rowsieve.metrics import Reporter, WriterMetrics
 from rowsieve.picture_facts.history_list import History
 from rowsieve.picture_facts.picture_methods import PictureMethods
 from rowsieve.publication.publish_methods import PublishMethods
-from rowsieve.reading import ReadMethods
 from rowsieve.refs.ref_methods import RefMethods
 from rowsieve.row_methods import RowMethods
 from rowsieve.shown import Shown, html, size_text
@@ -35,15 +35,17 @@ from rowsieve.transactions.transaction_handle import TransactionHandle
 from rowsieve.transactions.transaction_methods import IsolationName, TransactionMethods, begun
 from rowsieve.types.encodings import arrow_schema, commented_schema
 from rowsieve.types.instants import from_microseconds
+from rowsieve.version_methods import VersionMethods
 from rowsieve.writer.writer_methods import WriterMethods
 
 
 @checked_methods
 class Table(
-    ReadMethods,
     FrameMethods,
+    EngineMethods,
     RowMethods,
     MergeMethods,
+    VersionMethods,
     DifferentialMethods,
     WriterMethods,
     ColumnMethods,

@@ -46,9 +46,10 @@ FLOORS = (
     ("publication",),
     ("change_feed", "maintenance", "refs"),
     ("engines", "writer"),
+    ("reading",),
     (
-        *("differential", "frame_methods", "merge_methods", "reading", "row_methods"),
-        "transactions",
+        *("differential", "engine_methods", "frame_methods", "merge_methods"),
+        *("row_methods", "transactions", "version_methods"),
     ),
     ("picture_facts",),
     ("table",),

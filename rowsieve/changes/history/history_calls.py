@@ -43,7 +43,6 @@ _OPERATION = "apply_changes"
 def apply_history(
     handle: Handle,
     data: object,
-    *,
     op: str,
     sequence: str | Sequence[str] | None,
     history: Sequence[str] | None,
