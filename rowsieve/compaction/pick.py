@@ -30,7 +30,7 @@ from rowsieve.compaction.outdated_forms import outdated_forms
 from rowsieve.compaction.slices import Ages, Slice
 from rowsieve.planner.overlap import overlap_groups
 from rowsieve.storage.manifests.manifest import PartTable
-from rowsieve.storage.parts.part_writer import target_part_bytes
+from rowsieve.storage.parts.file_forms import target_part_bytes
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.ordering.keys import KeyOrder
 

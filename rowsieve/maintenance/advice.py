@@ -27,7 +27,7 @@ from rowsieve.maintenance.analyzing import (
 from rowsieve.planner.overlap import Indices
 from rowsieve.predicate.interpret import Verdict
 from rowsieve.shown import Shown, html, size_text
-from rowsieve.storage.parts.part_writer import target_part_bytes
+from rowsieve.storage.parts.file_forms import target_part_bytes
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.ordering.keys import KeyOrder
 

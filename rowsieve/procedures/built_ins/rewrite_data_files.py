@@ -59,7 +59,8 @@ from rowsieve.storage.differential import as_updates, check_mode
 from rowsieve.storage.log.commit_request import CommitRequest
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.manifests.part_sketches import sketched_fields
-from rowsieve.storage.parts.part_writer import PartWriter, target_part_bytes
+from rowsieve.storage.parts.file_forms import target_part_bytes
+from rowsieve.storage.parts.part_writer import PartWriter
 from rowsieve.storage.parts.row_versions import to_rewrite
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.ordering.keys import KeyOrder

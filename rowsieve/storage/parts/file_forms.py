@@ -1,19 +1,25 @@
 """How the rows of a part are stored in its file: which columns, in which forms, under which names.
 
 A file of a table with an encoding has other columns than the table, a file with opaque forms has
-other types, and a file with tags other names. Every file of one writer has the same.
+other types, and a file with tags other names. Every file of one writer has the same, and so have
+those of other writers with the same columns and properties, which are read once for all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Final
 
 import pyarrow as pa
 
+from rowsieve.byte_cache import ByteCache, cached_in
+from rowsieve.encodings.file_encoding import halves_to_write
+from rowsieve.errors import InvalidInput
 from rowsieve.parquet.codec_columns import CodecColumns
 from rowsieve.parquet.shredded_columns import Shredding
 from rowsieve.parquet.stored_forms import ENCODED_FORMAT, OPAQUE_FORMAT, STRUCTURED_FORMAT
+from rowsieve.stats.selection import StatisticsOptions, statistics_options
 from rowsieve.storage.parts.encoded_rows import EncodedRows, encoding_of_columns
 from rowsieve.storage.parts.shredded_rows import ShreddedRows
 from rowsieve.types.logical import Field
@@ -21,10 +27,14 @@ from rowsieve.types.opaque_forms import has_opaque_forms, opaque, opaque_rows
 from rowsieve.types.schema import Schema
 from rowsieve.types.stored_names import has_tags, tagged, tagged_rows
 
+TARGET_PART_BYTES: Final = 128 * 1024 * 1024
+_FORM_BYTES: Final = 4_096
+_BYTES_PER_COLUMN: Final = 2_048  # of four schemas and the key
+
 
 @dataclass(frozen=True, slots=True)
 class FileForms:
-    """The forms of the files of one writer.
+    """The forms of the files of one writer, their size, and the statistics of their columns.
 
     `columns` are the table's columns that files have as columns, `with_forms` the same with the
     types that they have in files, and `schema` with their names there too.
@@ -41,6 +51,8 @@ class FileForms:
     has_tags: bool
     encoded: EncodedRows | None
     shredded: ShreddedRows | None
+    target_bytes: int
+    statistics: StatisticsOptions
 
     @classmethod
     def of(
@@ -50,29 +62,11 @@ class FileForms:
         key: Sequence[Field],
         sequence: Sequence[Field] = (),
     ) -> FileForms:
-        """The forms that a table's properties ask for."""
-        encoded = EncodedRows.of(properties, schema, tuple(key), sequence)
-        columns = schema if encoded is None else encoded.plain
-        is_whole = columns is schema
-        with_forms = columns
-        if has_opaque_forms(properties):
-            with_forms = opaque(columns, frozenset(field.id for field in key))
-        has_names = has_tags(properties)
-        stored = tagged(with_forms) if has_names else with_forms
-        keys = Schema(schema.id, tuple(key))
-        version = STRUCTURED_FORMAT if with_forms is columns else OPAQUE_FORMAT
-        return cls(
-            columns=columns,
-            with_forms=with_forms,
-            schema=stored,
-            key=(tagged(keys) if has_names else keys).fields,
-            encoding=encoding_of_columns(properties) if encoded is None else str(encoded.encoding),
-            format_version=version if is_whole else ENCODED_FORMAT,
-            is_whole=is_whole,
-            has_tags=has_names,
-            encoded=encoded,
-            shredded=ShreddedRows.of(properties, schema, stored) if is_whole else None,
-        )
+        """The forms that a table's properties ask for; InvalidInput if they fit no columns."""
+        columns = schema, tuple(key), tuple(sequence)
+        if halves_to_write(properties) != "columns":
+            return _read(properties.items(), *columns)  # a codec may be registered anew
+        return _known(frozenset(properties.items()), *columns)
 
     def named_schema(self, schema: Schema) -> Schema:
         """The columns with the names that they have in files."""
@@ -98,3 +92,52 @@ class FileForms:
         if self.encoded is not None:
             stored, codec = self.encoded.add_to(stored, rows), self.encoded.columns
         return stored, shredding, codec
+
+
+def _read(
+    items: Any, schema: Schema, key: tuple[Field, ...], sequence: tuple[Field, ...]
+) -> FileForms:
+    properties = dict(items)
+    encoded = EncodedRows.of(properties, schema, key, sequence)
+    columns = schema if encoded is None else encoded.plain
+    is_whole = columns is schema
+    with_forms = columns
+    if has_opaque_forms(properties):
+        with_forms = opaque(columns, frozenset(field.id for field in key))
+    has_names = has_tags(properties)
+    stored = tagged(with_forms) if has_names else with_forms
+    keys = Schema(schema.id, key)
+    version = STRUCTURED_FORMAT if with_forms is columns else OPAQUE_FORMAT
+    return FileForms(
+        columns=columns,
+        with_forms=with_forms,
+        schema=stored,
+        key=(tagged(keys) if has_names else keys).fields,
+        encoding=encoding_of_columns(properties) if encoded is None else str(encoded.encoding),
+        format_version=version if is_whole else ENCODED_FORMAT,
+        is_whole=is_whole,
+        has_tags=has_names,
+        encoded=encoded,
+        shredded=ShreddedRows.of(properties, schema, stored) if is_whole else None,
+        target_bytes=target_part_bytes(properties),
+        statistics=statistics_options(properties, schema, key),
+    )
+
+
+def _size_bytes(_forms: FileForms, _items: object, schema: Schema, *_keys: object) -> int:
+    return _FORM_BYTES + _BYTES_PER_COLUMN * len(schema)
+
+
+_FORMS: Final[ByteCache[Any, Any]] = ByteCache(4 * 1024 * 1024)
+_known = cached_in(_FORMS, _size_bytes)(_read)
+
+
+def target_part_bytes(properties: Mapping[str, str]) -> int:
+    """Read the property `target_part_bytes`; InvalidInput unless it is a positive number."""
+    text = properties.get("target_part_bytes", str(TARGET_PART_BYTES))
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise InvalidInput(
+            f"property target_part_bytes is {text!r}; it is a whole number of bytes above zero, "
+            f"such as {TARGET_PART_BYTES}"
+        )
+    return int(text)

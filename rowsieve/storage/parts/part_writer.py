@@ -16,12 +16,11 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.errors import InvalidInput
 from rowsieve.objects import ObjectStore, Uploads
 from rowsieve.parquet.codec_columns import CodecColumns
 from rowsieve.parquet.shredded_columns import Shredding
@@ -29,7 +28,6 @@ from rowsieve.parquet.stored_forms import STRUCTURED_FORMAT
 from rowsieve.progress_bars import rows_written
 from rowsieve.stats.bounds import LIMIT_BYTES
 from rowsieve.stats.collect import Collecting, StatisticsCollector
-from rowsieve.stats.selection import statistics_options
 from rowsieve.stats.values import without_nan
 from rowsieve.storage.constraints import RowChecks
 from rowsieve.storage.data_paths import data_path
@@ -53,9 +51,7 @@ from rowsieve.types.ordering.sequences import greatest
 from rowsieve.types.ordering.sort_order import SortOrder
 from rowsieve.types.schema import Schema
 
-__all__ = ["ROW_GROUP_ROWS", "TARGET_PART_BYTES", "PartWriter", "target_part_bytes", "write_parts"]
-
-TARGET_PART_BYTES: Final = 128 * 1024 * 1024
+__all__ = ["ROW_GROUP_ROWS", "PartWriter", "write_parts"]
 
 
 class PartWriter:
@@ -110,8 +106,6 @@ class PartWriter:
         self._sequence = KeyOrder(tuple(sequence)) if sequence else None
         self._forms = FileForms.of(properties, schema, self._key, sequence)
         self._base_version = base_version
-        self._target_bytes = target_part_bytes(properties)
-        self._statistics = statistics_options(properties, schema, self._key)
         self._collecting = collecting
         self._nan_columns: frozenset[str] = frozenset()  # by their names in files
         self._pending: list[pa.Table] = []
@@ -188,7 +182,7 @@ class PartWriter:
 
     def _collector(self) -> StatisticsCollector:
         schema = without_versions(self._forms.with_forms)
-        return StatisticsCollector(schema, self._statistics, self._collecting)
+        return StatisticsCollector(schema, self._forms.statistics, self._collecting)
 
     def _note_nan(self, table: pa.Table) -> None:
         """Start a new file at the first NaN of a column: an open file's settings are fixed."""
@@ -227,7 +221,7 @@ class PartWriter:
         self._open.last = self._end(rows, rows.num_rows - 1)
         if codec is not None:
             self._count_forms(self._open, stored, codec)
-        if self._open.limited_bytes >= self._target_bytes:
+        if self._open.limited_bytes >= self._forms.target_bytes:
             self._close()
 
     def _begun(
@@ -416,17 +410,6 @@ def _write_all(writer: PartWriter, rows: pa.Table) -> None:
     for start in range(0, rows.num_rows, ROW_GROUP_ROWS):
         writer.write(rows.slice(start, ROW_GROUP_ROWS))
         show(min(start + ROW_GROUP_ROWS, rows.num_rows), rows.num_rows)
-
-
-def target_part_bytes(properties: Mapping[str, str]) -> int:
-    """Read the property `target_part_bytes`; InvalidInput unless it is a positive number."""
-    text = properties.get("target_part_bytes", str(TARGET_PART_BYTES))
-    if not (text.isascii() and text.isdigit() and int(text) > 0):
-        raise InvalidInput(
-            f"property target_part_bytes is {text!r}; it is a whole number of bytes above zero, "
-            f"such as {TARGET_PART_BYTES}"
-        )
-    return int(text)
 
 
 @dataclass(slots=True)
