@@ -32,18 +32,20 @@ _LONGEST: Final = 32  # bytes on average; longer text is not tried as numbers
 
 
 class TextCollector:
-    """Collects the facts of one text column of a part; drops a fact once one text violates it."""
+    """Collects the facts of one text column of a part; drops a fact once one text violates it.
 
-    def __init__(self, field_id: int, *, numbers: bool = True, cases: bool = True) -> None:
+    With `cases`, those of text in one case, too.
+    """
+
+    def __init__(self, field_id: int, *, cases: bool = True) -> None:
         self._ints = _Fact(Derived(field_id, AS_INT))
         self._numbers = _Fact(Derived(field_id, AS_NUMBER))
-        self._cases: list[tuple[_Fact, Callable[[Values], Values]]] = [
-            (_Fact(Derived(field_id, AS_UPPER)), pc.ascii_upper),
-            (_Fact(Derived(field_id, AS_LOWER)), pc.ascii_lower),
-        ]
-        self._ints.holds = self._numbers.holds = numbers
-        for fact, _ in self._cases:
-            fact.holds = cases
+        self._cases: list[tuple[_Fact, Callable[[Values], Values]]] = []
+        if cases:
+            self._cases = [
+                (_Fact(Derived(field_id, AS_UPPER)), pc.ascii_upper),
+                (_Fact(Derived(field_id, AS_LOWER)), pc.ascii_lower),
+            ]
 
     def add(self, values: Values) -> None:
         """Account for the column's text in a batch."""
@@ -82,7 +84,7 @@ class TextCollector:
         self._numbers.values.add_nulls(known.null_count or 0)
 
     def _add_cases(self, texts: pa.Array) -> None:
-        if not all(fact.holds for fact, _ in self._cases):
+        if not self._cases or not all(fact.holds for fact, _ in self._cases):
             return
         is_ascii = _all(pc.string_is_ascii(texts))
         distinct = pc.unique(texts) if _repeats(texts) else texts
@@ -104,16 +106,21 @@ class SampledTextCollector:
         self._field_id = field_id
         self._facts: TextCollector | None = None
         self._nulls = 0  # before the first text
+        self._is_refused = False  # by the sample
 
     def add(self, values: Values) -> None:
         """Account for the column's text in a batch."""
+        if self._is_refused:
+            return
         if self._facts is None:
             if values.null_count == len(values):
                 self._nulls += len(values)
                 return
             sample = values.slice(0, _SAMPLE_ROWS).drop_null()
-            spelt = _is_short(sample) and _all(pc.match_substring_regex(sample, _NUMBER))
-            self._facts = TextCollector(self._field_id, numbers=spelt, cases=False)
+            if not (_is_short(sample) and _all(pc.match_substring_regex(sample, _NUMBER))):
+                self._is_refused = True
+                return
+            self._facts = TextCollector(self._field_id, cases=False)
             self._facts.add(pa.nulls(self._nulls, pa.string()))
         self._facts.add(values)
 

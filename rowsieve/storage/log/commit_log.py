@@ -54,14 +54,9 @@ from rowsieve.storage.log.commit_ids import base_of, new_id
 from rowsieve.storage.log.commit_request import (
     CommitRequest,
     OnConflict,
-    check_against,
-    check_constraints,
-    check_history,
+    check_for,
     check_in_memory,
-    check_order,
     check_request,
-    check_rules,
-    check_schemas,
     rebased,
 )
 from rowsieve.storage.log.create_only import prove_create_only
@@ -229,14 +224,7 @@ class CommitLog(LogReader):
             check_not_tag(request.operation, head)
             if (earlier := self.committed_before(request.token, head)) is not None:
                 return earlier, head
-            check_request(request)
-            check_against(request, head)
-            check_in_memory(request, head.table)
-            check_order(request, head)
-            check_rules(request, head)
-            check_history(request, head)
-            check_schemas(request, head, schemas)
-            check_constraints(request, head)
+            check_for(request, head, schemas)
             if request.info is not None:
                 _check_info(request.info)
             draft = self.stage(request, head, draft)
@@ -331,6 +319,7 @@ class CommitLog(LogReader):
             except (ObjectExists, StoreError) as error:
                 problem = error
             else:
+                self._note_decoded(data, ours)
                 return ours
             stored = self._read_entry(entry.version)
             if stored is None:  # absent: put the same bytes at the same number again

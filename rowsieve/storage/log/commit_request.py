@@ -87,6 +87,18 @@ class CommitRequest:
 OnConflict: TypeAlias = Callable[[Snapshot, tuple[LogEntry, ...]], CommitRequest]
 
 
+def check_for(request: CommitRequest, head: Snapshot, known: Mapping[int, Schema]) -> None:
+    """Check all that the head must allow; `known` are the schemas since the change began, by id."""
+    check_request(request)
+    check_against(request, head)
+    check_in_memory(request, head.table)
+    check_order(request, head)
+    check_rules(request, head)
+    check_history(request, head)
+    check_schemas(request, head, known)
+    check_constraints(request, head)
+
+
 def check_request(request: CommitRequest) -> None:
     """Raise InvalidInput for a request that could not be written or read back."""
     if _OPERATION.fullmatch(request.operation) is None:

@@ -92,7 +92,7 @@ class LogHead:
 
     def __init__(self, store: ObjectStore) -> None:
         self._store = store
-        self._last: tuple[int, bytes, LogEntry] | None = None  # the last one read
+        self._decoded: dict[int, tuple[bytes, LogEntry]] = {}  # the last two, by version
         self._newest: Snapshot | None = None  # so that `at` need not read the whole log again
 
     @property
@@ -147,17 +147,22 @@ class LogHead:
         path = log_path(version)
 
         def read() -> LogEntry:
-            data, last = self._store.get(path), self._last
-            if last is not None and last[0] == version and last[1] == data:
-                return last[2]
-            entry = decode_entry(data, version, f"{path} in {self._store.uri}")
-            self._last = version, data, entry
+            data = self._store.get(path)
+            before, entry = self._decoded.get(version, (None, None))
+            if entry is None or before != data:
+                entry = decode_entry(data, version, f"{path} in {self._store.uri}")
+                self._note_decoded(data, entry)
             return entry
 
         try:
             return reading_whole(self._store, read)
         except ObjectNotFound:
             return None
+
+    def _note_decoded(self, data: bytes, entry: LogEntry) -> None:
+        """Keep an entry, so that the same bytes are not decoded again; and the last one before."""
+        others = list(self._decoded.items())[-1:]  # a new dict: other threads read the old one
+        self._decoded = {**dict(others), entry.version: (data, entry)}
 
     def check_in_place(self, snapshot: Snapshot) -> None:
         """Raise TableMoved if newer versions are in the log of a database."""
