@@ -16,26 +16,26 @@ from rowsieve.arguments import checked_methods
 from rowsieve.arguments.annotations import Metadata, Token
 from rowsieve.changes.column_methods import ColumnMethods
 from rowsieve.differential.differential_methods import DifferentialMethods
-from rowsieve.engine_methods import EngineMethods
 from rowsieve.flags.resolution import flags_as_dict
-from rowsieve.frame_methods import FrameMethods
 from rowsieve.maintenance.upkeep import UpkeepMethods
-from rowsieve.merge_methods import MergeMethods
 from rowsieve.metrics import Reporter, WriterMetrics
 from rowsieve.picture_facts.history_list import History
 from rowsieve.picture_facts.picture_methods import PictureMethods
 from rowsieve.publication.publish_methods import PublishMethods
 from rowsieve.refs.ref_methods import RefMethods
-from rowsieve.row_methods import RowMethods
 from rowsieve.shown import Shown, html, size_text
 from rowsieve.stats.collect import MakeCollector
 from rowsieve.storage.differential import plain_frontiers
 from rowsieve.storage.manifests.part_sketches import distinct_count, sketched_fields
+from rowsieve.table_methods.engine_methods import EngineMethods
+from rowsieve.table_methods.frame_methods import FrameMethods
+from rowsieve.table_methods.merge_methods import MergeMethods
+from rowsieve.table_methods.row_methods import RowMethods
+from rowsieve.table_methods.version_methods import VersionMethods
 from rowsieve.transactions.transaction_handle import TransactionHandle
 from rowsieve.transactions.transaction_methods import IsolationName, TransactionMethods, begun
 from rowsieve.types.encodings import arrow_schema, commented_schema
 from rowsieve.types.instants import from_microseconds
-from rowsieve.version_methods import VersionMethods
 from rowsieve.writer.writer_methods import WriterMethods
 
 

@@ -46,11 +46,7 @@ FLOORS = (
     ("publication",),
     ("change_feed", "maintenance", "refs"),
     ("engines", "writer"),
-    ("reading",),
-    (
-        *("differential", "engine_methods", "frame_methods", "merge_methods"),
-        *("row_methods", "transactions", "version_methods"),
-    ),
+    ("differential", "table_methods", "transactions"),
     ("picture_facts",),
     ("table",),
     ("metadata_tables", "opening"),

@@ -21,8 +21,8 @@ from rowsieve.scan import Scan
 from rowsieve.storage.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from rowsieve.frame_methods import FrameMethods
-    from rowsieve.reading import ReadMethods
+    from rowsieve.table_methods.frame_methods import FrameMethods
+    from rowsieve.table_methods.read_methods import ReadMethods
 
 
 class PictureMethods(TableMethods):

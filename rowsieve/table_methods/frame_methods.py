@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from rowsieve.errors import InvalidInput
 from rowsieve.frame_text import Rows, frame_text
 from rowsieve.planner.statistics import ColumnSummary
-from rowsieve.reading import ReadMethods
 from rowsieve.scan import Columns, Scan
+from rowsieve.table_methods.read_methods import ReadMethods
 from rowsieve.types.shown_values import python_value
 
 SUMMARY = pa.schema(

@@ -1,0 +1,1 @@
+"""The methods of `Table`, by what they do: read, hand to engines, change rows."""
