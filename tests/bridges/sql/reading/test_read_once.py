@@ -11,7 +11,7 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.bridges.sql import SHORT, parse_predicate
-from rowsieve.errors import InvalidPredicate
+from rowsieve.errors import InvalidPredicate, UnknownColumn
 from tests.small_tables import keyed
 
 
@@ -42,6 +42,17 @@ def test_a_function_registered_after_its_text_was_read_is_known() -> None:
     rs.register_function("read_once_later", [pa.int64()], pc.negate, returns=pa.int64())
     assert table.scan("read_once_later(v) = -6").count() == 1
     assert table.scan("read_once_later(v) = 6").count() == 0
+
+
+def test_names_are_checked_for_each_schema_of_a_known_text() -> None:
+    table = keyed({"k": [1, 2], "v": [5, 6]})
+    both = pa.schema(
+        [pa.field("k", pa.int64(), nullable=False), ("v", pa.int64()), ("V", pa.int64())]
+    )
+    for _ in range(2):
+        assert table.scan("V = 5").count() == 1
+        with pytest.raises(UnknownColumn, match="'V'"):
+            keyed({"k": [1], "v": [5], "V": [6]}, schema=both).scan("V = 5")
 
 
 def test_text_of_postgres_needs_no_other_bridge() -> None:
