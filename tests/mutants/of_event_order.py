@@ -167,7 +167,7 @@ MUTANTS = (
     Mutant(
         REWRITE,
         "deletes of keys with a newer row stay in a rewrite",
-        "        kept[hidden] = False\n",
+        "        visible[hidden] = False\n",
         "",
         _COMPACTION,
     ),

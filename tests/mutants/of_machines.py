@@ -22,15 +22,15 @@ MUTANTS = (
     Mutant(  # seed 6
         "changes/operations.py",
         "a restore keeps newer parts",
-        "removed = tuple(part_id for part_id in head.parts.part_ids if part_id not in kept)",
-        "removed = tuple(part_id for part_id in head.parts.part_ids[:1] if part_id not in kept)",
+        "for part_id in head.parts.part_ids if part_id not in unchanged)",
+        "for part_id in head.parts.part_ids[:1] if part_id not in unchanged)",
         SEEDS,
     ),
     Mutant(  # seed 26
         "changes/operations.py",
         "a restore keeps later vectors",
-        "kept = {identity[0] for identity in identities(head.parts) if identity in wanted}",
-        "kept = set(head.parts.part_ids) & set(target.parts.part_ids)",
+        "unchanged = {identity[0] for identity in identities(head.parts) if identity in wanted}",
+        "unchanged = set(head.parts.part_ids) & set(target.parts.part_ids)",
         SEEDS,
     ),
     Mutant(  # seed 1

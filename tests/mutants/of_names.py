@@ -23,8 +23,8 @@ MUTANTS = (
     Mutant(
         STATE,
         "a dropped namespace stays dropped where a table gets a name",
-        "if there or name not in back}",
-        "if there or name}",
+        "if there or name not in back",
+        "if there or name",
     ),
     Mutant(
         TABLES,

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
@@ -128,13 +129,7 @@ class Collection:
             case "append":
                 if draws.random() < 0.6:
                     table.refresh()
-                append = draw_append(draws, int(table.upper), _removable(table))  # type: ignore[arg-type]
-                self.appends[mark] = append
-                data = pa.Table.from_pylist(
-                    [dict(zip(NAMES, each, strict=True)) for each in append.updates], UPDATES
-                )
-                notes |= {"lower": append.lower, "upper": append.upper}
-                self._told(mark, lambda: table.append_updates(data, **notes))
+                self._append(mark, table, draws)
             case "advance":
                 to = int(table.upper) - draws.randint(1, 4)  # type: ignore[arg-type]
                 if to >= 0:
@@ -150,6 +145,16 @@ class Collection:
                 self._subscribe(mark, table, draws)
             case _:
                 self._lease(mark, table, draws)
+
+    def _append(self, mark: str, table: Table, draws: random.Random) -> None:
+        append = draw_append(draws, int(table.upper), _removable(table))  # type: ignore[arg-type]
+        self.appends[mark] = append
+        data = pa.Table.from_pylist(
+            [dict(zip(NAMES, each, strict=True)) for each in append.updates], UPDATES
+        )
+        bounds = {"lower": append.lower, "upper": append.upper}
+        notes: dict[str, Any] = {"metadata": {"mark": mark}, "token": (mark, 1), **bounds}
+        self._told(mark, lambda: table.append_updates(data, **notes))
 
     def _told(self, mark: str, call: Callable[[], Any]) -> None:
         """Make a call, again after an error of the store: its token finds its commit."""
@@ -177,8 +182,10 @@ class Collection:
     def _subscribe(self, mark: str, table: Table, draws: random.Random) -> None:
         start = max(0, int(table.upper) - 1 - draws.randrange(3))  # type: ignore[arg-type]
         try:
-            for item in table.subscribe(start, snapshot=draws.random() < 0.5, follow=False):
+            items = table.subscribe(start, interval_s=0.001)
+            for number, item in enumerate(islice(items, draws.randint(1, 4))):
                 self.items.append((mark, item))
+                self._append(f"{mark}.{number}", table, draws)  # so that there is a next item
         except GONE:
             return
 
@@ -241,8 +248,12 @@ class Collection:
             state = states[version]
             if not state.since <= at < state.upper or sums != state.sums(at):
                 self._wrong(f"{mark} read {version} at {at}: {sums}, not {state.sums(at)}")
+        reached: dict[str, int] = {}
         for mark, item in self.items:
             state = states[item.version]
+            if reached.setdefault(mark, item.lower) != item.lower:
+                self._wrong(f"{mark}: an item begins at {item.lower}, not at {reached[mark]}")
+            reached[mark] = item.upper
             found = Counter[tuple[int, int, int]]()
             for row in item.rows.to_pylist():
                 found[row["k"], row["v"], row["_rowsieve_time"]] += row["_rowsieve_diff"]
