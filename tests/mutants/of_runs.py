@@ -10,6 +10,9 @@ from tests.mutants.workshop import Mutant
 SEEDS = ("tests/simulation/test_simulation.py",)
 WRITERS = ("tests/simulation/test_writer_runs.py",)
 UPDATES = ("tests/simulation/test_differential_runs.py",)
+ORDERS = ("tests/simulation/test_order_runs.py",)
+CATALOGS = ("tests/simulation/test_catalogs.py",)
+TRANSACTIONS = ("tests/simulation/test_transaction_runs.py",)
 
 MUTANTS = (
     Mutant(  # seed 11
@@ -74,5 +77,33 @@ MUTANTS = (
         "        leased = leases()\n",
         "        leased = None\n",
         SEEDS,
+    ),
+    Mutant(  # seed 0
+        "changes/event_order/late_changes.py",
+        "late events replace newer ones",
+        "        late = overtaken if late is None else late | overtaken\n",
+        "        pass\n",
+        ORDERS,
+    ),
+    Mutant(  # seed 0
+        "transactions/proofs.py",
+        "what a transaction has read is not proved again",
+        "self._reads = tuple(reads) if isolation is Isolation.SERIALIZABLE else ()",
+        "self._reads = ()",
+        TRANSACTIONS,
+    ),
+    Mutant(  # seed 30 of databases
+        "storage/log/moves.py",
+        "a table takes commits at its former place",
+        "if MOVED not in info.properties or (mark := mark_of(info.properties)) is None:",
+        "if True or (mark := mark_of(info.properties)) is None:",
+        CATALOGS,
+    ),
+    Mutant(  # seed 10 of databases
+        "objects/shared/section_store.py",
+        "an entry stays behind when a table moves out",
+        "for number in range(log.first, log.next_number):",
+        "for number in range(log.first, log.next_number - 1):",
+        CATALOGS,
     ),
 )

@@ -116,7 +116,7 @@ class Appliers:
     def draw(self, draws: random.Random, mark: str) -> Callable[[Table, Mapping[str, Any]], Any]:
         """A call and its effect."""
         kind = draws.choices(
-            ("apply", "overwrite", "restore", "compact", "vectors"), (7, 1, 1, 2, 1)
+            ("apply", "write", "overwrite", "restore", "compact", "vectors"), (7, 3, 1, 1, 2, 1)
         )[0]
         events = draw_events(draws)
         if kind == "apply":
@@ -124,14 +124,24 @@ class Appliers:
             return lambda table, notes: table.apply_changes(
                 events, op="op", missing="keep", **notes
             )
+        if kind == "write":  # whole rows, at sequences of their own
+            whole = [{**dict.fromkeys(COLUMNS), **each, "op": "u"} for each in events]
+            data = {row["k"]: {**row, "lsn": 100 + row["lsn"]} for row in whole}
+            self.effects[mark] = lambda state, _: applied(
+                state, list(data.values()), by_column=self.by_column
+            )
+            written = [{n: row[n] for n in SCHEMA.names} for row in data.values()]
+            return lambda table, notes: table.upsert(
+                pa.Table.from_pylist(written, schema=SCHEMA), **notes
+            )
         if kind == "overwrite":
             rows = {each["k"]: {**dict.fromkeys(COLUMNS), **each, "op": "u"} for each in events}
             self.effects[mark] = lambda _, __: applied(
                 {}, list(rows.values()), by_column=self.by_column
             )
-            data = [{n: row[n] for n in SCHEMA.names} for row in rows.values()]
+            all_rows = [{n: row[n] for n in SCHEMA.names} for row in rows.values()]
             return lambda table, notes: table.overwrite(
-                pa.Table.from_pylist(data, schema=SCHEMA), **notes
+                pa.Table.from_pylist(all_rows, schema=SCHEMA), **notes
             )
         if kind == "restore":
             version = draws.randrange(3)
