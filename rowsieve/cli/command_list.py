@@ -20,7 +20,7 @@ SETTINGS: Final = {"help_option_names": ["-h", "--help"]}
 class Listed(NamedTuple):
     """What is known of a command without its module."""
 
-    place: str  # module.function, below this package
+    place: str  # module.function, in commands/
     summary: str  # a line of the list
 
 
@@ -39,10 +39,10 @@ GROUPS: Final[Mapping[str, Mapping[str, Listed]]] = {
         "inspect": Listed("looking.inspect", "Show columns, key, version and sizes."),
     },
     "Change rows": {
-        "create": Listed("creating.create", "Create a table from a file."),
+        "create": Listed("create_from_file.create", "Create a table from a file."),
         "upsert": Listed("changing.upsert", "Insert rows, or replace those with the same key."),
-        "apply": Listed("applying.apply", "Apply a file of changes (CDC) in one commit."),
-        "ingest": Listed("applying.ingest", "Upsert JSON lines as they come, durably."),
+        "apply": Listed("change_data.apply", "Apply a file of changes (CDC) in one commit."),
+        "ingest": Listed("change_data.ingest", "Upsert JSON lines as they come, durably."),
         "update": Listed("changing.update", "Set columns of the rows that match."),
         "delete": Listed("changing.delete", "Delete rows by condition or by key."),
         "overwrite": Listed("changing.overwrite", "Replace the rows that match by a file's."),
@@ -118,7 +118,7 @@ def load(name: str) -> TyperCommand:
         rich_markup_mode=None,
     )
     alone.command(name, cls=QuickToComplete)(
-        getattr(import_module(f"rowsieve.cli.{module}"), function)
+        getattr(import_module(f"rowsieve.cli.commands.{module}"), function)
     )
     command = get_command(alone)
     assert isinstance(command, TyperCommand)

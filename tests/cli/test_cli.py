@@ -436,7 +436,7 @@ def test_demo_fails_when_a_check_does(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(story, "tell", tell)
     assert "2 checks passed, 0 failed" in run("demo")
-    assert "check failed: rows: expected 1, found 2" in run("demo", code=1)
+    assert "check failed: rows: expected 1, got 2" in run("demo", code=1)
     assert not any(folder.exists() for folder in folders)
 
 

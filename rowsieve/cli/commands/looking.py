@@ -98,7 +98,7 @@ def inspect(
     report: ReportOptions,
 ) -> None:
     """Show a table's columns, key, version and sizes, and optionally its parts."""
-    from rowsieve.cli.inspected import columns_of, flags_set, parts_of
+    from rowsieve.cli.commands.inspected import columns_of, flags_set, parts_of
     from rowsieve.pictures.page import page, section, write_html
 
     table = at.table(uri)

@@ -45,7 +45,7 @@ def query(
     rows: RowsOptions,
 ) -> None:
     """Run SQL through DataFusion; --json is --output json."""
-    from rowsieve.cli.run_query import run_query
+    from rowsieve.cli.commands.run_query import run_query
 
     named = _by_name(tables or [], read_pairs(table, "--table"))
     values = read_params(param)

@@ -12,7 +12,7 @@ import typer
 
 from rowsieve.cli import completing
 from rowsieve.cli.bundles import CommitOptions, FileOptions, MeaningOptions, OnceOptions, expanded
-from rowsieve.cli.input_rows import rows_to_write
+from rowsieve.cli.commands.input_rows import rows_to_write
 from rowsieve.cli.options import (
     INT64_MAX,
     Combine,

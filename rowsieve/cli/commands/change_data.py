@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
 import typer
 
 from rowsieve.cli.bundles import CommitOptions, FileOptions, OnceOptions, StoreOptions, expanded
-from rowsieve.cli.input_rows import rows_to_write
+from rowsieve.cli.commands.input_rows import rows_to_write
 from rowsieve.cli.options import Combine, InputFile, Unchanged, Uri, read_pairs
 from rowsieve.cli.output import messages, print_json
 
