@@ -58,13 +58,6 @@ MUTANTS = (
         UPDATES,
     ),
     Mutant(
-        "differential/advancing.py",
-        "times are given up under a lease",
-        "    if _held_at(handle, head, lease_files(handle.store), wanted) < wanted:\n",
-        "    if False:\n",
-        UPDATES,
-    ),
-    Mutant(
         "differential/subscriptions.py",
         "a subscription has a time twice",
         "            lower = upper\n",

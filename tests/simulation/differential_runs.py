@@ -31,7 +31,8 @@ from rowsieve.errors import (
 from rowsieve.objects import NotCreated
 from rowsieve.opening import create_table
 from rowsieve.storage.differential import frontiers_of
-from rowsieve.storage.log.log_entry import LogEntry, decode_entry, log_path
+from rowsieve.storage.log.log_entry import LogEntry
+from tests.simulation.judge import chain_of
 from tests.simulation.processes import SimulatedProcess
 from tests.simulation.scheduler import Scheduler, Stuck
 from tests.simulation.seeds import FAULTS, Run, applying_late, chooser, fault_plan
@@ -99,8 +100,12 @@ class Collection:
     """Mark, version, time and sums."""
     items: list[tuple[str, Any]] = field(default_factory=list)
     """Mark and an item of a subscription."""
-    leases: list[tuple[str, int, int]] = field(default_factory=list)
-    """Mark of a lease that ended well, the version that it held, and the newest one then."""
+    leases: list[tuple[int, int, int]] = field(default_factory=list)
+    """The version that a lease held, and when it began and ended."""
+    begun: dict[str, int] = field(default_factory=dict)
+    """When each call that advances `since` began."""
+    moves: list[tuple[str, int, int]] = field(default_factory=list)
+    """Mark of a commit that moved `since`, its new place, and the time of the commit."""
 
     def act(self, name: str, process: SimulatedProcess, draws: random.Random, calls: int) -> None:
         """Be an actor."""
@@ -134,6 +139,7 @@ class Collection:
                 to = int(table.upper) - draws.randint(1, 4)  # type: ignore[arg-type]
                 if to >= 0:
                     self.advances[mark] = to
+                    self.begun[mark] = self.world.scheduler.now_us
                     self._told(mark, lambda: table.advance_since(to, **notes))
             case "compact":
                 table.compact()
@@ -192,10 +198,10 @@ class Collection:
     def _lease(self, mark: str, table: Table, draws: random.Random) -> None:
         """Hold the newest version: its times stay readable."""
         with table.lease(600.0) as pinned:
-            held = pinned.version
-            for _ in range(draws.randint(1, 4)):
+            begun_us = self.world.scheduler.now_us
+            for _ in range(draws.randint(1, 8)):
                 self.world.scheduler.park("hold")
-        self.leases.append((mark, held, table.refresh()))
+            self.leases.append((pinned.version, begun_us, self.world.scheduler.now_us))
 
     # Judging
 
@@ -205,9 +211,7 @@ class Collection:
         states: dict[int, State] = {}
         marks: dict[str, int] = {}
         state = State()
-        for number in range(table.version + 1):
-            path = log_path(number)
-            entry = decode_entry(self.world.bucket.ever[path], number, path)
+        for number, entry in enumerate(chain_of(self.world, table.handle.pinned.commit_id)):
             state = self._after(state, entry)
             states[number] = state
             if (mark := entry.metadata.get("mark")) is not None:
@@ -232,8 +236,10 @@ class Collection:
         if (to := self.advances.get(mark or "")) is not None:
             assert entry.info is not None
             since = frontiers_of(entry.info).since
-            if not state.since < since <= to:
-                self._wrong(f"{mark} moved since from {state.since} to {since}, not to {to}")
+            if since != state.since:  # another call may have moved it as far meanwhile
+                self.moves.append((mark or "", since, entry.timestamp_us))
+                if not state.since < since <= to:
+                    self._wrong(f"{mark} moved since from {state.since} to {since}, not to {to}")
             return State(state.updates, since, state.upper)
         return state
 
@@ -260,9 +266,11 @@ class Collection:
             is_first = item.upper == item.lower + 1 and found == _as_item(state, item.lower)
             if found != state.between(item.lower, item.upper) and not is_first:
                 self._wrong(f"{mark}: {item.lower} to {item.upper} of {item.version}: {found}")
-        for mark, held, newest in self.leases:
-            if states[newest].since > states[held].since:
-                self._wrong(f"{mark} held {held}, and since went on to {states[newest].since}")
+        for held, begun_us, ended_us in self.leases:
+            for mark, since, at_us in self.moves:
+                is_under = begun_us < self.begun[mark] and at_us < ended_us
+                if is_under and since > states[held].since:
+                    self._wrong(f"{mark} moved since to {since} under a lease of {held}")
 
     def _wrong(self, what: str) -> None:
         self.world.problems.append(what)

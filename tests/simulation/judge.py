@@ -44,6 +44,20 @@ def judged(world: World, *, thorough: bool) -> list[str]:
     return Judge(world).judged(thorough=thorough)
 
 
+def chain_of(world: World, head: str) -> list[LogEntry]:
+    """The commits up to the head, of all entries that were ever stored."""
+    by_id: dict[str | None, LogEntry] = {}
+    for path, data in (*world.bucket.replaced, *world.bucket.ever.items()):
+        if (version := version_of(path)) is not None:
+            entry = decode_entry(data, version, path)
+            by_id[entry.commit_id] = entry
+    found, entry_id = [], head
+    while entry_id:
+        found.append(by_id[entry_id])
+        entry_id = found[-1].predecessor or ""
+    return found[::-1]
+
+
 class Judge:
     """Compares one run with the oracle."""
 
@@ -87,18 +101,7 @@ class Judge:
         self._world.problems.append(what)
 
     def _chain(self, head: str) -> list[LogEntry]:
-        """The commits up to the head, of all entries that were ever stored."""
-        by_id: dict[str | None, LogEntry] = {}
-        bucket = self._world.bucket
-        for path, data in (*bucket.replaced, *bucket.ever.items()):
-            if (version := version_of(path)) is not None:
-                entry = decode_entry(data, version, path)
-                by_id[entry.commit_id] = entry
-        found, entry_id = [], head
-        while entry_id:
-            found.append(by_id[entry_id])
-            entry_id = found[-1].predecessor or ""
-        return found[::-1]
+        return chain_of(self._world, head)
 
     def _check_promises(self) -> None:
         at: defaultdict[str, list[int]] = defaultdict(list)
