@@ -8,10 +8,12 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from datafusion import col, lit
+from sqlglot.dialects.dialect import Dialect
 
 import rowsieve as rs
 from rowsieve.errors import EvaluationError, InvalidInput, SchemaMismatch
 from rowsieve.providers.datafusion import SessionContext
+from rowsieve.providers.datafusion.changes.checked_arithmetic import _operations, _parsed
 from tests.small_tables import fresh_uri
 
 GREATEST, LEAST = 2**63 - 1, -(2**63)
@@ -142,3 +144,25 @@ def test_operators_of_other_types_and_errors_of_the_text_are_as_before() -> None
     ):
         with pytest.raises(InvalidInput, match=message):
             statement("UPDATE t SET d = {v}")(table, text)
+
+
+# Keywords that name no column: DataFusion reads them as values, or refuses them.
+VALUES = {"false", "interval", "not", "null", "select", "true"}
+
+
+def test_columns_spelled_like_keywords_are_checked() -> None:
+    keywords = {word.lower() for word in Dialect.get_or_raise("postgres").tokenizer_class.KEYWORDS}
+    for word in sorted({*filter(str.isidentifier, keywords)} - VALUES):
+        for text in (f"({word} + 1)", f"(2 * {word})", f"(-{word})"):
+            assert len(_operations(_parsed(text, frozenset({word})))) == 1, text
+
+
+@pytest.mark.parametrize("word", ["any", "limit", "returning", "values"])
+def test_an_overflow_of_a_column_spelled_like_a_keyword_stores_nothing(word: str) -> None:
+    rows = pa.table({"id": [1], word: [GREATEST]})
+    table = rs.create_table(fresh_uri(), rows, key=["id"])
+    with pytest.raises(EvaluationError):
+        statement(f"UPDATE t SET {word} = {word} + {{v}}")(table, "1")
+    statement(f"UPDATE t SET {word} = {word} - {{v}}")(table, "1")
+    table.refresh()
+    assert table.to_arrow()[word].to_pylist() == [GREATEST - 1]

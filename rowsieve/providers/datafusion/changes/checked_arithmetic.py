@@ -28,6 +28,8 @@ _NAMES: Final = {
     **{getattr(pa, f"uint{bits}")(): f"UInt{bits}" for bits in (8, 16, 32, 64)},
 }
 """The names of integer types in DataFusion's arrow_cast."""
+_OPERAND_WORDS: Final = frozenset({"any", "regexp", "rlike", "values", "variadic"})
+"""Words that begin an operand in sqlglot, which would drop the plus of `values + 1`."""
 _WIDE: Final = "Decimal128(20, 0)"  # has the values of all of them
 
 
@@ -46,7 +48,8 @@ def overflow_checks(
 
     UnsupportedOperation for a text that cannot be checked.
     """
-    trees = [_parsed(text) for text in texts if not _OPERATORS.isdisjoint(text)]
+    columns = frozenset(at.schema.names)
+    trees = [_parsed(text, columns) for text in texts if not _OPERATORS.isdisjoint(text)]
     operations = [node for tree in trees for node in _operations(tree)]
     if not operations:
         return []
@@ -71,15 +74,41 @@ def _query(texts: Iterable[str], relation: str) -> str:
     return " ".join(["SELECT", columns, "FROM", relation])
 
 
-def _parsed(text: str) -> Any:
-    """The text in parentheses as a tree of sqlglot."""
+def _parsed(text: str, columns: frozenset[str]) -> Any:
+    """The text in parentheses as a tree of sqlglot.
+
+    Where no clause can follow, DataFusion reads a keyword as a column's name. sqlglot begins an
+    operand with some of them, and fails for others: then those are quoted that name columns.
+    """
     import sqlglot  # noqa: PLC0415 - it takes 0.1 s to import
 
-    try:
-        with damage_as_parse_error():
-            return sqlglot.parse_one(f"({text})", read=DATAFUSION.grammar)
-    except (sqlglot.ParseError, sqlglot.TokenError) as error:
-        raise _unchecked(text) from error
+    grammar = sqlglot.Dialect.get_or_raise(DATAFUSION.grammar)
+    failure: Exception | None = None
+    for names in (_OPERAND_WORDS, columns):
+        try:
+            with damage_as_parse_error():
+                tokens = _with_names(grammar.tokenize(f"({text})"), names)
+                (tree,) = grammar.parser().parse(tokens, text)
+                return tree
+        except (sqlglot.ParseError, sqlglot.TokenError) as error:
+            failure = error
+    raise _unchecked(text) from failure
+
+
+def _with_names(tokens: Sequence[Any], names: frozenset[str]) -> list[Any]:
+    """The tokens, with quoted names for keywords that are spelled like one of the names."""
+    from sqlglot.tokenizer_core import Token, TokenType  # noqa: PLC0415
+
+    def named(token: Any, following: Any) -> Any:
+        word = token.text.lower()
+        calls = following is not None and following.token_type == TokenType.L_PAREN
+        is_word = token.end - token.start + 1 == len(word)  # neither quoted nor x'ab'
+        if not (word in names and word.isidentifier() and is_word) or calls:
+            return token
+        place = (token.line, token.col, token.start, token.end)
+        return Token(TokenType.IDENTIFIER, word, *place)
+
+    return [named(*pair) for pair in zip(tokens, [*tokens[1:], None], strict=True)]
 
 
 def _operations(tree: Any) -> list[Any]:
