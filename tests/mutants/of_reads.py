@@ -58,9 +58,9 @@ MUTANTS = (
     ),
     Mutant(
         LIVE,
-        "parts of which only some rows are left by key are not read",
-        "not kept[read.part][1].is_empty",
-        "kept[read.part][1].is_full",
+        "rows that pruning by key leaves of two parts hide none of each other",
+        "if sum([not rows.is_empty for both in kept for rows in both]) < 2:",
+        "if sum([not rows.is_empty for both in kept for rows in both]) < 3:",
     ),
     Mutant(
         LIVE,
