@@ -31,8 +31,8 @@ _SUPPORT: Final = ("bridges", "objects", "stats", "types", "predicate")
 WAY: Final = (
     ("where=", "text of a dialect, or an engine's expression"),
     ("bridges", "a tree, or a refusal that names the place"),
-    ("predicate: bind", "types, semantics and constants are settled"),
-    ("predicate: normalise", "NOT is pushed down, constants are folded"),
+    ("predicate: normalise", "AND and OR are flattened, equalities become lists"),
+    ("predicate: bind", "names, types and semantics are settled, constants computed"),
     ("planner: prune parts", "statistics of parts refute it: NONE, SOME, ALL"),
     ("planner: overlap", "parts that share keys are read together"),
     ("parquet: row groups, blooms, pages", "more is refuted, inside each part"),
