@@ -279,7 +279,10 @@ def drop_table(
     if not CommitLog(store).survey()[0] and not is_dropped(store):
         if if_absent == "ignore":
             return
-        raise TableNotFound(f"drop_table: there is no table at {store.uri}")
+        raise TableNotFound(
+            f"drop_table: there is no table at {store.uri}; check the path, or give "
+            "if_absent='ignore'"
+        )
     _drop(store)
 
 
@@ -328,7 +331,7 @@ def _opened(
         log = log_of_ref(log, ref)
     if isinstance(version, str):  # its own log, so that other processes find the same version
         if as_of is not None:
-            raise InvalidInput("version= and as_of= exclude each other")
+            raise InvalidInput("version= and as_of= both name a version; give one of them")
         log, version = log_of_ref(log, version), None
     store = log.store
     snapshot = resolve_snapshot(log, version, as_of)

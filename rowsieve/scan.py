@@ -437,11 +437,15 @@ def _text(predicate: Predicate) -> str:
 
 def _check_numbers(memory_bytes: int, threads: int | None, limit: int | None) -> None:
     if memory_bytes < 1:
-        raise InvalidInput(f"memory_bytes must be at least 1, got {memory_bytes}")
+        raise InvalidInput(f"scan: memory_bytes must be at least 1, got {memory_bytes}")
     if threads is not None and threads < 1:
-        raise InvalidInput(f"threads must be at least 1, or None for all cores, got {threads}")
+        raise InvalidInput(
+            f"scan: threads must be at least 1, or None for all cores, got {threads}"
+        )
     if limit is not None and limit < 0:
-        raise InvalidInput(f"limit must not be negative, got {limit}")
+        raise InvalidInput(
+            f"scan: limit must not be negative, got {limit}; leave it out for all rows"
+        )
 
 
 def _check_given(plan: ScanPlan, snapshot: Snapshot, has_others: bool) -> None:

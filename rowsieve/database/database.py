@@ -328,7 +328,9 @@ class Database(DatabaseRefs, CatalogStatements):
         """
         wanted = plain_name(name)
         if self._shared.log.id_of(wanted, self._created()) is not None:
-            raise TableExists(f"move_in: {self.uri} has a table {wanted!r} already")
+            raise TableExists(
+                f"move_in: {self.uri} has a table {wanted!r} already; give another name"
+            )
         move_in(self._shared, wanted, str(uri), self._storage_options)
         return self.open_table(name)
 
@@ -381,7 +383,8 @@ class Database(DatabaseRefs, CatalogStatements):
         log = self._shared.log
         if not 0 <= version <= log.latest().version:
             raise VersionNotFound(
-                f"{self.uri} has no version {version}: the newest is {log.known().version}"
+                f"{self.uri} has no version {version}: the newest is {log.known().version}; give "
+                "one from 0 to that"
             )
         try:
             return log.at(version)

@@ -56,7 +56,9 @@ def move_in(
                 database=moved.database,
             ) from moved
         if shared.log.table(table, shared.log.latest()) is not None:
-            raise TableExists(f"move_in: {store.uri} is in {moved.database} already") from moved
+            raise TableExists(
+                f"move_in: {store.uri} is in {moved.database} already; open it there"
+            ) from moved
         head, mark = _LeavingLog(store).latest(), Mark(moved.database, table)
     here = Section(mark.table, name=name, place=store.uri, starts_at=head.version + 1)
     shared.group.commit([here])

@@ -48,6 +48,7 @@ from rowsieve.table import Table, Transaction
 from rowsieve.transactions.open_transaction import OpenTransaction, TransactionOptions
 from rowsieve.transactions.transaction_block import TransactionBlock
 
+_NO_TABLE: Final = "there is none in the version that the transaction reads"
 _ROW_CHANGES: Final = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
 UriOf = Callable[[str], str]
 """The place of a table, by its id."""
@@ -166,7 +167,7 @@ class DatabaseTransaction(TransactionBlock):
         table_id = shared.log.id_of(wanted, self._order.state)
         if table_id is None:
             is_new = self._order.creates(wanted)
-            why = "created by this transaction: commit that first" if is_new else "there is none"
+            why = "created by this transaction: commit that first" if is_new else _NO_TABLE
             raise TableNotFound(f"table: no table {name!r} in {shared.log.store.uri}: {why}")
         plain = open_store(self._uri_of(table_id), self._storage_options)
         assert isinstance(plain, SectionStore)

@@ -208,7 +208,10 @@ def _files(operation: str, opened: Any, location: Location, store: ObjectStore) 
         ]
     )
     if not len(fields):
-        raise InvalidInput(f"from_delta: {location.uri} has no columns")
+        raise InvalidInput(
+            f"from_delta: {location.uri} has no columns, and a table needs one; write rows to it "
+            "first"
+        )
     schema, next_id = schema_of(fields)
     footers = read_footers(store, _uris(opened, location))
     mapped = _Mapped.of(opened, schema)

@@ -189,7 +189,9 @@ def _schema_of(iceberg: Any) -> Schema:
         type_ = logical_type(nullable_field(with_leaves(field, _with_nanos)), _next_of(ids))
         fields.append(logical.Field(id_of(field), field.name, type_))
     if not fields:
-        raise InvalidInput("from_iceberg: the table has no columns")
+        raise InvalidInput(
+            "from_iceberg: the table has no columns; add one first, which every table needs"
+        )
     return Schema(0, tuple(fields))
 
 

@@ -113,7 +113,9 @@ def _decoded(text: str) -> str:
     try:
         return unquote_to_bytes(text).decode()
     except UnicodeError as error:
-        raise InvalidInput(f"the directory name {text!r} is not UTF-8 when decoded") from error
+        raise InvalidInput(
+            f"the directory name {text!r} is not UTF-8 when decoded; rename the directory"
+        ) from error
 
 
 def _column(

@@ -24,7 +24,8 @@ def ref_snapshot(store: ObjectStore, name: str, ref: Ref) -> tuple[CommitLog, Sn
         return log, log.latest()
     except TableNotFound as error:
         raise VersionNotFound(
-            f"the {ref.kind.value} {name!r} of {table_store(store).uri} was dropped: {error}"
+            f"the {ref.kind.value} {name!r} of {table_store(store).uri} was dropped: {error}; "
+            "refs() lists those that there are"
         ) from error
 
 

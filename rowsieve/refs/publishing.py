@@ -60,7 +60,10 @@ def fast_forward(
     """Publish the newest version of a branch; nothing if it has not changed since the last time."""
     with handle.failures_reported(OPERATION):
         if isinstance(handle.store, RefStore):
-            raise UnsupportedOperation(f"{OPERATION}: call it on the table, with the branch's name")
+            raise UnsupportedOperation(
+                f"{OPERATION}: this is a branch or tag; call it on the table, with the name of the "
+                "branch"
+            )
         if handle.read_only:
             handle.require_writable(OPERATION)
         ref = _branch_named(name, handle.latest(), handle)

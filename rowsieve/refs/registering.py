@@ -84,7 +84,10 @@ def create_ref(
             except _GivenUp:
                 continue
             return commit, handle_at(handle, name)
-    raise CommitConflict(f"{operation}: the table's orphans were removed {_TRIES} times meanwhile")
+    raise CommitConflict(
+        f"{operation}: remove_orphans ran {_TRIES} times meanwhile, and nothing was created; call "
+        "it again"
+    )
 
 
 class _GivenUp(CommitConflict):
@@ -122,7 +125,10 @@ def _source(origin: Handle, head: Snapshot) -> Ref | None:
     for ref in refs_of(head.table.properties).values():
         if ref.folder == origin.store.folder:
             return ref
-    raise CommitConflict(f"the branch or tag at {origin.store.uri} was dropped meanwhile")
+    raise CommitConflict(
+        f"the branch or tag at {origin.store.uri} was dropped meanwhile; refs() lists those that "
+        "there are"
+    )
 
 
 def _registered(
@@ -203,7 +209,10 @@ def unregister_ref(
     operation = f"drop_{known.kind.value}"
     check_writable(operation, head)
     if kind is not None and known.kind is not kind:
-        raise InvalidInput(f"{name!r} is a {known.kind.value}, not a {kind.value}")
+        raise InvalidInput(
+            f"drop_{kind.value}: {name!r} is a {known.kind.value}, not a {kind.value}; use "
+            f"drop_{known.kind.value}"
+        )
 
     def refs_for(newest: Snapshot) -> tuple[Mapping[str, Ref], tuple[str, ...]]:
         properties = newest.table.properties

@@ -153,7 +153,10 @@ def _ensure_checkpoints(
     """
     oldest, head = kept.first, kept.head
     if log.entry(oldest.version) is None:
-        raise SnapshotExpired(f"version {oldest.version} of {store.uri} has just expired")
+        raise SnapshotExpired(
+            f"expire_versions: another call has expired version {oldest.version} of {store.uri} "
+            "meanwhile; call it again"
+        )
     if oldest.version == head.version or oldest.version > kept.oldest:
         return False  # without a later version there is no fallback
     later = [version for version in listing.checkpoints if oldest.version < version < head.version]

@@ -138,7 +138,7 @@ def read_merge(reader: StatementTokens) -> Merge:
     while reader.at < reader.count:
         clauses.append(_clause(reader, clauses))
     if not clauses:
-        raise InvalidInput("sql: MERGE needs a WHEN clause")
+        raise InvalidInput("sql: MERGE needs a clause, such as WHEN MATCHED THEN UPDATE SET *")
     return Merge(target, source, alias, condition, tuple(clauses))
 
 
@@ -187,8 +187,10 @@ def _clause(reader: StatementTokens, before: list[MergeClause]) -> MergeClause:
     stop = reader.find("WHEN")
     action, values = _action(reader, stop)
     if action not in ACTIONS[when]:
-        does = "INSERT" if action is Action.INSERT else "UPDATE or DELETE"
-        raise InvalidInput(f"sql: {when.words} cannot {does}")
+        does, takes = "UPDATE or DELETE", "INSERT"
+        if action is Action.INSERT:
+            does, takes = takes, does
+        raise InvalidInput(f"sql: {when.words} cannot {does}; it takes {takes}")
     number = 1 + sum(each.when is when for each in before)
     clause = MergeClause(when, number, action, values, where, start)
     if clause.takes_source and when is When.NOT_MATCHED_BY_SOURCE:
@@ -240,14 +242,19 @@ def _values(reader: StatementTokens, stop: int) -> tuple[str, ...]:
     reader.at = start = reader.opened + 1
     values = tuple(reader.piece(*place) for place in reader.terms(stop - 1))
     if start == stop - 1:
-        raise InvalidInput("sql: INSERT in MERGE needs values")
+        raise InvalidInput(
+            "sql: INSERT in MERGE needs values, as in INSERT (id, v) VALUES (s.id, s.v)"
+        )
     reader.at = stop
     return values
 
 
 def _by_column(columns: tuple[str, ...], values: tuple[str, ...]) -> Mapping[str, str]:
     if len(columns) != len(values):
-        raise InvalidInput(f"merge: {len(values)} values for the {len(columns)} columns of INSERT")
+        raise InvalidInput(
+            f"merge: {len(values)} values for the {len(columns)} columns of INSERT; give one "
+            "for each"
+        )
     if len(set(columns)) < len(columns):
-        raise InvalidInput(f"sql: a column is named twice: ({', '.join(columns)})")
+        raise InvalidInput(f"sql: INSERT names a column twice: ({', '.join(columns)})")
     return dict(zip(columns, values, strict=True))

@@ -93,7 +93,7 @@ def read_kept(statement: Kept) -> KeptText:
     """
     tokens = statement.tokens
     if tokens is None:
-        raise InvalidInput("sql: expected one statement")
+        raise InvalidInput("sql: the text must be one statement; give each to a call of its own")
     tokens.at = 0
     name = _view_name(tokens) if statement.is_view else _prepared(tokens)
     if tokens.next() == "(":

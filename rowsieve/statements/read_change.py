@@ -203,7 +203,9 @@ def _insert(reader: StatementTokens) -> Insert:
         return Insert(target, columns, source, on_conflict, plain)
     reader.need("ON", "CONFLICT")
     if on_conflict is OnConflict.REPLACE:
-        raise InvalidInput("sql: give OR REPLACE or ON CONFLICT, not both")
+        raise InvalidInput(
+            "sql: INSERT takes OR REPLACE or ON CONFLICT, not both; remove one of them"
+        )
     names = reader.names() if reader.next() == "(" else ()
     reader.need("DO")
     if reader.take("NOTHING"):

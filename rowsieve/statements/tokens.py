@@ -283,7 +283,7 @@ class StatementTokens:
             _, parts = self.path()
             self.need("=")
             if parts[-1] in texts:
-                raise InvalidInput(f"sql: column {parts[-1]!r} is assigned twice")
+                raise InvalidInput(f"sql: column {parts[-1]!r} is assigned twice; keep one value")
             texts[parts[-1]] = self.until(end, "a value")
         self.at = stop
         return texts

@@ -45,7 +45,7 @@ def read_transaction_control(verb: str, text: str, *, folds: bool = True) -> Tra
     """Read a statement whose first word is one of `CONTROL_VERBS`; InvalidInput if it is none."""
     tokens = tokens_of(text, folds=folds)
     if tokens is None or not tokens.take(verb):
-        raise InvalidInput(f"sql: {verb} is not followed by what it can be: give one statement")
+        raise InvalidInput(f"sql: {verb} must be a statement of its own; give one statement")
     control = _read(verb, tokens)
     tokens.end(verb)
     return control

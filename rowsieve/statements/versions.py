@@ -40,7 +40,7 @@ def with_named_versions(statement: str, *, numbers: bool = True) -> str:
     except sqlglot.errors.SqlglotError as error:
         if _CLAUSE[1].lower() not in statement.lower():
             return statement  # an @ alone is a matter of the engine
-        raise InvalidInput(f"the statement cannot be read: {error}") from error
+        raise InvalidInput(f"sql: the statement cannot be read: {error}") from error
     pieces: list[str] = []
     done = 0
     for place in range(1, len(tokens)):

@@ -256,7 +256,7 @@ def readable_time(snapshot: Snapshot, time: Any, what: str) -> int:
     if not is_differential(snapshot.table):
         raise InvalidInput(
             f"{what}: only differential tables have times, and this one has mode "
-            f"{snapshot.table.mode!r}"
+            f"{snapshot.table.mode!r}; leave it out, or read a version by version= or as_of="
         )
     time_type = snapshot.schema.field(TIME).type
     moment = physical_time(time, time_type, what)
@@ -265,7 +265,7 @@ def readable_time(snapshot: Snapshot, time: Any, what: str) -> int:
         raise InvalidInput(
             f"{what}{shown_time(moment, time_type)} is not in [{shown_time(since, time_type)}, "
             f"{shown_time(upper, time_type)}), the times from since to upper that version "
-            f"{snapshot.version} can read"
+            f"{snapshot.version} can read; give one of them"
         )
     return moment
 

@@ -317,7 +317,9 @@ class RowMethods(TableMethods):
             for field, value in ((schema.field(name), v) for name, v in assignments.items())
         }
         if len(operands) < len(assignments):
-            raise InvalidInput(f"update: two values for one column: {', '.join(assignments)}")
+            raise InvalidInput(
+                f"update: two values for one column: {', '.join(assignments)}; give it one"
+            )
         if plan is not None:
             return self._commit_planned(
                 change, plan, lambda head: update_planned(change, head, plan, operands)

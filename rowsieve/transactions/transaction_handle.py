@@ -38,9 +38,10 @@ _ROW_CHANGES: Final = frozenset(
 
 def _refused(operation: str) -> UnsupportedOperation:
     return UnsupportedOperation(
-        f"{operation}: not available inside a transaction, which changes rows by upsert, append, "
-        "apply_changes, apply_events, delete, update, overwrite and SQL only; the transaction "
-        "stays open, without this change. Call it on the table, before or after the transaction"
+        f"{operation}: not available inside a transaction, which only changes rows: by upsert, "
+        "append, apply_changes, apply_events, delete, update, overwrite, and by SQL of a "
+        "DataFusion session or a database. The transaction stays open, without this change; call "
+        "it on the table, before or after the transaction"
     )
 
 

@@ -215,10 +215,10 @@ def test_a_merge_is_written_with_columns_in_place_of_stars() -> None:
         ("WHEN NOT MATCHED THEN UPDATE SET *", "WHEN NOT MATCHED cannot UPDATE or DELETE"),
         ("WHEN NOT MATCHED BY SOURCE THEN UPDATE SET *", "has no row of the source"),
         ("WHEN NOT MATCHED THEN INSERT (a, b) VALUES (1)", "1 values for the 2 columns"),
-        ("WHEN NOT MATCHED THEN INSERT (a, A) VALUES (1, 2)", "named twice"),
+        ("WHEN NOT MATCHED THEN INSERT (a, A) VALUES (1, 2)", "names a column twice"),
         ("WHEN NOT MATCHED THEN INSERT * WHERE TRUE", "INSERT \\* in MERGE with 'WHERE TRUE'"),
         ("WHEN MATCHED THEN UPDATE SET *, a = 1", "UPDATE SET \\* in MERGE with ', a = 1'"),
-        ("", "expected a condition|needs a WHEN clause"),
+        ("", "expected a condition|needs a clause"),
     ],
 )
 def test_a_wrong_clause_is_refused_by_its_fault(clauses: str, reason: str) -> None:

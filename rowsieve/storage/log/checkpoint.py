@@ -137,7 +137,10 @@ def _put_parts(store: ObjectStore, snapshot: Snapshot) -> AddedFile | _ShardsLin
     parts, most_bytes = snapshot.parts, inline_bytes(snapshot.table.properties)
     sharded = len(parts) >= SHARDED_FROM or bool(large_subjects(parts, most_bytes))
     if parts.columns.unreachable:
-        raise StoreError(f"statistics of the parts could not be read from {store.uri}")
+        raise StoreError(
+            f"checkpoint of version {snapshot.version}: statistics of the parts could not be read "
+            f"from {store.uri}; try again"
+        )
     name = f"{new_id(snapshot.version)}.{'shards' if sharded else 'arrow'}"
     index_start = 0
     if sharded:

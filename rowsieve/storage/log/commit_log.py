@@ -576,7 +576,11 @@ def _check_info(info: TableInfo) -> None:
     if bool(info.key) != (info.mode == "upsert"):
         raise InvalidInput(
             f"a table of mode {info.mode!r} has "
-            + ("a key: name its columns" if info.mode == "upsert" else "no key")
+            + (
+                "a key: name its columns in key="
+                if info.mode == "upsert"
+                else "no key: leave key= out"
+            )
         )
     checkpoint_interval(info.properties)
     inline_bytes(info.properties)

@@ -49,7 +49,8 @@ def _refuses(store: ObjectStore) -> bool:
         except StoreError as problem:
             if not patience.again():
                 raise StoreError(
-                    f"cannot determine whether {store.uri} honours create-only puts: {problem}"
+                    f"cannot determine whether {store.uri} honours create-only puts: {problem}; "
+                    "nothing was committed. Try again, and check that you may write there"
                 ) from problem
         else:
             return False

@@ -149,7 +149,7 @@ def check_kept(version: int, head: Snapshot) -> None:
     if is_closed(head):
         raise SnapshotExpired(
             f"version {version} of table {head.table.uuid} is gone: the table was dropped with all "
-            "its files"
+            "its files. Open the table that has its name now, if there is one"
         )
     if version < oldest:
         raise SnapshotExpired(

@@ -63,7 +63,8 @@ class LogReader(LogHead):
             raise InvalidInput(f"version is {version!r}; give a whole number")
         if version < 0:
             raise VersionNotFound(
-                f"{self._store.uri} has no version {version}: versions start at 0"
+                f"{self._store.uri} has no version {version}: versions start at 0; history() lists "
+                "them"
             )
         early, older = None, self._older
         known = (self._newest, older)
@@ -308,7 +309,8 @@ class LogReader(LogHead):
 
     def _no_version(self, version: int, head: Snapshot) -> VersionNotFound:
         return VersionNotFound(
-            f"{self._store.uri} has no version {version}: the newest is {head.version}"
+            f"{self._store.uri} has no version {version}: the newest is {head.version}; history() "
+            "lists them"
         )
 
     def _absent(self, version: int, what: str) -> RowsieveError:

@@ -18,7 +18,7 @@ def resolve_snapshot(log: CommitLog, version: int | str | None, as_of: Moment | 
     The name of a branch is its newest version.
     """
     if version is not None and as_of is not None:
-        raise InvalidInput("version= and as_of= exclude each other")
+        raise InvalidInput("version= and as_of= both name a version; give one of them")
     if isinstance(version, str):
         return log_of_ref(log, version).latest()
     if version is not None:

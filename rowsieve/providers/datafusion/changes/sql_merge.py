@@ -389,7 +389,8 @@ class _Merging:
             shown = shown_row(whole, place)
             raise KeyViolation(
                 f"merge: two rows of the source change the row with the key {shown}; nothing was "
-                "changed. Let the source have one row for each key"
+                "changed. Let the source have one row for each row of the table, by GROUP BY or "
+                "DISTINCT"
             )
 
     def _refuse_present(self, rows: pa.Table | None) -> None:

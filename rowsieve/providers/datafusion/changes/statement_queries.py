@@ -113,7 +113,8 @@ class StatementQueries:
             if isinstance(failure := self.table.engine_error, RowsieveError):
                 raise failure from error
             raise EvaluationError(
-                f"sql: the rows cannot be computed: {error}; nothing was changed"
+                f"sql: the new rows cannot be computed: {error}; nothing was changed. Exclude the "
+                "rows that fail, or change the expression that fails"
             ) from error
 
     def _condition(self, frame: datafusion.DataFrame, at: Snapshot) -> Predicate | None:
