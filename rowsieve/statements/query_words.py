@@ -18,6 +18,8 @@ ORDER: Final = re.compile(r"\border\s+by\b", re.IGNORECASE)
 MAY_JOIN: Final = re.compile(
     r"\b(join|in|exists|any|all|some)\b|\bselect\b.*\bselect\b", re.I | re.S
 )
+MAY_FOLD: Final = re.compile(r"\b(null|having|select\b.*\bselect)\b|[$:]\w", re.I | re.S)
+"""Queries whose conditions may become constants below: by NULL, parameters or several levels."""
 COMMITS: Final = re.compile(r"\b(changes|last_changed)\b", re.IGNORECASE)
 """Functions that read commits."""
 

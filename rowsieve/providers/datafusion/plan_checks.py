@@ -26,6 +26,7 @@ from rowsieve.providers.datafusion.hidden_rows import ROW_NUMBER, is_visibility_
 
 _SCAN: Final = "TableScan: "
 _OUTER: Final = re.compile(r"\b(Left|Right|Full|LeftMark|RightMark) Join:")
+_PUSHED_CONSTANT: Final = re.compile(r"_filters=\[.*(?:\bBoolean\(|\(NULL\))")
 _LEAVES: Final = frozenset({"Column", "Literal", "ScalarVariable"})
 # Kinds of conditions that never fail.
 _TESTS: Final = frozenset(
@@ -156,6 +157,19 @@ def has_outer_joins(frame: datafusion.DataFrame) -> bool:
     joins reach the right scans before, in the logical plan.
     """
     return _OUTER.search(frame.optimized_logical_plan().display_indent()) is not None
+
+
+def pushes_constants(frame: datafusion.DataFrame) -> bool:
+    """Return whether DataFusion 55 may fail to push a condition of the plan to a dataset.
+
+    It makes a Python expression of all conditions on a scan, and has no form for a constant next to
+    others. Its optimiser makes constants also of `id IS NOT NULL` and of contradictions.
+    """
+    try:
+        plan = frame.optimized_logical_plan().display_indent()
+    except Exception:  # of DataFusion, which raises it again when the statement runs
+        return False
+    return _PUSHED_CONSTANT.search(plan) is not None
 
 
 def joins_nothing(frame: datafusion.DataFrame) -> bool:

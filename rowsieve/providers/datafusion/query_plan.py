@@ -22,7 +22,11 @@ from rowsieve.providers.datafusion.closed_reads import ClosedReads, closed_frame
 from rowsieve.providers.datafusion.open_reads import OPEN_READS
 from rowsieve.providers.datafusion.part_choice.pruned_parts import pruned_parts
 from rowsieve.providers.datafusion.part_choice.subquery_values import SubqueryValues
-from rowsieve.providers.datafusion.plan_checks import has_outer_joins, joins_nothing
+from rowsieve.providers.datafusion.plan_checks import (
+    has_outer_joins,
+    joins_nothing,
+    pushes_constants,
+)
 from rowsieve.providers.datafusion.reads_by_table import TableRead, open_read, with_explain_row
 from rowsieve.providers.datafusion.sealed_frames import sealed, sealed_views
 from rowsieve.providers.datafusion.session_settings import temporary_settings, unless_changed
@@ -74,9 +78,10 @@ class QueryPlan:
             named = {name: read.own for name, read in reads.items()}
             for name, parts in self.chosen_parts(frame, named).items():
                 reads[name] = reads[name].of(parts)
-        if words.MAY_JOIN.search(written) and has_outer_joins(frame):
+        fenced = words.MAY_FOLD.search(written) is not None and pushes_constants(frame)
+        if fenced or (words.MAY_JOIN.search(written) and has_outer_joins(frame)):
             reads = {name: read.limited(self.session) for name, read in reads.items()}
-            return self._explained(self._planned_over(self._sealed(reads)), reads)
+            return self._explained(self._planned_over(self._sealed(reads, fenced=fenced)), reads)
         closed = self._closed_reads(reads, frame)
         is_first = words.takes_first(text) and words.UNION.search(text) is None
         closed.takes_first = is_first and joins_nothing(frame)
@@ -100,10 +105,10 @@ class QueryPlan:
         with self.session.registered_for_now(registered, self.kept):
             return self.plan()
 
-    def _sealed(self, reads: Mapping[str, TableRead]) -> dict[str, Any]:
+    def _sealed(self, reads: Mapping[str, TableRead], *, fenced: bool = False) -> dict[str, Any]:
         """Sealed views of the tables, for a frame from which users may build others."""
         providers = {name: read.provider for name, read in reads.items()}
-        return sealed_views(self.session, providers)
+        return sealed_views(self.session, providers, fenced=fenced)
 
     def _closed_reads(
         self, reads: Mapping[str, TableRead], frame: datafusion.DataFrame

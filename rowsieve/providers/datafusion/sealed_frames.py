@@ -1,21 +1,26 @@
-"""Seals frames: the physical optimiser cannot push conditions into the scans below.
+"""Seals frames, so that the optimiser cannot push conditions into the scans below.
 
 DataFusion 55 pushes conditions down a second time, in the physical plan. There it finds columns by
 name alone, so a condition above an outer join may reach the wrong side of the join (decision 60).
 A cross join with one row without columns stops these conditions, and costs nothing. It does not
 stop conditions of the logical plan, which knows the table of each column, nor projections, limits
 and statistics.
+
+A limit that no table reaches stops the conditions of the logical plan, too: a *fence*, for
+statements whose conditions DataFusion cannot push to a dataset of Python.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 import datafusion
 
 from rowsieve.providers.datafusion.part_choice.named_scans import named_frame
+
+_MORE_ROWS_THAN_A_TABLE: Final = 2**62
 
 
 def sealed(context: datafusion.SessionContext, frame: datafusion.DataFrame) -> datafusion.DataFrame:
@@ -24,13 +29,13 @@ def sealed(context: datafusion.SessionContext, frame: datafusion.DataFrame) -> d
 
 
 def sealed_views(
-    context: datafusion.SessionContext, providers: Mapping[str, Any]
+    context: datafusion.SessionContext, providers: Mapping[str, Any], *, fenced: bool = False
 ) -> dict[str, Any]:
     """Return a sealed view of each table provider, to register in its place."""
-    return {
-        name: sealed(context, named_frame(context, name, provider)).into_view()
-        for name, provider in providers.items()
-    }
+    frames = {name: named_frame(context, name, each) for name, each in providers.items()}
+    if fenced:
+        frames = {name: each.limit(_MORE_ROWS_THAN_A_TABLE) for name, each in frames.items()}
+    return {name: sealed(context, each).into_view() for name, each in frames.items()}
 
 
 @cache

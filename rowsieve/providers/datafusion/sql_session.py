@@ -32,6 +32,7 @@ from rowsieve.providers.datafusion.changes.run_change import changed_rows
 from rowsieve.providers.datafusion.kept_queries import KeptQuery
 from rowsieve.providers.datafusion.own_table import OwnTable
 from rowsieve.providers.datafusion.part_choice.known_subqueries import known_query
+from rowsieve.providers.datafusion.plan_checks import pushes_constants
 from rowsieve.providers.datafusion.procedure_calls import DIALECT, run_procedure_statement
 from rowsieve.providers.datafusion.query_plan import QueryPlan
 from rowsieve.providers.datafusion.reads_by_table import open_read
@@ -279,18 +280,33 @@ class SessionContext(TableSession):
             datasets = {name: own.dataset(views=False) for name, own in named.items()}
             at = {name: registrable(dataset) for name, dataset in datasets.items()}
             at |= {name: named[name].provider_near(each) for name, each in near.items()}
-            may_join = words.MAY_JOIN.search(self.with_view_queries(query)) is not None
-            if may_join:
-                at = sealed_views(self, at)
-            with self.registered_for_now(at, kept), ExitStack() as served:
-                if may_join and self._catalogs:
-                    plan()  # DataFusion asks the catalogs for the tables that it names
-                    for catalog in self._catalogs.values():
-                        served.enter_context(catalog.serving_instead(partial(sealed_views, self)))
-                frame = plan()
+            written = self.with_view_queries(query)
+            may_join = words.MAY_JOIN.search(written) is not None
+            seal = partial(sealed_views, self) if may_join else None
+            frame = self._planned_over(at, kept, plan, seal)
+            fence = words.MAY_FOLD.search(written) is not None and pushes_constants(frame)
             if self.skips:
                 query_plan = QueryPlan(self, query, named, kept, plan)
                 for name, parts in query_plan.chosen_parts(frame, named).items():
                     if name not in near:
                         datasets[name].choose(parts)
+            if fence:
+                seal = partial(sealed_views, self, fenced=True)
+                return self._planned_over(at, kept, plan, seal)
             return frame
+
+    def _planned_over(
+        self,
+        providers: Mapping[str, Any],
+        kept: tuple[KeptQuery, ...],
+        plan: Callable[[], datafusion.DataFrame],
+        seal: Callable[[dict[str, Any]], dict[str, Any]] | None,
+    ) -> datafusion.DataFrame:
+        """Plan over these providers, and those that catalogs serve, or over what `seal` returns."""
+        registered = dict(providers) if seal is None else seal(dict(providers))
+        with self.registered_for_now(registered, kept), ExitStack() as served:
+            if seal is not None and self._catalogs:
+                plan()  # DataFusion asks the catalogs for the tables that it names
+                for catalog in self._catalogs.values():
+                    served.enter_context(catalog.serving_instead(seal))
+            return plan()
