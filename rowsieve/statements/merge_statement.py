@@ -219,6 +219,11 @@ def _action(reader: StatementTokens, stop: int) -> tuple[Action, Values]:
         return Action.UPDATE, None
     if reader.take("UPDATE", "SET"):
         return Action.UPDATE, reader.assignments(stop)
+    if reader.take("DO", "NOTHING"):
+        raise UnsupportedOperation(
+            "sql: DO NOTHING in MERGE is not available; leave the clause out, and exclude its rows "
+            "by the conditions of the clauses after it"
+        )
     reader.need("INSERT")
     if reader.take("*"):
         _end_of_clause(reader, stop, "INSERT * in MERGE")

@@ -274,7 +274,9 @@ def test_text_that_postgresql_does_not_take_for_an_array_is_refused() -> None:
 
 
 def test_ranges_get_the_form_that_postgresql_gives_them() -> None:
-    texts = texts_of([-1, 0, 1, 7])
+    greatest = 2**31 - 1
+    without_values = (f"({greatest},{greatest}]", f"({greatest - 1},{greatest})")
+    texts = [*texts_of([-1, 0, 1, 7]), *without_values]
     field = named("r", of_bounds(pa.int32()), "range.1")
     table = with_columns([field], [[as_struct(each, int) for each in texts]])
     query = "SELECT t::int4range::text FROM unnest(%s::text[]) AS t"

@@ -43,19 +43,13 @@ def _ranges(values: pa.StructArray) -> pa.Array:
         raise ValueError("the lower bound of a range is above its upper bound")
     from_lower = pc.and_(from_lower, lower.is_valid())
     to_upper = pc.and_(to_upper, upper.is_valid())
+    empty = pc.or_(empty, _without_values(lower, upper, pc.and_(from_lower, to_upper)))
     if isinstance(type_, Int | Date):
         lower = _next_where(pc.and_(pc.invert(from_lower), pc.invert(empty)), lower)
         upper = _next_where(pc.and_(to_upper, pc.invert(empty)), upper)
         from_lower = lower.is_valid()
         to_upper = pc.and_(to_upper, pa.scalar(value=False))
-    nothing = pc.fill_null(
-        pc.or_(
-            pc.greater(lower, upper),
-            pc.and_(pc.equal(lower, upper), pc.invert(pc.and_(from_lower, to_upper))),
-        ),
-        pa.scalar(value=False),
-    )
-    empty = pc.or_(empty, nothing)
+        empty = pc.or_(empty, _without_values(lower, upper, pc.and_(from_lower, to_upper)))
     none = pa.scalar(None, lower.type)
     members = [
         pc.if_else(empty, none, lower),
@@ -65,6 +59,12 @@ def _ranges(values: pa.StructArray) -> pa.Array:
         empty,
     ]
     return pa.StructArray.from_arrays(members, fields=list(values.type), mask=values.is_null())
+
+
+def _without_values(lower: pa.Array, upper: pa.Array, has_bounds: pa.Array) -> pa.Array:
+    """True where no value is between the bounds; `has_bounds`: both bounds are inclusive."""
+    same = pc.and_(pc.equal(lower, upper), pc.invert(has_bounds))
+    return pc.fill_null(pc.or_(pc.greater(lower, upper), same), pa.scalar(value=False))
 
 
 def _next_where(where: pa.Array, values: pa.Array) -> pa.Array:

@@ -42,6 +42,14 @@ REFUSED = [
         "DEFAULT as a value",
         "MERGE INTO t USING src s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = DEFAULT",
     ),
+    (
+        "DO NOTHING in MERGE",
+        "MERGE INTO t USING src s ON t.id = s.id WHEN MATCHED AND s.v > 1 THEN DO NOTHING",
+    ),
+    (
+        "DO NOTHING in MERGE",
+        "MERGE INTO t USING src s ON t.id = s.id WHEN NOT MATCHED THEN DO NOTHING",
+    ),
     ("UPDATE with ORDER", "UPDATE t SET v = 1 ORDER BY id LIMIT 1"),
     ("UPDATE with LIMIT", "UPDATE t SET v = 1 WHERE id > 0 LIMIT 1"),
 ]
