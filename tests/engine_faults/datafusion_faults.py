@@ -372,8 +372,8 @@ FAULTS: Final = (
     _row(
         null_constants_cannot_be_pushed,
         "cannot push conditions to a dataset of Python if its optimiser has made a constant of one "
-        "of them, as of `v IN (NULL, 1)`: the error names `BooleanScalar`. Our session plans such a "
-        "statement once more, over views that no condition passes. In another session omit the "
+        "of them, as of `v IN (NULL, 1)`: the error names `BooleanScalar`. Our session plans such "
+        "a statement once more, over views that no condition passes. In another session omit the "
         "NULL; the rows are the same.",
         f"{_PROVIDER}.plan_checks:pushes_constants",
     ),
