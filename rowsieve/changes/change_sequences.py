@@ -1,10 +1,10 @@
 """The order of changes by their sequence column, whose text is parsed before it is compared.
 
-As text, "9" is above "10" and "0/9A" above "0/16B". Text is digits, or the log sequence numbers of
-PostgreSQL (`0/16B3748`), SQL Server (`0000002c:00000a30:0003`) or Db2, whose last number has 16
-digits, all of one of these forms. Their hexadecimal or decimal numbers are padded to one width, in
-which the order of text is theirs. Text of any other form has no order that we know of, and is
-refused.
+As text, "9" is above "10" and "0/9A" above "0/16B". Text is digits, hexadecimal numbers after `0x`,
+a position in a log file of MySQL (`binlog.000003:154`), or the log sequence numbers of PostgreSQL
+(`0/16B3748`), SQL Server (`0000002c:00000a30:0003`) or Db2, whose last number has 16 digits, all of
+one of these forms. Their hexadecimal or decimal numbers are padded to one width, in which the order
+of text is theirs. Text of any other form has no order that we know of, and is refused.
 """
 
 from __future__ import annotations
@@ -17,12 +17,18 @@ import pyarrow.compute as pc
 
 from rowsieve.errors import InvalidData, SchemaMismatch, repr_of
 
-_FORMS: Final[Mapping[str, str | None]] = {
-    r"^[0-9]+$": None,
-    r"^[0-9A-Fa-f]{1,8}/[0-9A-Fa-f]{1,8}$": "/",
-    r"^[0-9A-Fa-f]{8}:[0-9A-Fa-f]{8}:(?:[0-9A-Fa-f]{4}|[0-9A-Fa-f]{16})$": ":",
+_FORMS: Final[Mapping[str, str]] = {
+    r"^[0-9]+$": r"^(?P<a>[0-9]+)$",
+    r"^0[xX][0-9A-Fa-f]+$": r"^0[xX](?P<a>[0-9A-Fa-f]+)$",
+    r"^[0-9A-Fa-f]{1,8}/[0-9A-Fa-f]{1,8}$": r"^(?P<a>[0-9A-Fa-f]+)/(?P<b>[0-9A-Fa-f]+)$",
+    r"^[0-9A-Fa-f]{8}:[0-9A-Fa-f]{8}:(?:[0-9A-Fa-f]{4}|[0-9A-Fa-f]{16})$": (
+        r"^(?P<a>[0-9A-Fa-f]+):(?P<b>[0-9A-Fa-f]+):(?P<c>[0-9A-Fa-f]+)$"
+    ),
+    r"^[^:/]*[A-Za-z][^:/]*\.[0-9]{1,18}:[0-9]{1,18}$": (
+        r"^(?P<log>.*)\.(?P<a>[0-9]{1,18}):(?P<b>[0-9]{1,18})$"
+    ),
 }
-"""The forms of text, with what separates the numbers in it."""
+"""The forms of text, with a pattern that captures its numbers, and the name of its log."""
 
 
 def comparable_sequences(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
@@ -52,23 +58,34 @@ def comparable_sequences(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
 
 
 def _padded(texts: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
-    for form, separator in _FORMS.items():
+    for form, pattern in _FORMS.items():
         if not pc.all(pc.match_substring_regex(texts, form), min_count=0).as_py():
             continue
-        if separator is None:
-            return _to_width(texts)
-        parts = pc.split_pattern(pc.ascii_lower(texts.cast(pa.string())), separator)
-        count = 2 if separator == "/" else 3
-        numbers = [_to_width(pc.list_element(parts, place)) for place in range(count)]
-        return pc.binary_join_element_wise(*numbers, separator)
+        parts = pc.extract_regex(pc.ascii_lower(texts.cast(pa.string())), pattern)
+        names = [field.name for field in parts.type]
+        if "log" in names:
+            _refuse_two_logs(pc.struct_field(pc.extract_regex(texts, pattern), "log"), name)
+        numbers = [_to_width(pc.struct_field(parts, each)) for each in names if each != "log"]
+        return numbers[0] if len(numbers) == 1 else pc.binary_join_element_wise(*numbers, "/")
     known = pc.match_substring_regex(texts, "|".join(_FORMS))
     odd = [*texts.filter(pc.invert(known)).slice(0, 1), *texts.slice(0, 1)][0]
     raise InvalidData(
         f"apply_changes: column {name!r} (sequence=) is text, such as {repr_of(odd.as_py())}, and "
         "its order as text need not be that of the changes. Text must be digits or log sequence "
-        "numbers ('0/16B3748', '0000002c:00000a30:0003'), all of one form; cast any other to a "
-        "number or a time"
+        "numbers ('0/16B3748', '0000002c:00000a30:0003', '0x2c', 'binlog.000003:154'), all of one "
+        "form; cast any other to a number or a time"
     )
+
+
+def _refuse_two_logs(logs: pa.ChunkedArray, name: str) -> None:
+    """Files of two servers, or of a log that was renamed, are numbered apart."""
+    known = pc.unique(logs.drop_null())
+    if len(known) > 1:
+        raise InvalidData(
+            f"apply_changes: column {name!r} (sequence=) has positions of the logs "
+            f"{known[0].as_py()!r} and {known[1].as_py()!r}, whose files are numbered apart; apply "
+            "the changes of each log in a call of its own"
+        )
 
 
 def _to_width(numbers: Any) -> Any:

@@ -87,7 +87,7 @@ class CommittedPath:
 
     def refresh(self, snapshot: Snapshot) -> None:
         """Prepare later calls for the columns and properties of this version."""
-        self.preparation = Preparation(snapshot, is_logged=False)
+        self.preparation = Preparation(snapshot, is_logged=False, earlier=self.preparation)
 
     def flush(self) -> int:
         """Return the newest version: what was acknowledged is committed."""

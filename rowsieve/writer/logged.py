@@ -24,7 +24,7 @@ from rowsieve.writer.intake import Intake
 from rowsieve.writer.memtables import Entry, Memtables
 from rowsieve.writer.overlay import Overlay
 from rowsieve.writer.queued_calls import Call, Preparation, prepared
-from rowsieve.writer.records import Form, decode_changes, encode_changes
+from rowsieve.writer.records import Form, adapted, decode_changes, encode_changes
 from rowsieve.writer.wal import Wal
 from rowsieve.writer.writer_settings import WriterSettings
 
@@ -91,6 +91,7 @@ class LoggedPath:
                 form = forms.setdefault(record.preamble, Form.read(record.preamble))
                 changes = decode_changes(record.payload, form)
                 self._memtables.add(_entry(record.sequence, changes, form, len(record.payload)))
+                self.preparation.note(adapted(changes, form, self.preparation.form))
         wal.recovered = []
         wal.forget(through)
         rows, _, _ = self._memtables.mutable
@@ -275,7 +276,7 @@ class LoggedPath:
 
     def refresh(self, snapshot: Snapshot) -> None:
         """Prepare later calls for the columns and properties of this version."""
-        self.preparation = Preparation(snapshot, is_logged=True)
+        self.preparation = Preparation(snapshot, is_logged=True, earlier=self.preparation)
 
     def flush(self) -> int:
         """Commit all memtables, and return the version that has them."""

@@ -28,6 +28,8 @@ from rowsieve.errors import InvalidData, UnsupportedOperation
 from rowsieve.properties import COMBINE, is_by_column
 from rowsieve.storage.constraints import RowChecks
 from rowsieve.storage.snapshot import Snapshot
+from rowsieve.types.logical import Binary, String
+from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.ordering.sequences import is_above
 from rowsieve.writer.acknowledgements import Acknowledgement
 from rowsieve.writer.records import Form, adapted
@@ -51,7 +53,9 @@ class Call:
 class Preparation:
     """Prepares the data of calls for one version of the table's columns and properties."""
 
-    def __init__(self, snapshot: Snapshot, *, is_logged: bool) -> None:
+    def __init__(
+        self, snapshot: Snapshot, *, is_logged: bool, earlier: Preparation | None = None
+    ) -> None:
         self.snapshot = snapshot
         self.form = Form.of(snapshot)
         self._is_logged = is_logged
@@ -59,6 +63,9 @@ class Preparation:
         self._checks = RowChecks.of(snapshot.table.properties, snapshot.schema, key)
         self._order = self.form.order if key else None
         self._floor = floor_of(snapshot)
+        fields = () if self.form.sequences is None else self.form.sequences.fields
+        self._texts = KeyOrder(tuple(f for f in fields if isinstance(f.type, String | Binary)))
+        self._first_texts: pa.Table | None = None if earlier is None else earlier._first_texts
 
     def check_action(self, action: Action) -> None:
         """Raise UnsupportedOperation for an action that this table does not have."""
@@ -128,6 +135,29 @@ class Preparation:
                     self._check_floor(table, action)
         return changes
 
+    def admit(self, changes: Changes, action: str) -> None:
+        """Check sequences of text with those of the changes that were admitted before these.
+
+        Changes that are not committed yet are compared with each other, so their texts must have
+        one length, too. Only for the thread that takes the calls from the queue.
+        """
+        for own in self._texts_of(changes):
+            first = own.slice(0, 1) if self._first_texts is None else self._first_texts
+            first = first.rename_columns(own.column_names).cast(own.schema)
+            check_sequences(pa.concat_tables([first, own]), self._texts, action)
+        self.note(changes)
+
+    def note(self, changes: Changes) -> None:
+        """Later changes are compared with these, which were admitted by another writer."""
+        for own in self._texts_of(changes):
+            if self._first_texts is None:
+                self._first_texts = own.slice(0, 1)
+
+    def _texts_of(self, changes: Changes) -> list[pa.Table]:
+        tables = [table for table in (changes.rows, changes.deletes) if table is not None]
+        names = list(self._texts.names)
+        return [table.select(names) for table in tables if names and table.num_rows]
+
     def _check_floor(self, table: pa.Table, action: Action) -> None:
         """Refuse actions that are not above the floor of the event order: they may be too late."""
         sequences = self.form.sequences
@@ -160,7 +190,13 @@ def prepared(
             for call in members:
                 assert call.changes is not None
                 assert call.form is not None
-                yield [call], adapted(call.changes, call.form, preparation.form)
+                changes = adapted(call.changes, call.form, preparation.form)
+                try:
+                    preparation.admit(changes, action)
+                except InvalidData as error:
+                    fail(call, error)
+                else:
+                    yield [call], changes
             continue
         yield from _singles(action, members, preparation, fail)
 
@@ -174,6 +210,7 @@ def _singles(
     """Prepare calls of one row together; after an error each alone, so that only bad ones fail."""
     try:
         together = preparation.changes(action, [call.row for call in calls], one_each=True)
+        preparation.admit(together, action)
     except Exception as error:  # also a fault of ours: it must not end the thread
         if len(calls) == 1:
             fail(calls[0], error)

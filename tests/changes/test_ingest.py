@@ -102,6 +102,10 @@ ORDERS = [
     pytest.param(["A/0", "9/FFFFFFFF"], id="PostgreSQL, beyond 4 GB"),
     pytest.param(["0/B", "0/a"], id="PostgreSQL, in two cases"),
     pytest.param(["0000002c:00000a30:0003", "0000002C:00000a2f:0009"], id="SQL Server"),
+    pytest.param(["0x0000002C00000A300003", "0x0000002c00000a2f0009"], id="SQL Server, as binary"),
+    pytest.param(["0x10", "0x9"], id="hexadecimal"),
+    pytest.param(["mysql-bin.000003:154", "mysql-bin.000003:99"], id="MySQL, in a file"),
+    pytest.param(["binlog.000010:4", "binlog.000009:154"], id="MySQL, in two files"),
 ]
 
 
@@ -125,7 +129,7 @@ def test_text_of_numbers_is_ordered_as_numbers(texts: list[str], type_: pa.DataT
         ["1.5", "10.5"],
         ["a", "b"],
         ["0/", "0/1"],
-        ["mysql-bin.000009:5", "mysql-bin.000010:4"],
+        ["mysql-bin.000009:5", "binlog.000010:4"],
         [b"9", b"10"],
     ],
 )

@@ -25,6 +25,7 @@ from rowsieve.changes.data.polars_data import refuse_polars_objects
 from rowsieve.changes.data.python_data import from_python, gives, is_python_data, kind_of
 from rowsieve.changes.data.spark_data import from_spark_frame, is_spark
 from rowsieve.changes.defaults import with_defaults
+from rowsieve.changes.event_order.sequence_columns import check_sequences
 from rowsieve.errors import InvalidData, InvalidInput, KeyViolation, SchemaMismatch
 from rowsieve.input_files.given_paths import Paths, is_paths, rows_of_paths
 from rowsieve.types.conform import canonical_key, conform
@@ -257,6 +258,7 @@ def prepare_rows(
     rows = canonical_keys(conform(table, schema), order)
     if sequence and rows.num_rows:
         sequences = KeyOrder(tuple(map(schema.field, sequence)))
+        check_sequences(rows, sequences, operation)  # before they are compared with each other
         last_wins = on_duplicate == "last"
         rows = newest_rows(rows, order, sequences, last_wins=last_wins, operation=operation)
     return _sorted(rows, order, on_duplicate, operation)
@@ -282,6 +284,7 @@ def prepare_keys(
     keys = canonical_keys(conform(table, schema.select((*order.names, *sequence))), order)
     if sequence and keys.num_rows:
         sequences = KeyOrder(tuple(map(schema.field, sequence)))
+        check_sequences(keys, sequences, operation)
         keys = newest_rows(keys, order, sequences, last_wins=True, operation=operation)
     return _sorted(keys, order, "last", operation)
 
@@ -353,7 +356,9 @@ def sequences_of(
     """The sequences of changes in a form that sorts and compares as they do."""
     if table_order:
         given = conform(table.select(list(names)), schema.select(tuple(table_order)))
-        return KeyOrder(tuple(map(schema.field, table_order))).columns(given)
+        sequences = KeyOrder(tuple(map(schema.field, table_order)))
+        check_sequences(given, sequences, "apply_changes")
+        return sequences.columns(given)
     columns = [comparable_sequences(table.column(name), name) for name in names]
     return KeyColumns(tuple(flat(column) for column in columns))
 

@@ -18,7 +18,12 @@ from rowsieve.types.logical import Field, String
 from rowsieve.types.shown_values import python_value
 
 _NUMBER: Final = r"^[+-]|^[0-9]+$|^[0-9A-Fa-f]{1,8}/[0-9A-Fa-f]{1,8}$"
-_HEXADECIMAL: Final = r"^[0-9A-Fa-f:/.-]*$"
+_HEXADECIMAL: Final = r"^(?:0[xX])?[0-9A-Fa-f:/.-]*$"
+_ADVICE: Final = (
+    "Give numbers to a column of a number: of '0/16B3748' 0x16B3748 in a uint64, of "
+    "'binlog.000003:154' 3 and 154 in two columns; give times to a column of times, and any other "
+    "text in one length and one case"
+)
 _MAX_CHARACTERS: Final = 80  # characters
 _CASES: Final = (r"[A-F]", r"[a-f]")
 
@@ -64,7 +69,7 @@ def _refuse(
         raise InvalidData(
             f"{operation}: sequence column {field.name!r} is compared byte by byte, and "
             f"{_shown(refused[0])} in it {what}, which need not be ordered so; "
-            "nothing was written. Use a column of numbers or times, or pad all values to one length"
+            f"nothing was written. {_ADVICE}"
         )
 
 

@@ -6,7 +6,8 @@ import datetime as dt
 from collections.abc import Callable
 from decimal import Decimal
 from itertools import permutations
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import pyarrow as pa
 import pytest
@@ -227,6 +228,8 @@ def test_nan_and_numbers_in_text_are_refused() -> None:
     [
         (("2c:a30:3", "100:0:1"), "another length"),
         (("000000a0:00000a30:0003", "000000FF:00000a30:0003"), "small hexadecimal digits"),
+        (("0xa", "0xB"), "small hexadecimal digits"),
+        (("2026-1-9", "2026-1-10"), "another length"),
         (("9.5", "10.5"), "another length"),
         (("v 9", "v10"), None),
         (("binlog.000009:9", "binlog.000009:10"), "another length"),
@@ -249,10 +252,45 @@ def test_text_and_bytes_have_one_length_in_a_batch_and_in_the_table(
         return
     with pytest.raises(InvalidData, match=words):
         batches[0].upsert(rows)
+    one_key = [{**row, "id": 1, "op": "u"} for row in rows]
+    ways: tuple[Literal["all", "given"], ...] = ("all", "given")
+    for columns in ways:
+        with pytest.raises(InvalidData, match=words):
+            batches[0].upsert(pa.Table.from_pylist(one_key).drop(["op"]), columns=columns)
+    cases: list[tuple[str, Literal["error", "keep"]]] = [
+        ("u", "error"),
+        ("u", "keep"),
+        ("d", "error"),
+    ]
+    for op, missing in cases:
+        changes = [{**row, "op": op} for row in one_key]
+        with pytest.raises(InvalidData, match=words):
+            batches[0].apply_changes(changes, op="op", missing=missing)
     batches[1].upsert(rows[:1])
     with pytest.raises(InvalidData, match=words):
         batches[1].upsert(rows[1:])
     assert (batches[0].version, batches[1].version) == (0, 1)
+
+
+@pytest.mark.parametrize("durability", ["wal", "commit"])
+def test_texts_of_a_writer_have_one_length_before_they_are_committed(
+    durability: Literal["wal", "commit"], tmp_path: Path
+) -> None:
+    schema = pa.schema([("id", pa.int64()), ("lsn", pa.string())])
+    table = ordered(schema=schema)
+    options: dict[str, Any] = {"durability": durability, "flush_interval_s": 3600.0}
+    if durability == "wal":
+        options["wal_dir"] = str(tmp_path / "wal")
+    with table.writer(**options) as writer:
+        newer = writer.upsert([{"id": 1, "lsn": "log.1:10"}])
+        older = writer.upsert([{"id": 1, "lsn": "log.1:9"}])
+        whole = writer.upsert(pa.table({"id": [1, 2], "lsn": ["log.1:8", "log.1:9"]}))
+        newer.result()
+        for refused in (older, whole):
+            with pytest.raises(InvalidData, match="another length"):
+                refused.result()
+    table.refresh()
+    assert table.to_arrow().to_pylist() == [{"id": 1, "lsn": "log.1:10"}]
 
 
 def test_a_sequence_is_checked_when_a_table_is_created() -> None:
