@@ -172,6 +172,10 @@ Combine = Annotated[
     list[str] | None,
     typer.Option(metavar="COLUMN=RULE", help="Combine a value with the row's, such as hits=sum."),
 ]
+SchemaMode = Annotated[
+    Literal["strict", "merge"],
+    typer.Option(help="merge: add the columns that the table lacks, and widen types."),
+]
 Notes = Annotated[
     list[str] | None,
     typer.Option("--metadata", metavar="NAME=VALUE", help="Metadata of the commit; repeatable."),

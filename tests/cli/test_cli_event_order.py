@@ -81,3 +81,28 @@ def test_options_of_changes_are_checked(tmp_path: Path) -> None:
         done = CliRunner().invoke(cli.app, ["apply", table, str(file), *flags])
         assert done.exit_code != 0
         assert words in " ".join(done.output.split()).replace("│ ", "")
+
+
+def test_columns_are_added_where_others_keep_their_values(tmp_path: Path) -> None:
+    table, file = str(tmp_path / "t"), tmp_path / "f.csv"
+    run("create", table, written(file, "id,page", "1,a"), "--key", "id")
+    some = written(file, "id,more", "1,7")
+    flags = ("upsert", table, some, "--schema-mode", "merge")
+    refused = CliRunner().invoke(cli.app, list(flags))
+    assert "lacks column 'page'" in " ".join(refused.output.split())
+    run(*flags, "--columns", "given")
+    changes = written(file, "id,rest,op,lsn", "1,x,u,1")
+    run(
+        "apply",
+        table,
+        changes,
+        "--op",
+        "op",
+        "--sequence",
+        "lsn",
+        "--schema-mode",
+        "merge",
+        "--missing",
+        "keep",
+    )
+    assert rows(table) == [(1, "a", 7, "x")]

@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from rowsieve.arguments.annotations import Metadata, Token
 from rowsieve.changes.change import Change
 from rowsieve.changes.column_methods import SchemaMode
+from rowsieve.changes.column_order.order_column import without_order_column
 from rowsieve.changes.data.ingest import (
     Changes,
     OnDuplicate,
@@ -19,10 +22,12 @@ from rowsieve.changes.data.ingest import (
     prepare_rows,
     read_data,
     reduce_changes,
+    refuse_null_keys,
 )
 from rowsieve.changes.event_order.sequence_columns import has_sequences, sequence_names
 from rowsieve.changes.partial.partial_calls import delete_given
 from rowsieve.changes.table_handle import Handle
+from rowsieve.errors import SchemaMismatch
 from rowsieve.properties import is_by_column
 from rowsieve.storage.log.log_entry import Commit
 from rowsieve.types.ordering.keys import KeyOrder
@@ -43,6 +48,8 @@ def upsert_whole(
 
     def prepare(schema: Schema) -> Changes:
         order = KeyOrder.of(schema, key)
+        refuse_null_keys(table, order, "upsert")
+        _refuse_lacking(table, schema)
         rows = prepare_rows(table, schema, order, on_duplicate, "upsert", sequence)
         return Changes(rows, None)
 
@@ -89,3 +96,16 @@ def delete_keys(
         return delete_given(handle, given, change.on_too_late, metadata, token)
     table = prepare_keys(given, schema, order, "delete", sequence)
     return handle.commit_blind(change, Changes(None, table))
+
+
+def _refuse_lacking(table: pa.Table, schema: Schema) -> None:
+    """Say how to keep stored values, if rows of known columns lack some of the table's."""
+    given, known = ({name.lower() for name in each} for each in (table.column_names, schema.names))
+    lacking = [name for name in without_order_column(schema).names if name.lower() not in given]
+    if lacking and given <= known:
+        raise SchemaMismatch(
+            f"upsert: the data lacks column{'s' if len(lacking) > 1 else ''} "
+            f"{', '.join(map(repr, lacking))}; it has ({', '.join(table.column_names)}), and must "
+            "have every column of the table: absent is not NULL. Nothing was written; "
+            'columns="given" keeps what the table has in them, also with schema_mode="merge"'
+        )

@@ -15,7 +15,7 @@ import typer
 
 from rowsieve.cli.bundles import CommitOptions, FileOptions, OnceOptions, StoreOptions, expanded
 from rowsieve.cli.commands.input_rows import rows_to_write
-from rowsieve.cli.options import Combine, InputFile, Unchanged, Uri, read_pairs
+from rowsieve.cli.options import Combine, InputFile, SchemaMode, Unchanged, Uri, read_pairs
 from rowsieve.cli.output import messages, print_json
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ class _ChangeOptions:
     ] = "error"
     unchanged: Unchanged = None
     combine: Combine = None
+    schema_mode: SchemaMode = "strict"
     history: Annotated[
         str | None,
         typer.Option(metavar="FROM,TO", help="Keep all versions, with their times here."),
@@ -57,6 +58,7 @@ class _ChangeOptions:
             "--missing": self.missing == "keep",
             "--unchanged": self.unchanged,
             "--combine": self.combine,
+            "--schema-mode": self.schema_mode == "merge",
             "--history": self.history,
         }
         return [name for name, value in given.items() if value]
@@ -147,6 +149,7 @@ def _apply_changes(
             missing=changes.missing,
             unchanged=changes.unchanged,
             combine=read_pairs(changes.combine, "--combine") or None,
+            schema_mode=changes.schema_mode,
             history=_interval(changes.history),
             metadata=commit.notes,
             token=commit.once,

@@ -17,6 +17,7 @@ from rowsieve.cli.options import (
     INT64_MAX,
     Combine,
     InputFile,
+    SchemaMode,
     Unchanged,
     Uri,
     existing_file,
@@ -39,6 +40,7 @@ def upsert(
     ] = "all",
     unchanged: Unchanged = None,
     combine: Combine = None,
+    schema_mode: SchemaMode = "strict",
     reading: FileOptions,
     commit: OnceOptions,
 ) -> None:
@@ -54,12 +56,15 @@ def upsert(
                 columns=columns,
                 unchanged=unchanged,
                 combine=read_pairs(combine, "--combine") or None,
+                schema_mode=schema_mode,
                 metadata=notes,
                 token=once,
                 progress=progress,
             )
         else:
-            done = table.append(rows, metadata=notes, token=once, progress=progress)
+            done = table.append(
+                rows, schema_mode=schema_mode, metadata=notes, token=once, progress=progress
+            )
     commit.show(done)
 
 
