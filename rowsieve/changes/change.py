@@ -10,6 +10,7 @@ from typing import Final, Protocol
 
 import pyarrow as pa
 
+from rowsieve.changes.column_order.late_values import without_late_values
 from rowsieve.changes.data.ingest import Changes
 from rowsieve.changes.event_order.late_changes import with_sequences, without_late
 from rowsieve.changes.event_order.too_late import OnTooLate
@@ -19,6 +20,7 @@ from rowsieve.objects import ObjectStore, Uploads
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.properties import is_by_column
 from rowsieve.stats.collect import Collecting
 from rowsieve.storage.log.commit_log import CommitRequest, check_writable
 from rowsieve.storage.log.log_entry import Commit
@@ -132,14 +134,17 @@ class Change:
         """Start writing the rows and tombstones as parts, and return their commit request.
 
         In a table with an event order, those that a stored version is newer than are left out and
-        counted, unless they are known to win: `overtakes`. The caller checks concurrent commits.
+        counted, unless they are known to win: `overtakes`; with an order of each column, what they
+        still change is written. The caller checks concurrent commits.
         """
         check_writable(self.operation, snapshot)
         late = 0
         if snapshot.table.sequence:
             changes = with_sequences(self.store, snapshot, changes)
             if not overtakes:
-                changes, late = without_late(
+                by_column = is_by_column(snapshot.table.properties)
+                timely = without_late_values if by_column else without_late
+                changes, late = timely(
                     self.store, snapshot, changes, self.operation, self.on_too_late
                 )
         added = self.new_parts(snapshot, changes.rows, changes.deletes)

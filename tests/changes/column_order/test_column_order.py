@@ -339,3 +339,41 @@ def test_an_older_writer_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rowsieve.storage.log.commit_log.WRITER_VERSION", 12)
     with pytest.raises(UnsupportedProtocol, match="writer protocol 13"):
         apply(table, {"lsn": 1, "a": 1})
+
+
+@pytest.mark.parametrize("way", ["merge", "from", "statement"])
+def test_a_late_change_of_a_merge_counts_in_what_nothing_newer_has_set(way: str) -> None:
+    table = by_column()
+    for key in (1, 2):
+        table.upsert([{"id": key, "lsn": 1, "a": 7, "b": "old"}])
+        table.upsert([{"id": key, "lsn": 20, "b": "new"}], columns="given")
+    source = pa.table({"id": [1, 2], "lsn": [18, 18], "a": [1, None], "b": ["late", None]})
+    session = SessionContext()
+    session.register_table("t", table)
+    session.register_record_batches("s", [source.to_batches()])
+    if way == "merge":
+        merging = table.merge(source).when_matched_delete("source.a IS NULL")
+        assert merging.when_matched_update_all().execute().rows_late == 0
+    elif way == "from":
+        session.sql("UPDATE t SET a = s.a, lsn = s.lsn FROM s WHERE t.id = s.id AND s.a = 1")
+        session.sql("DELETE FROM t USING s WHERE t.id = s.id AND s.a IS NULL")
+    else:
+        session.sql(
+            "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND s.a IS NULL THEN DELETE"
+            " WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+        )
+    table.refresh()
+    assert rows(table) == [
+        {"id": 1, "lsn": 20, "a": 1, "b": "new"},
+        {"id": 2, "lsn": 20, "a": None, "b": "new"},
+    ]
+    for key in (1, 2):  # the merge has set the column at 18
+        assert table.upsert([{"id": key, "lsn": 17, "a": 5}], columns="given").rows_late == 1
+
+
+def test_a_merge_of_all_columns_leaves_out_that_of_the_order() -> None:
+    table = by_column()
+    apply(table, {"lsn": 1, "a": 1})
+    source = [{"id": 1, "lsn": 2, "a": 2, "b": "x"}, {"id": 2, "lsn": 2, "a": 3, "b": "y"}]
+    table.merge(source).when_matched_update_all().when_not_matched_insert_all().execute()
+    assert rows(table) == source

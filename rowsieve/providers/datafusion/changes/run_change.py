@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
+from rowsieve.changes.column_order.order_column import without_order_column
 from rowsieve.defined_tables import create_from_statement, may_create
 from rowsieve.errors import (
     InvalidInput,
@@ -141,13 +142,14 @@ def with_columns(queries: StatementQueries, statement: Merge) -> Merge:
     """Spell out `*`, as Spark does: the source has a column of each name that the table has."""
     snapshot = queries.table.handle.pinned
     columns = queries.columns(selected("*", statement.source, ""), snapshot)
-    if missing := [name for name in snapshot.schema.names if name not in columns]:
+    names = without_order_column(snapshot.schema).names
+    if missing := [name for name in names if name not in columns]:
         raise UnknownColumn(
             f"merge: * takes each column of the table from the source, and {missing[0]!r} is not "
             f"among its columns ({', '.join(columns)}); name columns and values instead of *",
             name=missing[0],
         )
-    return statement.spelled_out(snapshot.schema.names)
+    return statement.spelled_out(names)
 
 
 def _check_settings(session: SessionContext) -> None:
