@@ -98,8 +98,9 @@ def test_a_use_without_its_package_names_the_extra(name: str) -> None:
 
 
 @pytest.mark.parametrize("hidden", ["typer", "rich"])
-def test_the_command_line_without_its_packages_names_the_extra(hidden: str) -> None:
-    done = run({hidden}, "from rowsieve.cli import main; main()", "history", "nowhere")
+def test_the_command_line_without_its_packages_names_the_extra(hidden: str, tmp_path: Path) -> None:
+    table = rowsieve.create_table(tmp_path / "t", {"id": [1]}, key=["id"])
+    done = run({hidden}, "from rowsieve.cli import main; main()", "history", table.uri)
     assert (done.returncode, done.stdout) == (REFUSED, "")
     assert done.stderr.count("\n") == 1
     assert "rowsieve[cli]" in done.stderr

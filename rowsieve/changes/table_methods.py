@@ -30,15 +30,12 @@ def changes(
     """Decorate a method so that a call which raises is reported as a failed `operation`.
 
     A call whose `token` was committed returns that commit, even if its data does not fit the table
-    as it is now: the columns may have changed since. A `progress` is told the rows that it writes.
+    as it is now: the columns may have changed since.
     """
 
     def decorate(method: Callable[Concatenate[M, P], R]) -> Callable[Concatenate[M, P], R]:
         @wraps(method)
         def call(self: M, /, *args: P.args, **kwargs: P.kwargs) -> R:
-            if progress := kwargs.pop("progress", None):
-                with shown_rows_written(cast("ShownProgress", progress)):
-                    return call(self, *args, **kwargs)
             with self.handle.failures_reported(operation):
                 try:
                     return method(self, *args, **kwargs)
@@ -50,3 +47,18 @@ def changes(
         return call
 
     return decorate
+
+
+def shows_rows_written(
+    method: Callable[Concatenate[M, P], R],
+) -> Callable[Concatenate[M, P], R]:
+    """Decorate a method so that its `progress` is told the rows that the call writes into parts."""
+
+    @wraps(method)
+    def call(self: M, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        if not (progress := kwargs.get("progress")):
+            return method(self, *args, **kwargs)
+        with shown_rows_written(cast("ShownProgress", progress)):
+            return method(self, *args, **kwargs)
+
+    return call

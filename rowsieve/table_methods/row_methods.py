@@ -39,7 +39,7 @@ from rowsieve.changes.operations import (
 )
 from rowsieve.changes.partial.combine_rules import Combine
 from rowsieve.changes.partial.partial_calls import apply_given, upsert_given
-from rowsieve.changes.table_methods import TableMethods, changes
+from rowsieve.changes.table_methods import TableMethods, changes, shows_rows_written
 from rowsieve.envelopes.applying import (
     AppliedEvents,
     Decimals,
@@ -66,6 +66,7 @@ class RowMethods(TableMethods):
     """Changes of rows; each is one commit."""
 
     @changes("upsert")
+    @shows_rows_written
     def upsert(
         self,
         data: Any,
@@ -78,7 +79,7 @@ class RowMethods(TableMethods):
         on_too_late: OnTooLate | None = None,
         metadata: Metadata | None = None,
         token: Token | None = None,
-        progress: ShownProgress | None = None,  # noqa: ARG002 - `changes` takes it
+        progress: ShownProgress | None = None,  # noqa: ARG002 - `shows_rows_written` takes it
     ) -> Commit:
         """Insert rows, or replace the rows that have the same key.
 
@@ -118,6 +119,7 @@ class RowMethods(TableMethods):
         return upsert_whole(self.handle, change, data, on_duplicate, schema_mode)
 
     @changes("append")
+    @shows_rows_written
     def append(
         self,
         data: Any,
@@ -125,7 +127,7 @@ class RowMethods(TableMethods):
         schema_mode: SchemaMode = "strict",
         metadata: Metadata | None = None,
         token: Token | None = None,
-        progress: ShownProgress | None = None,  # noqa: ARG002 - `changes` takes it
+        progress: ShownProgress | None = None,  # noqa: ARG002 - `shows_rows_written` takes it
     ) -> Commit:
         """Add rows to a table without a key; columns that the data lacks get their default.
 
@@ -336,6 +338,7 @@ class RowMethods(TableMethods):
         )
 
     @changes("overwrite")
+    @shows_rows_written
     def overwrite(
         self,
         data: Any,
@@ -346,7 +349,7 @@ class RowMethods(TableMethods):
         metadata: Metadata | None = None,
         token: Token | None = None,
         retry_timeout_s: RetryTimeout = RETRY_TIMEOUT_S,
-        progress: ShownProgress | None = None,  # noqa: ARG002 - `changes` takes it
+        progress: ShownProgress | None = None,  # noqa: ARG002 - `shows_rows_written` takes it
     ) -> Commit:
         """Replace all rows, or the rows that match `where`, with `data`.
 

@@ -249,10 +249,11 @@ def test_a_form_that_is_not_known_is_refused(form: bytes, type_: Any, known: str
 def test_a_file_of_a_newer_format_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rowsieve.storage.parts.part_writer.STRUCTURED_FORMAT", 4)
+    for module in ("file_forms", "part_writer"):
+        monkeypatch.setattr(f"rowsieve.storage.parts.{module}.STRUCTURED_FORMAT", 4)
     with monkeypatch.context() as patch:
         patch.setattr("rowsieve.storage.manifests.manifest_layout.FORMAT_VERSION", 4)
-        table = rs.create_table(tmp_path / "t", pa.table({"id": [1]}))
+        table = rs.create_table(tmp_path / "t", pa.table({"id_in_format_4": [1]}))
         (path,) = (tmp_path / "t/data").glob("*.parquet")
         assert newer_format(pq.read_metadata(path)) == "4"
         with pytest.raises(UnsupportedProtocol, match=r"has the format 4.*only up to 3"):
