@@ -190,8 +190,8 @@ MISTAKES: tuple[Mistake, ...] = (
     ("a time without zone", lambda t: t.keyed.scan(as_of="2100-01-01T00:00:00"), InvalidInput, ("no time zone", "+00:00")),
     ("a naive datetime", lambda t: t.keyed.scan(as_of=LATER.replace(tzinfo=None)), InvalidInput, ("no time zone",)),
     ("no time at all", lambda t: t.keyed.scan(as_of="yesterday"), InvalidInput, ("'yesterday'", "ISO-8601")),
-    ("version and time", lambda t: rowsieve.open_table(t.keyed.uri, version=0, as_of=LATER), InvalidInput, ("exclude",)),
-    ("version and time of a scan", lambda t: t.keyed.scan(version=0, as_of=LATER), InvalidInput, ("exclude",)),
+    ("version and time", lambda t: rowsieve.open_table(t.keyed.uri, version=0, as_of=LATER), InvalidInput, ("both name",)),
+    ("version and time of a scan", lambda t: t.keyed.scan(version=0, as_of=LATER), InvalidInput, ("both name",)),
     # Places
     ("nothing there", lambda t: rowsieve.open_table(str(t.root / "none")), TableNotFound, ("none", "create_table")),
     ("a table there already", lambda t: rowsieve.create_table(t.keyed.uri, SCHEMA, key=["id"]), TableExists, ("keyed", "open_table")),

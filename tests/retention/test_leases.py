@@ -77,7 +77,7 @@ def test_a_lease_protects_the_newest_version_unless_told_otherwise() -> None:
         assert pinned.version == 2
         with pytest.raises(UnsupportedOperation, match="read-only"):
             pinned.upsert(table_of((1, 1)))
-    with pytest.raises(InvalidInput, match="exclude"), table.lease(version=1, as_of=moment):
+    with pytest.raises(InvalidInput, match="both name"), table.lease(version=1, as_of=moment):
         pass
 
 
