@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql.types import LongType, StringType, StructType
 
 import rowsieve as rs
 from rowsieve.errors import SchemaMismatch
@@ -46,6 +47,20 @@ def test_a_write_adds_columns_if_it_is_told_to(spark: Any, table: rs.Table) -> N
         {"id": 2, "n": 20, "S": "x", "d": None},
         {"id": 3, "n": 30, "S": None, "d": 1.5},
     ]
+
+
+@pytest.mark.parametrize("mode", ["upsert", "changes"])
+def test_a_write_whose_columns_are_refused_adds_none(table: rs.Table, mode: str) -> None:
+    columns = StructType().add("id", LongType()).add("new", StringType())
+    columns = columns.add("op", StringType()).add("seq", LongType())
+    options = {"path": table.uri, "mode": mode, "mergeSchema": "true"}
+    if mode == "changes":
+        parsed = WriteOptions.parse_stream({**options, "op": "op", "sequence": "seq"})
+    else:
+        parsed = WriteOptions.parse(options)
+    with pytest.raises(SchemaMismatch, match="column 'n'"):
+        begin_job(parsed, columns, overwrite=False)
+    assert table.refresh() == 0
 
 
 def test_columns_of_a_change_stream_are_not_added(spark: Any, table: rs.Table) -> None:

@@ -10,7 +10,7 @@ one pass removes files, before any commit was asked to add them (`one_pass.py`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import pyarrow as pa
@@ -23,7 +23,7 @@ from rowsieve.objects import open_store
 from rowsieve.providers.spark.cluster.task_stores import task_store
 from rowsieve.providers.spark.row_types import arrow_schema_of
 from rowsieve.providers.spark.source_options import WriteOptions
-from rowsieve.providers.spark.writes.added_columns import with_new_columns
+from rowsieve.providers.spark.writes.added_columns import new_columns, with_new_columns
 from rowsieve.providers.spark.writes.committing import (
     already_committed,
     commit_parts,
@@ -155,10 +155,23 @@ def begin_job(options: WriteOptions, schema: StructType, *, overwrite: bool) -> 
     head = log.latest() if options.merge_base is None else log.at(options.merge_base)
     check_existing(options, head, overwrite=overwrite)
     _refuse_unordered(options, head)
-    if options.adds_columns and not already_committed(head, options.token):
-        head = with_new_columns(options, log, head, arrow_schema_of(schema))
     if options.is_conditional and not overwrite:
         raise InvalidInput("option replaceWhere is for the save mode overwrite")
+    columns = arrow_schema_of(schema)
+    added = new_columns(options, head, columns)
+    if added and not already_committed(head, options.token):
+        unconditional = replace(options, replace_where=None, predicate=None)  # they may name these
+        job = _job(unconditional, store.uri, head, overwrite=overwrite)
+        _check(job, head, pa.schema([field for field in columns if field not in added]))
+        head = with_new_columns(options, log, head, added)
+    job = _job(options, store.uri, head, overwrite=overwrite)
+    if not job.done:  # the columns may have changed since that commit
+        _check(job, head, columns)
+    return job
+
+
+def _job(options: WriteOptions, uri: str, head: Snapshot, *, overwrite: bool) -> WriteJob:
+    """The write into this version; its columns are not checked yet."""
     if options.op is not None and options.merge_base is None:
         _check_sequence(options, head)
     ignored = options.if_exists == "ignore"
@@ -166,8 +179,8 @@ def begin_job(options: WriteOptions, schema: StructType, *, overwrite: bool) -> 
         operation = "merge"
     else:
         operation = "append" if ignored else _operation(options.mode, head, overwrite)
-    job = WriteJob(
-        table_uri=store.uri,
+    return WriteJob(
+        table_uri=uri,
         storage=options.storage,
         operation=operation,
         table_uuid=head.table.uuid,
@@ -186,10 +199,12 @@ def begin_job(options: WriteOptions, schema: StructType, *, overwrite: bool) -> 
         replaces=replaced_rows(options, head.schema),
         one_pass=options.one_pass,
     )
-    if not job.done:  # the columns may have changed since that commit
-        check_writable(operation, head)
-        job.check_columns(arrow_schema_of(schema))
-    return job
+
+
+def _check(job: WriteJob, head: Snapshot, columns: pa.Schema) -> None:
+    """Raise an error unless rows with these columns can be written into this version."""
+    check_writable(job.operation, head)
+    job.check_columns(columns)
 
 
 def _refuse_unordered(options: WriteOptions, head: Snapshot) -> None:
