@@ -229,8 +229,8 @@ def _write(node: ir.Predicate, semantics: Semantics) -> Any:
             if type_of(left) != type_:
                 raise UnsupportedOperation("a filter compares values of one type")
             name = _CLASSES.get(op)
-            made = _made(name or _CLASSES[op.negated], path, _python(value, type_))
-            return made if name is not None else _made("Not", made)
+            spark_filter = _made(name or _CLASSES[op.negated], path, _python(value, type_))
+            return spark_filter if name is not None else _made("Not", spark_filter)
         case ir.Not(term=ir.IsNull(operand=operand)):
             return _made("IsNotNull", _path(operand))
         case ir.Not(term=term):

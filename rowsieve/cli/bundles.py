@@ -114,7 +114,7 @@ class RowsOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ReportOptions:
-    """Options for printing facts of a table: a picture beside text or JSON."""
+    """Options of the commands that describe a table: as text, as JSON or as a picture."""
 
     html: Html = None
     wide: Wide = False

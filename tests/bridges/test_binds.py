@@ -61,10 +61,10 @@ def test_one_that_does_not_bind_leaves_the_others() -> None:
     """All conditions of the text are bound in one call, each with its own error."""
     text = "x > 5 AND s + 1 > 2 AND s LIKE 'a%'"
     with _counted() as bound:
-        made = rs.translate(text, "postgres", target="duckdb", schema=_SCHEMA)
+        translation = rs.translate(text, "postgres", target="duckdb", schema=_SCHEMA)
     assert bound == ["x > 5 | add(s, 1) > 2 | s LIKE 'a%'", "x > 5 AND s LIKE 'a%'"]
-    assert made.residual == "s + 1 > 2"
-    (note,) = made.notes
+    assert translation.residual == "s + 1 > 2"
+    (note,) = translation.notes
     assert note.startswith("condition 2 of 3")
 
 

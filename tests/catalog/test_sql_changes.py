@@ -17,8 +17,8 @@ Named: TypeAlias = rs.Catalog | rs.Database
 
 @pytest.fixture(params=[rs.Catalog, rs.Database])
 def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Named:
-    made: Callable[[str], Named] = request.param
-    lake = made(str(tmp_path / "lake"))
+    make: Callable[[str], Named] = request.param
+    lake = make(str(tmp_path / "lake"))
     if isinstance(lake, rs.Catalog):
         lake.create_namespace("db")
     lake.create_table("db.t", pa.table({"k": range(4), "v": range(4)}), key=["k"])

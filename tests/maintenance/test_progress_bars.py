@@ -52,17 +52,17 @@ def test_a_bar_is_drawn_on_a_terminal_and_stdout_stays_empty(
 
 
 def test_a_write_tells_its_rows(tmp_path: Path) -> None:
-    told: list[tuple[int, int]] = []
+    calls: list[tuple[int, int]] = []
     rows = pa.table({"id": range(70_000)})
     keyed = rs.create_table(tmp_path / "keyed", rows.schema, ["id"])
-    keyed.upsert(rows, progress=lambda done, total: told.append((done, total)))
-    assert told == [(65_536, 70_000), (70_000, 70_000)]
+    keyed.upsert(rows, progress=lambda done, total: calls.append((done, total)))
+    assert calls == [(65_536, 70_000), (70_000, 70_000)]
     keyed.upsert(rows.slice(0, 1))
-    told.clear()
-    keyed.overwrite(rows.slice(0, 9), progress=lambda done, total: told.append((done, total)))
+    calls.clear()
+    keyed.overwrite(rows.slice(0, 9), progress=lambda done, total: calls.append((done, total)))
     plain = rs.create_table(tmp_path / "plain", rows.schema)
-    plain.append(rows.slice(0, 8), progress=lambda done, total: told.append((done, total)))
-    assert told == [(9, 9), (8, 8)]
+    plain.append(rows.slice(0, 8), progress=lambda done, total: calls.append((done, total)))
+    assert calls == [(9, 9), (8, 8)]
     assert plain.scan().to_arrow().num_rows == 8
 
 

@@ -206,7 +206,7 @@ class Collection:
     # Judging
 
     def judge(self) -> None:
-        """Replay the log, and compare each version that is left, and what readers saw."""
+        """Replay the log; compare the versions that have not expired and the answers of readers."""
         table = self.world.table(self.world.judge)
         states: dict[int, State] = {}
         marks: dict[str, int] = {}
@@ -281,10 +281,10 @@ def _as_item(state: State, at: int) -> Counter[tuple[int, int, int]]:
 
 
 def _sums(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[int, int], int]:
-    found: Counter[tuple[int, int]] = Counter()
+    sums: Counter[tuple[int, int]] = Counter()
     for row in rows:
-        found[row["k"], row["v"]] += row["_rowsieve_diff"]
-    return dict(found)
+        sums[row["k"], row["v"]] += row["_rowsieve_diff"]
+    return dict(sums)
 
 
 def _removable(table: Table) -> Sequence[tuple[int, int]]:

@@ -191,18 +191,18 @@ def equivalents(program: Program) -> dict[tuple[int, int], tuple[bool, bool]]:
     (actor, first), (other, second) = program.turns[:2]
     steps = list(program.steps)
     begun, ended = [*program.ends, len(steps)][:2]
-    found = {(first, second): (program.was_left[0], program.was_left[1])}
+    left = {(first, second): (program.was_left[0], program.was_left[1])}
     while True:
         is_first_left = any(step.actor == actor for step in steps[begun:])
         later, end, number = list(steps), ended, second
         while _moves_ahead(later, other, end, end):
             end, number = end + 1, number + 1
             is_second_left = any(step.actor == other for step in later[end:])
-            found[first, number] = (is_first_left, is_second_left)
+            left[first, number] = (is_first_left, is_second_left)
         if not _moves_ahead(steps, actor, begun, ended):
-            return found
+            return left
         begun, ended, first = begun + 1, ended + 1, first + 1
-        found[first, second] = (
+        left[first, second] = (
             any(step.actor == actor for step in steps[begun:]),
             any(step.actor == other for step in steps[ended:]),
         )

@@ -202,7 +202,7 @@ class Room:
                 writer.flush()
             case "read":
                 read = rows_of(table)
-                self.world.problems.extend(client.problems(read, "read beside the writer"))
+                self.world.problems.extend(client.problems(read, "a read during the writer's life"))
             case _:
                 self._wait(pending)
 

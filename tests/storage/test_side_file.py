@@ -163,10 +163,10 @@ def test_a_store_that_fails_costs_statistics_and_no_checkpoint_forgets_them() ->
     down = FaultyStore(inner).meet_where(
         Fault.UNAVAILABLE, "get_range", lambda path: path.endswith(".stats")
     )
-    found = latest(down)
-    assert kept(found, "long like '1l%'") == (3, 3)
+    snapshot = latest(down)
+    assert kept(snapshot, "long like '1l%'") == (3, 3)
     with pytest.raises(StoreError, match="could not be read"):
-        write_checkpoint(inner, found)
+        write_checkpoint(inner, snapshot)
     assert kept(latest(inner), "long like '1l%'") == (1, 0)
 
 

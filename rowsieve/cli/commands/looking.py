@@ -140,7 +140,7 @@ def du(
     storage_option: StorageOptions = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show how many bytes the newest version has, and older versions and other files beside it."""
+    """Show the bytes of the newest version, of older versions and of other files."""
     names = [uri] if uri is not None else _all_tables(storage_option)
     sizes = [{"table": name, **_sizes(name, storage_option)} for name in names]
     if as_json:

@@ -343,7 +343,10 @@ def _parsed(constant: ir.Literal, type_: LogicalType) -> tuple[Any, ir.Literal]:
         constant.value, bool
     )
     if not _is_text(constant) and not (is_number and isinstance(type_, _NUMBERS)):
-        raise InvalidPredicate(f"{constant.value!r} is no bound of a range of {type_name(type_)}")
+        raise InvalidPredicate(
+            f"{constant.value!r} cannot be a bound of a range of {type_name(type_)}; write a "
+            "constant of that type, in quotes if it is a day or a time"
+        )
     text = str(constant.value)
     value = parse_text(text, type_)
     keeps = isinstance(type_, Int | Date)

@@ -87,7 +87,7 @@ def _bounds(
 
 
 def _storage(type_: LogicalType) -> pa.DataType:
-    """Return the type of the bounds, of which `prune` makes those of the column."""
+    """Return the type of the stored bounds, which `prune` converts to the column's type."""
     match type_:
         case logical.Int(signed=False, bits=64):
             return pa.uint64()

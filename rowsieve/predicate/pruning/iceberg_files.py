@@ -99,7 +99,7 @@ def _bounds(
 
 
 def _storage(type_: LogicalType) -> pa.DataType:
-    """Return the type of the bounds, of which `prune` makes those of the column."""
+    """Return the type of the stored bounds, which `prune` converts to the column's type."""
     match type_:
         case logical.Int():
             return pa.int64()

@@ -65,7 +65,7 @@ class TableRead:
         return replace(self, parts=parts)
 
     def limited(self, session: SessionContext) -> TableRead:
-        """The same decision with a hybrid, if there is one, of only the parts that are left."""
+        """The same decision; a hybrid reads only the parts that were chosen."""
         if self.hybrid is None or self.parts is None:
             return self
         return open_read(session, self.own, self.parts)

@@ -180,10 +180,10 @@ def postgres_values(
     text: str, table: pa.Table, chosen: list[int] | None = None, collation: str = "C"
 ) -> list[Any]:
     """What PostgreSQL gives for an expression, row by row, of all rows or the chosen ones."""
-    held = hold(table, collation)
+    server = hold(table, collation)
     kept = list(range(table.num_rows)) if chosen is None else chosen
     asked = f'SELECT {text} FROM t WHERE "{ROW}" = ANY({{}}) ORDER BY "{ROW}"'
-    found = held.execute(asked.replace("%", "%%").replace("ANY({})", "ANY(%s)"), (kept,))
+    found = server.execute(asked.replace("%", "%%").replace("ANY({})", "ANY(%s)"), (kept,))
     values: list[Any] = [value for (value,) in found.fetchall()]
     return values
 

@@ -111,7 +111,7 @@ def test_parts_that_a_statement_chose_are_read_by_it_alone(
 
 
 def test_conditions_that_leave_only_parts_with_hidden_rows(table: rs.Table) -> None:
-    """They choose our dataset for a table of which DataFusion reads the other files."""
+    """Our dataset reads some files of the table, and DataFusion the others."""
     table.delete("id = 250")
     context = SessionContext()
     context.register_table("t", table)

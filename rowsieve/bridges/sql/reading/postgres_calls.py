@@ -12,7 +12,7 @@ _RANGES: Final = ("int4", "int8", "num", "ts", "tstz", "date")
 _REASONS: Mapping[str, str] = {
     **dict.fromkeys(
         (f"{kind}multirange" for kind in _RANGES),
-        "there are no columns of several ranges; write an OR of conditions on single ones",
+        "columns cannot hold multiranges; write one condition for each range, joined by OR",
     ),
     **dict.fromkeys(
         (
