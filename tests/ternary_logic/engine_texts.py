@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.logical import Date, LogicalType, Time, Timestamp
-from tests.bridges.against_engines.edges import TYPES
+from tests.bridges.against_engines.edges import TYPES, decoded
 from tests.bridges.against_engines.generator import over_columns, texts
 from tests.ternary_logic.histories import History, random_table
 from tests.ternary_logic.kinds import Kind
@@ -44,12 +44,16 @@ def _kind(type_: pa.DataType, values: Collection[Any]) -> Kind:
 
 
 KINDS: Mapping[str, Kind] = {name: _kind(*TYPES[name]) for name in TYPES}
-"""The types of the generator, with its edge values."""
+"""The types of the generator with its edge values, but those that only its siblings have."""
 
 
 @cache
 def _texts(engine: str) -> list[tuple[str, str]]:
-    return [(types, text) for types, text in texts(engine) if not _ALLOCATES.search(text)]
+    return [
+        (types, text)
+        for types, text in texts(engine)
+        if KINDS.keys() >= set(decoded(types)) and not _ALLOCATES.search(text)
+    ]
 
 
 def check_texts(
@@ -107,7 +111,7 @@ def _drawn(chance: random.Random, engine: str, history: History) -> str | None:
         columns.setdefault(one.type, []).append(one.name)
     for _ in range(_DRAWS):
         types, text = chance.choice(_texts(engine))
-        places = [columns.get(KINDS[name].type) for name in types.split(",") if name]
+        places = [columns.get(KINDS[name].type) for name in decoded(types)]
         if places and all(places):
             return over_columns(text, *(chance.choice(names) for names in places if names))
     return None
