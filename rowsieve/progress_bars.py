@@ -50,6 +50,36 @@ def shown_rows_written(progress: ShownProgress | None) -> Iterator[None]:
             _ROWS_WRITTEN.reset(token)
 
 
+class Steps:
+    """Counts the steps that are done of `total`, and reports them to a function, if there is one.
+
+    For one thread.
+    """
+
+    def __init__(self, show: Progress | None, total: int) -> None:
+        self._show, self._total, self._done = show, total, 0
+
+    @property
+    def is_shown(self) -> bool:
+        """True if somebody watches the steps."""
+        return self._show is not None
+
+    def add(self, count: int) -> None:
+        """Report that so many more steps are done; never more than all."""
+        self._done = min(self._done + count, self._total)
+        if self._show is not None:
+            self._show(self._done, self._total)
+
+    def finish(self) -> None:
+        """Report that all steps are done, also those that turned out not to be needed."""
+        if self._done < self._total:
+            self.add(self._total)
+
+
+UNSEEN: Final = Steps(None, 0)
+"""Steps that nobody watches."""
+
+
 def rows_written() -> Progress | None:
     """The function to call with (rows written, all rows); None if nobody asked for it."""
     return _ROWS_WRITTEN.get()

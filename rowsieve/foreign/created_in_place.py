@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from rowsieve.arguments.annotations import Metadata, Properties, StorageOptions
+from rowsieve.arguments.annotations import Metadata, Progress, Properties, StorageOptions
 from rowsieve.changes.property_changes import check_columns
 from rowsieve.changes.table_handle import Handle
 from rowsieve.errors import InvalidInput, TableExists, UnsupportedOperation
@@ -29,6 +29,7 @@ from rowsieve.foreign.place_files import with_bounds
 from rowsieve.foreign.placed_parts import parts_of
 from rowsieve.objects import Location, ObjectStore, Uploads, open_store
 from rowsieve.predicate.rowset import RowSet
+from rowsieve.progress_bars import Steps
 from rowsieve.properties import check_properties
 from rowsieve.storage.log.commit_log import CommitLog
 from rowsieve.storage.log.commit_request import CommitRequest, check_request
@@ -113,7 +114,11 @@ class NewTable:
                 f"{self.operation}: a table already exists at {self.store.uri}; give another uri"
             )
 
-    def create(self, files: PlacedFiles) -> Table:
+    def steps(self, show: Progress | None, files: int) -> Steps:
+        """The steps of this import: a file's footer, and its key if the table has one."""
+        return Steps(show, files * (2 if self.key else 1))
+
+    def create(self, files: PlacedFiles, steps: Steps) -> Table:
         """Create the table; KeyViolation if the key does not hold."""
         schema = _with_key(files.joined.schema, self.key)
         order = KeyOrder.of(schema, self.key) if self.key else None
@@ -126,7 +131,9 @@ class NewTable:
                     f"{hidden[0]}, which files of a table with a key cannot have in place; rewrite "
                     "these files, import without key=, or copy the rows with create_table"
                 )
-            parts = _keyed(self.store, files.footers, _stored(self.store, files), schema, order)
+            parts = _keyed(
+                self.store, files.footers, _stored(self.store, files), schema, order, steps
+            )
             write = partial(_keep, parts)
         names = () if order is None else order.names
         info = TableInfo(
@@ -138,6 +145,7 @@ class NewTable:
         )
         log = CommitLog(self.store)
         snapshot = log.create(info, schema, files.joined.next_id, write, self.metadata)
+        steps.finish()
         return Table(Handle(self.store, log, snapshot, storage_options=self.storage_options))
 
 
@@ -193,11 +201,13 @@ def _keyed(
     parts: PartTable,
     schema: Schema,
     order: KeyOrder,
+    steps: Steps,
 ) -> PartTable:
     """The parts with the bounds of their keys, after the key is proved."""
     by_uri = {footer.uri: footer for footer in footers}
     refs = [ref for ref in parts.files("data") if ref is not None]
     if not refs:
         return parts
-    ends = prove_key(store, [PlacedFile(by_uri[ref.path], ref) for ref in refs], schema, order)
+    placed = [PlacedFile(by_uri[ref.path], ref) for ref in refs]
+    ends = prove_key(store, placed, schema, order, steps)
     return with_bounds(parts, ends, order)

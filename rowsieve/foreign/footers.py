@@ -33,6 +33,7 @@ from rowsieve.parquet.statistics.foreign_chunks import stored_chunks
 from rowsieve.parquet.thrift import MalformedThrift
 from rowsieve.parquet.variant_columns import with_variants
 from rowsieve.predicate.rowset.roaring import ID_LIMIT
+from rowsieve.progress_bars import UNSEEN, Steps
 from rowsieve.types.days import NANOS_OF_MICRO
 from rowsieve.types.encodings import EXTENSION_KEY, FIELD_ID_KEY, GEOARROW_WKB
 from rowsieve.types.leaf_fields import leaf_fields
@@ -47,6 +48,7 @@ _EXTENSIONS: Final = {
     "GEOMETRY": GEOARROW_WKB,
 }
 """By Parquet's logical type."""
+_SHOWN_AT_ONCE: Final = 64  # files that are read between two reports of progress
 _MAX_INDEX_BYTES: Final = 8 * 2**20  # a longer page index is not read
 _FIRST_BYTES: Final = 64 * 1024  # read at the end of a file; most footers are smaller
 
@@ -96,10 +98,15 @@ class Footer:
         return leaf_fields(self.metadata.schema.to_arrow_schema())
 
 
-def read_footers(store: ObjectStore, uris: Sequence[str]) -> list[Footer]:
-    """Read the footers of these files, concurrently from a remote store."""
+def read_footers(store: ObjectStore, uris: Sequence[str], steps: Steps = UNSEEN) -> list[Footer]:
+    """Read the footers of these files, concurrently from a remote store; a file is a step."""
     known: dict[Any, pa.Schema] = {}
-    raw = together(store, [partial(_read, store, uri) for uri in uris])
+    raw: list[tuple[int, bytes]] = []
+    at_once = _SHOWN_AT_ONCE if steps.is_shown else max(1, len(uris))
+    for first in range(0, len(uris), at_once):
+        block = uris[first : first + at_once]
+        raw += together(store, [partial(_read, store, uri) for uri in block])
+        steps.add(len(block))
     footers = [_parsed(uri, size, tail, known) for uri, (size, tail) in zip(uris, raw, strict=True)]
     indexed = [
         (place, start)

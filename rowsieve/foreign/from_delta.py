@@ -47,6 +47,7 @@ from rowsieve.foreign.open_parquet import view_of
 from rowsieve.objects import Location, ObjectStore, open_store
 from rowsieve.objects.storage_options import static_options
 from rowsieve.predicate.rowset import RowSet
+from rowsieve.progress_bars import UNSEEN, ShownProgress, Steps, shown
 from rowsieve.storage.parts.deletion_vectors import inline_deletion_vector
 from rowsieve.table import Table
 from rowsieve.types.encodings import EXTENSION_KEY, FIELD_ID_KEY, schema_of
@@ -99,21 +100,26 @@ def import_delta(
     properties: Properties | None = None,
     storage_options: StorageOptions | None = None,
     metadata: Metadata | None = None,
+    progress: ShownProgress | None = None,
 ) -> Table:
     """Create a table at `to` of the files of a Delta table where they are; copies no rows.
 
     It has the rows of that version, and is independent of the Delta table from then on. The files
     are never changed or deleted, and must stay: Delta's vacuum would delete them. With a key, the
-    files are proved as `from_parquet` proves them, and may have no deletion vectors. TableExists if
-    a table exists at `to`.
+    files are proved as `from_parquet` proves them, and may have no deletion vectors.
+    `progress=True` shows a bar of the files read, once for the columns and once for the key.
+    TableExists if a table exists at `to`.
     """
     new = NewTable.of("import_delta", to, key, properties, metadata, storage_options)
     location, opened = _open("import_delta", uri, version, storage_options)
     check_outside("import_delta", Location.parse(new.store.uri), location)
-    with _reading("import_delta", location):
-        new.check([Location.parse(each) for each in _uris(opened, location)])
-        files = _files("import_delta", opened, location, new.store)
-    return new.create(files)
+    with shown(progress, "files read") as show:
+        with _reading("import_delta", location):
+            uris = _uris(opened, location)
+            new.check([Location.parse(each) for each in uris])
+            steps = new.steps(show, len(uris))
+            files = _files("import_delta", opened, location, new.store, steps)
+        return new.create(files, steps)
 
 
 def _open(
@@ -196,7 +202,9 @@ def _uris(opened: Any, location: Location) -> list[str]:
     return [_uri_of(location, path) for path in paths]
 
 
-def _files(operation: str, opened: Any, location: Location, store: ObjectStore) -> PlacedFiles:
+def _files(
+    operation: str, opened: Any, location: Location, store: ObjectStore, steps: Steps = UNSEEN
+) -> PlacedFiles:
     """The files of the version, with the rows that deletion vectors hide."""
     arrow = pa.schema(opened.schema().to_arrow())
     described = msgspec.json.decode(opened.schema().to_json())["fields"]
@@ -213,7 +221,7 @@ def _files(operation: str, opened: Any, location: Location, store: ObjectStore) 
             "first"
         )
     schema, next_id = schema_of(fields)
-    footers = read_footers(store, _uris(opened, location))
+    footers = read_footers(store, _uris(opened, location), steps)
     mapped = _Mapped.of(opened, schema)
     partitions = _partitions(opened, pa.table(opened.get_add_actions()), schema)
     distinct = {id(footer.schema): footer for footer in footers}

@@ -40,6 +40,7 @@ from rowsieve.foreign.nullable_fields import nullable_field
 from rowsieve.foreign.open_parquet import view_of
 from rowsieve.objects import Location, ObjectStore, open_store
 from rowsieve.predicate.rowset import RowSet
+from rowsieve.progress_bars import UNSEEN, ShownProgress, Steps, shown
 from rowsieve.publication.puffin import deleted_rows
 from rowsieve.storage.parts.deletion_vectors import inline_deletion_vector
 from rowsieve.table import Table
@@ -100,13 +101,15 @@ def import_iceberg(
     properties: Properties | None = None,
     storage_options: StorageOptions | None = None,
     metadata: Metadata | None = None,
+    progress: ShownProgress | None = None,
 ) -> Table:
     """Create a table at `to` of the files of a pyiceberg table where they are; copies no rows.
 
     It has the rows and the field ids of that snapshot, and is independent of the Iceberg table from
     then on. The files are never changed or deleted, and must stay: expiring snapshots of the
     Iceberg table would delete them. With a key, the files are proved as `from_parquet` proves them,
-    and may have no deletes. TableExists if a table exists at `to`.
+    and may have no deletes. `progress=True` shows a bar of the files read, once for the columns and
+    once for the key. TableExists if a table exists at `to`.
     """
     scan = _scan("import_iceberg", table, snapshot_id)
     new = NewTable.of("import_iceberg", to, key, properties, metadata, storage_options)
@@ -114,9 +117,11 @@ def import_iceberg(
     check_outside("import_iceberg", place, _location(table.location()))
     files = _data_files(scan, table)
     new.check([Location.parse(file.uri) for file in files])
-    placed = _placed(scan, files, table, new.store)
-    _refuse_defaults_inside(placed.joined.schema)
-    return new.create(placed)
+    with shown(progress, "files read") as show:
+        steps = new.steps(show, len(files))
+        placed = _placed(scan, files, table, new.store, steps)
+        _refuse_defaults_inside(placed.joined.schema)
+        return new.create(placed, steps)
 
 
 def _scan(operation: str, table: Any, snapshot_id: int | None) -> Any:
@@ -139,12 +144,14 @@ def _data_files(scan: Any, table: Any) -> list[_File]:
     return [_file(task, table) for task in _tasks(scan)]
 
 
-def _placed(scan: Any, files: Sequence[_File], table: Any, store: ObjectStore) -> PlacedFiles:
+def _placed(
+    scan: Any, files: Sequence[_File], table: Any, store: ObjectStore, steps: Steps = UNSEEN
+) -> PlacedFiles:
     """The files of a snapshot, with the rows that position deletes hide."""
     schema = _schema_of(scan.projection())
     defaults = _initial_defaults(scan.projection(), schema)
     schema = _with_defaults_inside(scan.projection(), schema)
-    footers = read_footers(store, [file.uri for file in files])
+    footers = read_footers(store, [file.uri for file in files], steps)
     distinct = {id(footer.schema): footer for footer in footers}
     mapped = NamesOfFields.of(table, schema)
     stored = {place: mapped.columns_of(footer) for place, footer in distinct.items()}

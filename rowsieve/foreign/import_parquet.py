@@ -26,6 +26,7 @@ from rowsieve.foreign.hive import partitions_of
 from rowsieve.foreign.joined_columns import join_columns
 from rowsieve.foreign.open_parquet import HiveTypes, Paths
 from rowsieve.foreign.paths import find_files
+from rowsieve.progress_bars import ShownProgress, shown
 from rowsieve.table import Table
 
 
@@ -42,6 +43,7 @@ def from_parquet(
     properties: Properties | None = None,
     storage_options: StorageOptions | None = None,
     metadata: Metadata | None = None,
+    progress: ShownProgress | None = None,
 ) -> Table:
     """Create a table of Parquet files where they are, as version 0; copies no rows.
 
@@ -49,20 +51,23 @@ def from_parquet(
     key, the key columns are read once to prove that every file is sorted by it and that no key
     occurs twice; KeyViolation otherwise. `match="field_id"` matches the columns of
     different files by their ids in Parquet. The files are never changed or deleted, and must stay
-    as they are. TableExists if a table exists at `uri`.
+    as they are. `progress=True` shows a bar of the files read, once for the columns and once for
+    the key. TableExists if a table exists at `uri`.
     """
     if match not in ("name", "field_id"):
         raise InvalidInput(f"from_parquet: match must be 'name' or 'field_id', not {match!r}")
     new = NewTable.of("from_parquet", uri, key, properties, metadata, storage_options)
     files = find_files(paths, storage_options)
     new.check([file.location for file in files])
-    footers = read_footers(new.store, [file.uri for file in files])
-    partitions = partitions_of(files, hive)
-    joined = join_columns(
-        footers,
-        partitions,
-        schema=schema,
-        by_field_id=match == "field_id",
-        binary_as_string=binary_as_string,
-    )
-    return new.create(PlacedFiles(footers, joined, partitions))
+    with shown(progress, "files read") as show:
+        steps = new.steps(show, len(files))
+        footers = read_footers(new.store, [file.uri for file in files], steps)
+        partitions = partitions_of(files, hive)
+        joined = join_columns(
+            footers,
+            partitions,
+            schema=schema,
+            by_field_id=match == "field_id",
+            binary_as_string=binary_as_string,
+        )
+        return new.create(PlacedFiles(footers, joined, partitions), steps)

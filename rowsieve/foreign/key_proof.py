@@ -20,6 +20,7 @@ from rowsieve.executor.part_sources import PartSource
 from rowsieve.foreign.many_keys import PlacedFile, read_keys, small_batches
 from rowsieve.objects import ObjectStore
 from rowsieve.planner.split import PlannedPart
+from rowsieve.progress_bars import UNSEEN, Steps
 from rowsieve.storage.manifests.manifest import FileRef
 from rowsieve.types.logical import Float
 from rowsieve.types.ordering.keys import Key, KeyOrder
@@ -40,16 +41,23 @@ class Ends:
 
 
 def prove_key(
-    store: ObjectStore, files: Sequence[PlacedFile], schema: Schema, order: KeyOrder
+    store: ObjectStore,
+    files: Sequence[PlacedFile],
+    schema: Schema,
+    order: KeyOrder,
+    steps: Steps = UNSEEN,
 ) -> Ends:
-    """Return the first and last key of each file; KeyViolation if the key does not hold."""
+    """Return the first and last key of each file; KeyViolation if the key does not hold.
+
+    A file is a step.
+    """
     for field in order.fields:
         if isinstance(field.type, Float):
             raise UnsupportedOperation(
                 f"the float column {field.name!r} cannot be a key of files in place, because 0.0 "
                 "and NaN have several stored forms; copy the rows into a table with a key"
             )
-    ends = _ends(store, files, schema, order)
+    ends = _ends(store, files, schema, order, steps)
     check_disjoint([file.ref.path for file in files], ends, order)
     return ends
 
@@ -70,13 +78,23 @@ def check_disjoint(paths: Sequence[str], ends: Ends, order: KeyOrder) -> None:
         )
 
 
-def _ends(store: ObjectStore, files: Sequence[PlacedFile], schema: Schema, order: KeyOrder) -> Ends:
+def _ends(
+    store: ObjectStore,
+    files: Sequence[PlacedFile],
+    schema: Schema,
+    order: KeyOrder,
+    steps: Steps,
+) -> Ends:
     """The ends of each file, in the order of the files."""
-    ends = list(_ends_of_small(store, files, order))
+    ends = []
+    for small in _ends_of_small(store, files, order):
+        ends.append(small)
+        steps.add(len(small[0]))
     done = {int(number) for numbers, _, _ in ends for number in numbers}
     for number, file in enumerate(files):
         if number not in done:
             ends.append(([number], *_ends_of(store, file.ref, schema, order)))
+            steps.add(1)
     places = np.argsort(np.concatenate([numbers for numbers, _, _ in ends]))
     first, last = (
         pa.Table.from_batches([each[side] for each in ends]).combine_chunks() for side in (1, 2)

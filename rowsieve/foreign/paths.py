@@ -10,7 +10,6 @@ links resolved, so that a file with two names does not count twice.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -18,9 +17,9 @@ from typing import Any, Final
 
 from rowsieve.errors import InvalidInput, NotFound, StoreError, UnsupportedOperation
 from rowsieve.objects import Location, ObjectStore, open_store
+from rowsieve.objects.globs import glob_expression, has_wildcard, split_glob
 
 SUFFIXES: Final = (".parquet", ".pq", ".parq")
-_GLOB: Final = re.compile(r"[*?\[]")
 _FORMATS: Final = {
     "_rowsieve": "a Rowsieve table: open it with open_table",
     "_delta_log": "a Delta table, whose files may hold rows that were deleted: use from_delta",
@@ -87,11 +86,6 @@ def _constants(file: FoundFile) -> list[str]:
     return [folder for folder in file.below.split("/")[:-1] if "=" in folder]
 
 
-def has_wildcard(path: str) -> bool:
-    """Return whether a path has a character that globs have; a file may have that name, too."""
-    return _GLOB.search(path) is not None
-
-
 def root_of(files: Sequence[FoundFile]) -> Location:
     """Return the deepest folder that has all the files."""
     folders = [file.location.path.rpartition("/")[0] for file in files]
@@ -104,7 +98,7 @@ def _files_of(source: Any, storage_options: Mapping[str, Any] | None) -> Iterato
     text = os.fspath(source)
     if not isinstance(text, str):
         raise InvalidInput(f"a path is text, not the {type(text).__name__} {text!r}")
-    if _GLOB.search(text) and ("://" in text or not os.path.lexists(text)):
+    if has_wildcard(text) and ("://" in text or not os.path.lexists(text)):
         yield from _matching(text, storage_options)
         return
     location = Location.parse(source)
@@ -132,8 +126,7 @@ def _files_of(source: Any, storage_options: Mapping[str, Any] | None) -> Iterato
 
 def _matching(pattern: str, storage_options: Mapping[str, Any] | None) -> Iterator[FoundFile]:
     """The files that match a glob: `*` and `?` within a name, `**` for any folders."""
-    fixed = pattern[: _first_wildcard(pattern)].rpartition("/")[0]
-    rest = pattern[len(fixed) + 1 :] if fixed or pattern.startswith("/") else pattern
+    fixed, rest = split_glob(pattern)
     base = Location.parse(fixed or ("/" if pattern.startswith("/") else "."))
     if base.scheme == "file":
         is_folder = os.path.isdir(base.path)  # noqa: PTH112 - False for a name that cannot be
@@ -141,7 +134,7 @@ def _matching(pattern: str, storage_options: Mapping[str, Any] | None) -> Iterat
         files = _in_folder(base, depth) if is_folder else iter(())
     else:
         files = _in_bucket(base, storage_options)
-    wanted = re.compile(_expression(rest))
+    wanted = glob_expression(rest)
     chosen = [file for file in files if wanted.fullmatch(file.below)]
     if not chosen:
         raise NotFound(
@@ -149,32 +142,6 @@ def _matching(pattern: str, storage_options: Mapping[str, Any] | None) -> Iterat
             "names that begin with '_' or '.' are skipped"
         )
     yield from chosen
-
-
-def _first_wildcard(pattern: str) -> int:
-    match = _GLOB.search(pattern)
-    return match.start() if match else len(pattern)
-
-
-def _expression(pattern: str) -> str:
-    """Translate a glob to a regular expression over a path with slashes."""
-    written = ""
-    for piece in re.findall(r"\*\*/|\*\*|\*|\?|\[!?\]?[^\]]*\]|.", pattern, re.DOTALL):
-        match piece:
-            case "**/":
-                written += "(?:[^/]+/)*"
-            case "**":
-                written += ".*"
-            case "*":
-                written += "[^/]*"
-            case "?":
-                written += "[^/]"
-            case _ if len(piece) > 1:
-                inner = piece[1:-1].replace("\\", "\\\\")
-                written += f"[{'^' + inner[1:] if inner.startswith('!') else inner}]"
-            case _:
-                written += re.escape(piece)
-    return written
 
 
 def _non_empty(location: Location, files: Iterator[FoundFile]) -> Iterator[FoundFile]:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import subprocess
 import sys
 import types
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from deltalake import write_deltalake
 
 import rowsieve as rs
 from rowsieve.progress_bars import bar_html
@@ -111,3 +115,51 @@ def test_a_notebook_shows_html_that_is_updated(
 def test_the_label_of_a_bar_is_escaped() -> None:
     assert "<b>" not in bar_html("<b>", 1, 2)
     assert "1 of 2" in bar_html("x", 1, 2)
+
+
+def test_an_import_tells_its_files_once_without_and_twice_with_a_key(tmp_path: Path) -> None:
+    for number in range(70):
+        rows = pa.table({"id": [2 * number, 2 * number + 1]})
+        write_deltalake(tmp_path / "delta", rows, mode="append")
+        (tmp_path / "files").mkdir(exist_ok=True)
+        pq.write_table(rows, tmp_path / "files" / f"{number:02}.parquet")
+    imports: tuple[tuple[str, Callable[..., rs.Table]], ...] = (
+        ("delta", rs.import_delta),
+        ("files", rs.from_parquet),
+    )
+    for name, call in imports:
+        for key, total in ((None, 70), (["id"], 140)):
+            calls: list[tuple[int, int]] = []
+            table = call(
+                tmp_path / name,
+                tmp_path / f"{name}-{total}",
+                key=key,
+                progress=partial(_note, calls),
+            )
+            assert table.count() == 140
+            assert calls[0] == (64, total)
+            assert calls[-1] == (total, total)
+            assert calls == sorted(set(calls))
+
+
+def _note(calls: list[tuple[int, int]], done: int, total: int) -> None:
+    calls.append((done, total))
+
+
+def test_a_new_table_tells_its_rows(tmp_path: Path) -> None:
+    calls: list[tuple[int, int]] = []
+    rows = pa.table({"id": range(70_000)})
+    rs.create_table(tmp_path / "t", rows, ["id"], progress=partial(_note, calls))
+    assert calls == [(65_536, 70_000), (70_000, 70_000)]
+
+
+def test_a_bar_of_an_import_is_drawn_on_a_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    pq.write_table(pa.table({"id": [1]}), tmp_path / "a.parquet")
+    rs.from_parquet(tmp_path / "a.parquet", tmp_path / "t", ["id"], progress=True)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "files read" in err
