@@ -40,8 +40,10 @@ from rowsieve.errors import (
     TableNotFound,
 )
 from rowsieve.flags.resolution import flags_as_dict
+from rowsieve.input_files.given_paths import is_paths
 from rowsieve.metrics import CommitReport, WriterMetrics, send
 from rowsieve.objects import ObjectStore, Uploads, open_store
+from rowsieve.progress_bars import ShownProgress, shown_rows_written
 from rowsieve.properties import check_properties
 from rowsieve.refs.opening_refs import is_tag
 from rowsieve.retention.dropping import close, delete_files, is_dropped
@@ -78,6 +80,7 @@ def create_table(
     metadata: Metadata | None = None,
     sequence: SequenceNames | None = None,
     time: Literal["uint64", "timestamptz"] | None = None,
+    progress: ShownProgress | None = None,
 ) -> Table:
     """Create a table as version 0, with its first rows if data is given.
 
@@ -88,7 +91,8 @@ def create_table(
     holds updates (row, time, difference) of a collection, which `append_updates` adds; `time` is
     the type of its times ("uint64" without it). TableExists if a table exists at `uri`;
     `if_exists="ignore"` opens that table and writes nothing; "replace" drops it as `drop_table`
-    does, after the data has been checked, and creates another one in its place.
+    does, after the data has been checked, and creates another one in its place. `progress=True`
+    shows a bar of the rows written.
     """
     columns = _key_names(key)
     ordering = (sequence,) if isinstance(sequence, str) else tuple(sequence or ())
@@ -104,9 +108,15 @@ def create_table(
         exists = _survey(log, if_exists)
         if exists and if_exists == "ignore":
             return Table(Handle(store, log, log.latest(), storage_options=storage_options))
-        snapshot, written = _created(
-            store, log, schema_or_data, (columns, ordering), checked, notes, times, replaces=exists
-        )
+        if is_paths(schema_or_data):
+            schema_or_data = read_data(
+                schema_or_data, "create_table", storage_options=storage_options
+            )
+        with shown_rows_written(progress):
+            snapshot, written = _created(
+                *(store, log, schema_or_data, (columns, ordering), checked, notes, times),
+                replaces=exists,
+            )
     except BaseException as error:
         send_failure(current().reporter, store, 0, "create", error, started_s)
         raise

@@ -30,7 +30,7 @@ class Places:
 
     def __init__(self, uri: TableUri, storage_options: StorageOptions | None) -> None:
         self._store = open_store(uri, storage_options)
-        self._storage_options = dict(storage_options or {})
+        self._storage_options: StorageOptions = dict(storage_options or {})
         self._log = CatalogLog(self._store)
 
     @property

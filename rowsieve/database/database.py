@@ -71,7 +71,7 @@ class Database(DatabaseRefs, CatalogStatements):
     def __init__(self, uri: TableUri, *, storage_options: StorageOptions | None = None) -> None:
         super().__init__()
         store = open_store(uri, storage_options)
-        self._storage_options = dict(storage_options or {})
+        self._storage_options: StorageOptions = dict(storage_options or {})
         self._shared = shared_tables(store, storage_options)
         self._uri: str = store.uri
 

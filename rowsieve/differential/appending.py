@@ -67,7 +67,9 @@ def append_updates(
             f"{shown_time(lower, time_type)}; a frontier never goes back: give an upper above all "
             "times of the updates"
         )
-    rows = _checked_times(_updates(data, base.schema, names), (lower, upper), time_type)
+    rows = _checked_times(
+        _updates(data, base.schema, names, handle.storage_options), (lower, upper), time_type
+    )
     if not rows.num_rows and upper == lower:
         return nothing_done(APPEND, base)
     changes = Changes(rows, None)
@@ -98,12 +100,14 @@ def _check_upper(head: Snapshot, lower: int, time_type: LogicalType) -> None:
         )
 
 
-def _updates(data: Any, schema: Schema, names: tuple[str, str]) -> pa.Table:
+def _updates(
+    data: Any, schema: Schema, names: tuple[str, str], storage_options: Mapping[str, Any]
+) -> pa.Table:
     """Read the updates as rows of the table; differences of zero are left out."""
     given = _given_names(schema, names)
     fields = tuple(replace(field, name=given[field.name]) for field in schema)
     named = Schema(schema.id, fields)
-    table = read_data(data, APPEND, named, appends=True)
+    table = read_data(data, APPEND, named, appends=True, storage_options=storage_options)
     if missing := [name for name in names if name not in table.column_names]:
         raise SchemaMismatch(
             f"{APPEND}: the data has no column {missing[0]!r}, and every update needs a time and a "

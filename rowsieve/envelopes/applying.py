@@ -177,7 +177,9 @@ def apply_events(
         handle.require_writable(OPERATION)
         handle.order(OPERATION)
         if names_files(data):
-            data = events_of_paths(data, OPERATION, arrow_schema(handle.newest.schema))
+            data = events_of_paths(
+                data, OPERATION, arrow_schema(handle.newest.schema), handle.storage_options
+            )
         try:
             batch, bad = read_batch(read_messages(data), handle.newest, options)
             if on_bad == "error":

@@ -47,10 +47,11 @@ def apply_to_tables(
     bad_table: Any,
     metadata: Mapping[str, str] | None,
     token: tuple[str, int] | None,
+    storage_options: Mapping[str, Any],
 ) -> AppliedTables:
     """Read all events, then commit to each table once; bad ones are stored before."""
     if names_files(data):
-        data = events_of_paths(data, OPERATION, pa.schema([]))
+        data = events_of_paths(data, OPERATION, pa.schema([]), storage_options)
     messages = read_messages(data)
     unrouted = BadEvents(messages.places, messages.shown)
     events_of, skipped = _route(messages, options, unrouted)

@@ -89,6 +89,11 @@ class Input:
         """True if rows come from stdin."""
         return str(self.path) == "-"
 
+    @property
+    def is_buffered(self) -> bool:
+        """True if opening reads the whole content, so that every part of it can be read."""
+        return self.is_stdin
+
     def open(self) -> Any:
         """Open the file; decompresses it if the suffix names a compression."""
         if self.is_stdin:
@@ -200,12 +205,12 @@ def _kind(source: Input) -> str:
 
 def _read_parquet(source: Input, schema: pa.Schema | None) -> pa.Table:
     known = {field.name: logical_type(field, lambda: 0) for field in schema or ()}
-    with ForeignRows(source.open() if source.is_stdin else source.path, known) as rows:
+    with ForeignRows(source.open() if source.is_buffered else source.path, known) as rows:
         return rows.read()
 
 
 def _read_ipc(source: Input, _schema: pa.Schema | None) -> pa.Table:
-    with source.open() if source.is_stdin else pa.OSFile(str(source.path), "rb") as opened:
+    with source.open() if source.is_buffered else pa.OSFile(str(source.path), "rb") as opened:
         try:
             return pa.ipc.open_file(opened).read_all()
         except pa.ArrowInvalid:

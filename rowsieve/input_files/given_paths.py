@@ -9,17 +9,21 @@ from __future__ import annotations
 import glob
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import Final, TypeGuard
+from typing import Any, Final, TypeGuard
 
 import pyarrow as pa
 
 from rowsieve.errors import InvalidInput, SchemaMismatch
 from rowsieve.input_files.files import COMPRESSED, FORMATS, Hints, Input, read_messages, read_rows
 from rowsieve.input_files.json_files import Documents
+from rowsieve.input_files.store_files import is_in_store, store_files
 from rowsieve.objects import Location
+from rowsieve.objects.globs import has_wildcard
+from rowsieve.objects.location import REMOTE
 from rowsieve.types.conform import conform_values
 from rowsieve.types.encodings import arrow_type, logical_type
 
@@ -28,7 +32,6 @@ _HINTS: Final = Hints(
     "create the table with a pyarrow schema that has the column, for example with pa.decimal128"
     "(38, 0) or pa.uint64(), and then write the file to it",
 )
-_GLOB: Final = re.compile(r"[*?\[]")
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -58,13 +61,15 @@ def rows_of_paths(
     operation: str,
     schema: pa.Schema | None = None,
     check: Callable[[Documents], None] | None = None,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> pa.Table:
     """Read the rows of all files, in the order of the paths; a glob's in the order of names.
 
     `schema` has the types of known columns, `check` judges JSON objects that lack names of others.
+    `storage_options` are those of stores whose URIs the paths have.
     """
-    files = files_of(paths, operation)
-    tables = [read_rows(_input(path, check), schema) for path in files]
+    files = _files_of(paths, operation, storage_options or {}, check)
+    tables = [read_rows(file, schema) for file in files]
     if len(tables) == 1:
         return tables[0]
     _refuse_different_columns(files, tables, operation)
@@ -78,10 +83,15 @@ def rows_of_paths(
     )
 
 
-def events_of_paths(paths: Paths, operation: str, schema: pa.Schema) -> bytes | pa.Table:
+def events_of_paths(
+    paths: Paths,
+    operation: str,
+    schema: pa.Schema,
+    storage_options: Mapping[str, Any] | None = None,
+) -> bytes | pa.Table:
     """Read the events of all files: lines of JSON, or the rows of one file of another format."""
-    files = files_of(paths, operation)
-    contents = [read_messages(_input(path), schema) for path in files]
+    files = _files_of(paths, operation, storage_options or {})
+    contents = [read_messages(file, schema) for file in files]
     if len(contents) == 1:
         return contents[0]
     texts = [each for each in contents if isinstance(each, bytes)]
@@ -93,12 +103,22 @@ def events_of_paths(paths: Paths, operation: str, schema: pa.Schema) -> bytes | 
     return b"\n".join(texts)
 
 
-def files_of(paths: Paths, operation: str) -> list[Path]:
+def _files_of(
+    paths: Paths,
+    operation: str,
+    storage_options: Mapping[str, Any],
+    check: Callable[[Documents], None] | None = None,
+) -> list[Input]:
     """The files that these paths and globs name; InvalidInput for one that names none."""
-    given = [paths] if isinstance(paths, str | os.PathLike) else paths
-    files = [file for each in given for file in _matching(each, operation)]
-    if len(set(files)) < len(files):
-        twice = next(file for file in files if files.count(file) > 1)
+    files: list[Input] = []
+    for given in [paths] if isinstance(paths, str | os.PathLike) else paths:
+        if isinstance(given, str) and is_in_store(given):
+            files += store_files(given, operation, storage_options, _HINTS, check)
+        else:
+            local = _matching(given, operation)
+            files += [Input(path, check=check, hints=_HINTS) for path in local]
+    names = Counter(file.name for file in files)
+    if twice := next((name for name, count in names.items() if count > 1), None):
         raise InvalidInput(f"{operation}: the paths name {twice} twice; name each file once")
     return files
 
@@ -108,8 +128,8 @@ def _matching(given: str | os.PathLike[str], operation: str) -> list[Path]:
     is_uri = isinstance(given, str) and _URI.match(text) is not None
     if is_uri and not text.lower().startswith("file://"):
         raise InvalidInput(
-            f"{operation}: {text!r} is not a path of this machine; read it first, as in "
-            "pyarrow.dataset.dataset(uri).to_table()"
+            f"{operation}: {text!r} is neither a path nor in a store ({', '.join(REMOTE)}); read "
+            "it first, as in pyarrow.dataset.dataset(uri).to_table()"
         )
     if not text:
         raise InvalidInput(f"{operation}: there is no file ''; nothing was written")
@@ -121,7 +141,7 @@ def _matching(given: str | os.PathLike[str], operation: str) -> list[Path]:
         )
     if path.exists():
         return [path]
-    if not isinstance(given, str) or not _GLOB.search(text):
+    if not isinstance(given, str) or not has_wildcard(text):
         raise InvalidInput(f"{operation}: there is no file {text!r}; nothing was written")
     pattern = path if is_uri else Path(text).expanduser()
     matching = sorted(map(Path, glob.glob(str(pattern), recursive=True)))  # noqa: PTH207 - `**` and absolute patterns
@@ -129,10 +149,6 @@ def _matching(given: str | os.PathLike[str], operation: str) -> list[Path]:
     if not files:
         raise InvalidInput(f"{operation}: no file matches {text!r}; nothing was written")
     return list(map(Path, files))
-
-
-def _input(path: Path, check: Callable[[Documents], None] | None = None) -> Input:
-    return Input(path, check=check, hints=_HINTS)
 
 
 def _kind_of(text: str) -> str:
@@ -156,20 +172,21 @@ def _with_types(table: pa.Table, schema: Iterable[pa.Field]) -> pa.Table:
 
 
 def _refuse_different_columns(
-    files: Sequence[Path], tables: Sequence[pa.Table], operation: str
+    files: Sequence[Input], tables: Sequence[pa.Table], operation: str
 ) -> None:
     first = set(tables[0].column_names)
     for file, table in zip(files, tables, strict=True):
         if differing := sorted(first.symmetric_difference(table.column_names)):
             having, lacking = (file, files[0]) if differing[0] not in first else (files[0], file)
             raise SchemaMismatch(
-                f"{operation}: {having} has the column {differing[0]!r} and {lacking} does not; "
+                f"{operation}: {having.name} has the column {differing[0]!r} and {lacking.name} "
+                "does not; "
                 "nothing was written. Write files with other columns in calls of their own"
             )
 
 
 def _common_types(
-    files: Sequence[Path], tables: Sequence[pa.Table], operation: str
+    files: Sequence[Input], tables: Sequence[pa.Table], operation: str
 ) -> Mapping[str, pa.Field]:
     """A type of each column that holds the values of all files exactly."""
     types: dict[str, pa.Field] = {}
@@ -179,9 +196,9 @@ def _common_types(
         for file, field in zip_longest(files[1:], fields[1:]):
             if (wider := _wider(common, field)) is None:
                 raise SchemaMismatch(
-                    f"{operation}: the column {name!r} is {common.type} in {files[0]} and "
-                    f"{field.type} in {file}; nothing was written. Create the table with a "
-                    "pyarrow schema, so that all files are read as its types"
+                    f"{operation}: the column {name!r} is {common.type} in {files[0].name} "
+                    f"and {field.type} in {file.name}; nothing was written. Create the table with "
+                    "a pyarrow schema, so that all files are read as its types"
                 )
             common = wider.with_nullable(common.nullable or field.nullable)
         types[name] = common

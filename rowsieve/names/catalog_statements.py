@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from rowsieve import engines
 from rowsieve.arguments import checked_methods
-from rowsieve.arguments.annotations import Metadata, Moment, Token
+from rowsieve.arguments.annotations import Metadata, Moment, StorageOptions, Token
 from rowsieve.bridges.session import Session
 from rowsieve.changes.column_methods import SchemaMode
 from rowsieve.changes.event_order.too_late import OnTooLate
@@ -62,6 +62,8 @@ class OpensTables(Protocol):
 @checked_methods
 class CatalogStatements(ABC):
     """Base class of what has tables by name; `procedures` are those that `call` knows."""
+
+    _storage_options: StorageOptions
 
     def __init__(self) -> None:
         self.procedures: ProcedureRegistry = built_in()
@@ -171,7 +173,17 @@ class CatalogStatements(ABC):
             schema_mode=schema_mode,
         )
         check_dead_letters(bad, on_bad)
-        return apply_to_tables(data, options, table, self.open_table, on_bad, bad, metadata, token)
+        return apply_to_tables(
+            data,
+            options,
+            table,
+            self.open_table,
+            on_bad,
+            bad,
+            metadata,
+            token,
+            self._storage_options,
+        )
 
     def call(
         self,

@@ -89,7 +89,9 @@ class Merging:
     def __init__(self, table: MergeMethods, data: Any, call: MergeCall) -> None:
         self._table = table
         self._handle: Handle = table.handle
-        self._rows = read_data(data, "merge", self._handle.newest.schema)
+        self._rows = read_data(
+            data, "merge", self._handle.newest.schema, storage_options=self._handle.storage_options
+        )
         self._call = call
         self._clauses: list[MergeClause] = []
         self._constants: dict[str, Any] = {}

@@ -359,7 +359,13 @@ class RowMethods(TableMethods):
         """
         change = self.handle.change("overwrite", metadata, token, retry_timeout_s)
         schema = self.handle.newest.schema
-        table = read_data(data, "overwrite", schema, appends=not self.handle.newest.table.key)
+        table = read_data(
+            data,
+            "overwrite",
+            schema,
+            appends=not self.handle.newest.table.key,
+            storage_options=self.handle.storage_options,
+        )
         if not table.num_rows:
             raise EmptyData(
                 "overwrite: the data has no rows; nothing was written. Use delete to remove rows; "

@@ -32,7 +32,9 @@ class CommittedPath:
     ) -> None:
         self._handle, self._intake = handle, intake
         self._note_commit, self._counting = note_commit, counting
-        self.preparation = Preparation(head, is_logged=False)
+        self.preparation = Preparation(
+            head, is_logged=False, storage_options=handle.storage_options
+        )
 
     @property
     def works(self) -> list[tuple[str, Callable[[], None]]]:
@@ -87,7 +89,12 @@ class CommittedPath:
 
     def refresh(self, snapshot: Snapshot) -> None:
         """Prepare later calls for the columns and properties of this version."""
-        self.preparation = Preparation(snapshot, is_logged=False, earlier=self.preparation)
+        self.preparation = Preparation(
+            snapshot,
+            is_logged=False,
+            storage_options=self._handle.storage_options,
+            earlier=self.preparation,
+        )
 
     def flush(self) -> int:
         """Return the newest version: what was acknowledged is committed."""

@@ -51,7 +51,7 @@ class LoggedPath:
         assert settings.wal_dir is not None
         self._handle, self._settings, self._intake = handle, settings, intake
         self._note_commit, self._counting = note_commit, counting
-        self.preparation = Preparation(head, is_logged=True)
+        self.preparation = Preparation(head, is_logged=True, storage_options=handle.storage_options)
         form = self.preparation.form
         self._wal = Wal(
             settings.wal_dir, head.table.uuid, form.encode(), recovery=settings.recovery
@@ -276,7 +276,12 @@ class LoggedPath:
 
     def refresh(self, snapshot: Snapshot) -> None:
         """Prepare later calls for the columns and properties of this version."""
-        self.preparation = Preparation(snapshot, is_logged=True, earlier=self.preparation)
+        self.preparation = Preparation(
+            snapshot,
+            is_logged=True,
+            storage_options=self._handle.storage_options,
+            earlier=self.preparation,
+        )
 
     def flush(self) -> int:
         """Commit all memtables, and return the version that has them."""

@@ -31,6 +31,7 @@ from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.logical import Binary, String
 from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.ordering.sequences import is_above
+from rowsieve.types.schema import Schema
 from rowsieve.writer.acknowledgements import Acknowledgement
 from rowsieve.writer.records import Form, adapted
 
@@ -54,9 +55,15 @@ class Preparation:
     """Prepares the data of calls for one version of the table's columns and properties."""
 
     def __init__(
-        self, snapshot: Snapshot, *, is_logged: bool, earlier: Preparation | None = None
+        self,
+        snapshot: Snapshot,
+        *,
+        is_logged: bool,
+        storage_options: Mapping[str, Any],
+        earlier: Preparation | None = None,
     ) -> None:
         self.snapshot = snapshot
+        self._storage_options = storage_options
         self.form = Form.of(snapshot)
         self._is_logged = is_logged
         key = tuple(map(snapshot.schema.field, snapshot.table.key))
@@ -102,20 +109,24 @@ class Preparation:
                 return dict(data)
         return None
 
+    def _read(self, data: Any, action: Action, schema: Schema) -> pa.Table:
+        appends, options = action == "append", self._storage_options
+        return read_data(data, action, schema, appends=appends, storage_options=options)
+
     def changes(self, action: Action, data: Any, *, one_each: bool = False) -> Changes:
         """Check and convert data; `one_each`: it is rows of several calls, in their order."""
         schema = self.form.schema
         if action == "append":
-            table = read_data(data, action, schema, appends=True)
+            table = self._read(data, action, schema)
             return self._checked(Changes(prepare_appended(table, schema), None), action)
         assert self._order is not None
         sequence = self.form.sequence
         if action == "upsert":
-            table = read_data(data, action, schema)
+            table = self._read(data, action, schema)
             on_duplicate: Literal["last", "error"] = "last" if one_each else "error"
             rows = prepare_rows(table, schema, self._order, on_duplicate, action, sequence)
             return self._checked(Changes(rows, None), action)
-        given = read_data(data, action, self.form.deleted)
+        given = self._read(data, action, self.form.deleted)
         if sequence and not has_sequences(given, sequence, action):
             raise UnsupportedOperation(
                 "delete: the table has an event order, and keys without its sequence columns "

@@ -147,7 +147,7 @@ def test_digits_that_no_type_holds_are_refused_in_python_words(tmp_path: Path) -
     [
         pytest.param("absent.csv", "there is no file 'absent.csv'", id="absent"),
         pytest.param("no*.csv", "no file matches", id="no match"),
-        pytest.param("s3://b/a.csv", "not a path of this machine", id="a store"),
+        pytest.param("http://b/a.csv", "neither a path nor in a store", id="no store"),
         pytest.param(".", "is a directory; name its files", id="a directory"),
         pytest.param("-", "there is no file '-'", id="not stdin"),
         pytest.param("", "there is no file ''", id="empty"),

@@ -69,10 +69,12 @@ def read_data(
     appends: bool = False,
     op: str | None = None,
     keeps: bool = False,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> pa.Table:
     """Convert data of any supported kind to an Arrow table; `schema` is the table's, if it exists.
 
-    A path, a glob or a list of these is read as the command line reads files.
+    A path, a glob or a list of these is read as the command line reads files, URIs of stores with
+    `storage_options`, which are the table's.
 
     Data without rows and columns gets the columns of the table. SchemaMismatch for a dict that
     lacks a name which others have, see `required_names`; with `keeps`, only inside of structs.
@@ -81,7 +83,7 @@ def read_data(
     if schema is not None:
         required = required_names(schema, operation, appends=appends, op=op, keeps=keeps)
     if is_paths(data):
-        data = _from_paths(data, operation, required)
+        data = _from_paths(data, operation, required, storage_options)
     if isinstance(data, pa.Table):
         table = data
     elif isinstance(data, pa.RecordBatch):
@@ -111,12 +113,17 @@ def read_data(
     return _plain(table)
 
 
-def _from_paths(data: Paths, operation: str, required: RequiredNames | None) -> pa.Table:
+def _from_paths(
+    data: Paths,
+    operation: str,
+    required: RequiredNames | None,
+    storage_options: Mapping[str, Any] | None,
+) -> pa.Table:
     """Read files; a row of JSON must have the names that others have: absent would become NULL."""
     if required is None:
-        return rows_of_paths(data, operation)
+        return rows_of_paths(data, operation, storage_options=storage_options)
     check = replace(required, keeps=False).check_rows
-    return rows_of_paths(data, operation, arrow_schema(required.schema), check)
+    return rows_of_paths(data, operation, arrow_schema(required.schema), check, storage_options)
 
 
 def required_names(

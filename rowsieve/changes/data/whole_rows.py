@@ -44,7 +44,7 @@ def upsert_whole(
     """Insert rows, or replace the rows that have the same key; see `Table.upsert`."""
     key = handle.order("upsert").names
     schema, sequence = handle.newest.schema, handle.newest.table.sequence
-    table = read_data(data, "upsert", schema)
+    table = read_data(data, "upsert", schema, storage_options=handle.storage_options)
 
     def prepare(schema: Schema) -> Changes:
         order = KeyOrder.of(schema, key)
@@ -61,7 +61,7 @@ def upsert_whole(
 def append_rows(handle: Handle, change: Change, data: Any, schema_mode: SchemaMode) -> Commit:
     """Add rows to a table without a key; see `Table.append`."""
     schema = handle.newest.schema
-    table = read_data(data, "append", schema, appends=True)
+    table = read_data(data, "append", schema, appends=True, storage_options=handle.storage_options)
 
     def prepare(schema: Schema) -> Changes:
         return Changes(prepare_appended(table, schema), None)
@@ -77,7 +77,7 @@ def apply_whole(
     """Apply a stream of whole rows and keys to delete; see `Table.apply_changes`."""
     order = handle.order("apply_changes")
     schema, table_order = handle.newest.schema, handle.newest.table.sequence
-    table = read_data(data, "apply_changes", schema, op=op)
+    table = read_data(data, "apply_changes", schema, op=op, storage_options=handle.storage_options)
     names = sequence_names(sequence, table_order, "apply_changes")
     reduced = reduce_changes(table, schema, order, op=op, sequence=names, table_order=table_order)
     return handle.commit_blind(change, reduced)
@@ -89,7 +89,12 @@ def delete_keys(
     """Delete the rows with these keys, with their sequences if the data has them."""
     order = handle.order("delete by key")
     schema, sequence = handle.newest.schema, handle.newest.table.sequence
-    given = read_data(keys, "delete", schema.select((*order.names, *sequence)))
+    given = read_data(
+        keys,
+        "delete",
+        schema.select((*order.names, *sequence)),
+        storage_options=handle.storage_options,
+    )
     if sequence and not has_sequences(given, sequence, "delete"):
         sequence = ()
     if sequence and is_by_column(handle.newest.table.properties):

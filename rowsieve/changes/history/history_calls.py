@@ -60,7 +60,9 @@ def apply_history(
             f"a version begins, and names {len(times)}"
         )
     business = schema.select(tuple(n for n in schema.names if n != columns.start.name))
-    given = read_given(data, _OPERATION, business, keeps=False, op=op)
+    given = read_given(
+        data, _OPERATION, business, keeps=False, op=op, storage_options=handle.storage_options
+    )
     if not given.table.num_rows:
         return nothing_done("apply", handle.newest)
     check_change_columns(given.table, {op: "op", times[0]: "sequence"})

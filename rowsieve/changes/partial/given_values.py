@@ -52,13 +52,16 @@ def read_given(
     fills: bool = False,
     unchanged: str | None = None,
     op: str | None = None,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> GivenValues:
     """Read data of any supported kind; `unchanged` names a column of lists of column names.
 
     That column is dropped, unless the table has one of its name. `fills`: whether dicts may lack
     names that do not keep their value, either.
     """
-    table = read_data(data, operation, schema, op=op, keeps=keeps or fills)
+    table = read_data(
+        data, operation, schema, op=op, keeps=keeps or fills, storage_options=storage_options
+    )
     lacking = _without_names(data) if (keeps or fills) and is_python_data(data) else {}
     absent = dict(lacking) if keeps else {}
     if unchanged is None:

@@ -86,7 +86,14 @@ def upsert_given(
     change = handle.change("upsert", metadata, token, RETRY_TIMEOUT_S, on_too_late)
     key = handle.order("upsert").names
     schema = without_order_column(handle.newest.schema)
-    given = read_given(data, "upsert", schema, keeps=keeps, unchanged=unchanged)
+    given = read_given(
+        data,
+        "upsert",
+        schema,
+        keeps=keeps,
+        unchanged=unchanged,
+        storage_options=handle.storage_options,
+    )
 
     sequence = handle.newest.table.sequence
 
@@ -124,7 +131,14 @@ def apply_given(
     change = handle.change("apply", metadata, token, RETRY_TIMEOUT_S, on_too_late)
     key, schema = handle.order("apply_changes").names, without_order_column(handle.newest.schema)
     given = read_given(
-        data, "apply_changes", schema, keeps=keeps, fills=merges, unchanged=unchanged, op=op
+        data,
+        "apply_changes",
+        schema,
+        keeps=keeps,
+        fills=merges,
+        unchanged=unchanged,
+        op=op,
+        storage_options=handle.storage_options,
     )
     if not given.table.num_rows:
         return nothing_done("apply", handle.newest)
@@ -171,7 +185,13 @@ def delete_given(
     write = PartialWrite("delete", keeps=True, merges=False, combine={}, unchanged=None)
     change = handle.change("delete_keys", metadata, token, RETRY_TIMEOUT_S, on_too_late)
     key, sequence = handle.order("delete by key").names, handle.newest.table.sequence
-    given = read_given(keys, "delete", handle.newest.schema.select((*key, *sequence)), keeps=True)
+    given = read_given(
+        keys,
+        "delete",
+        handle.newest.schema.select((*key, *sequence)),
+        keeps=True,
+        storage_options=handle.storage_options,
+    )
 
     def events(schema: Schema) -> Events:
         return prepare_events(

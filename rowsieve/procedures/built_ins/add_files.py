@@ -25,7 +25,6 @@ from rowsieve.arguments.annotations import StorageOptions
 from rowsieve.changes.data.ingest import prepare_appended, read_data
 from rowsieve.checksums import checksum
 from rowsieve.errors import CorruptData, InvalidInput, NotFound, UnsupportedOperation
-from rowsieve.foreign.paths import has_wildcard
 from rowsieve.objects import (
     Location,
     ObjectNotFound,
@@ -34,6 +33,7 @@ from rowsieve.objects import (
     table_uri_of,
     together,
 )
+from rowsieve.objects.globs import has_wildcard
 from rowsieve.parquet.foreign_rows import ForeignRows
 from rowsieve.procedures.built_ins import placed_additions
 from rowsieve.procedures.parameters import Parameter, ParameterType

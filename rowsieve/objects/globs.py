@@ -1,0 +1,45 @@
+"""Globs of paths with slashes: `*` and `?` within a name, `**` for any folders, `[…]` for letters.
+
+A store has no folders: its names are matched against the expression of a glob.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_WILDCARD: Final = re.compile(r"[*?\[]")
+_PIECES: Final = re.compile(r"\*\*/|\*\*|\*|\?|\[!?\]?[^\]]*\]|.", re.DOTALL)
+
+
+def has_wildcard(path: str) -> bool:
+    """Return whether a path has a character that globs have; a file may have that name, too."""
+    return _WILDCARD.search(path) is not None
+
+
+def split_glob(pattern: str) -> tuple[str, str]:
+    """The folder before the first wildcard, and the rest, without the slash between them."""
+    match = _WILDCARD.search(pattern)
+    fixed = pattern[: match.start() if match else len(pattern)].rpartition("/")[0]
+    return fixed, pattern[len(fixed) + 1 :] if fixed or pattern.startswith("/") else pattern
+
+
+def glob_expression(pattern: str) -> re.Pattern[str]:
+    """Translate a glob to a regular expression, which a whole path must match."""
+    written = ""
+    for piece in _PIECES.findall(pattern):
+        match piece:
+            case "**/":
+                written += "(?:[^/]+/)*"
+            case "**":
+                written += ".*"
+            case "*":
+                written += "[^/]*"
+            case "?":
+                written += "[^/]"
+            case _ if len(piece) > 1:
+                inner = piece[1:-1].replace("\\", "\\\\")
+                written += f"[{'^' + inner[1:] if inner.startswith('!') else inner}]"
+            case _:
+                written += re.escape(piece)
+    return re.compile(written, re.DOTALL)
