@@ -2,7 +2,8 @@
 
 Soundness: they are compared as bytes, in which '9' is above '10', '-2' above '-1', and 'a' above
 'F'. With one length, padded numbers, LSNs, ISO times and ULIDs are ordered as their source orders
-them. What could be ordered otherwise is refused, also against what the table has.
+them; hexadecimal digits have small letters. What could be ordered otherwise is refused, also
+against what the table has.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ _HEXADECIMAL: Final = r"^(?:0[xX])?[0-9A-Fa-f:/.-]*$"
 _ADVICE: Final = (
     "Give numbers to a column of a number: of '0/16B3748' 0x16B3748 in a uint64, of "
     "'binlog.000003:154' 3 and 154 in two columns; give times to a column of times, and any other "
-    "text in one length and one case"
+    "text in one length, hexadecimal digits as small letters"
 )
 _MAX_CHARACTERS: Final = 80  # characters
-_CASES: Final = (r"[A-F]", r"[a-f]")
+_CAPITAL: Final = r"[A-F]"
 
 
 def check_texts(
@@ -36,7 +37,7 @@ def check_texts(
     values = pa.chunked_array([*column.chunks, *stored.cast(column.type).chunks])
     if isinstance(field.type, String):
         _refuse(column, field, pc.match_substring_regex(column, _NUMBER), operation, "is a number")
-        _refuse_mixed_case(values, field, operation)
+        _refuse_capitals(values, field, operation)
     lengths = pc.binary_length(values)
     if len(values) and pc.count_distinct(lengths).as_py() > 1:
         others = pc.not_equal(lengths, lengths[0])
@@ -53,12 +54,16 @@ def _greatest_stored(parts: PartTable | None, field: Field) -> pa.ChunkedArray:
     return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
 
 
-def _refuse_mixed_case(values: pa.ChunkedArray, field: Field, operation: str) -> None:
+def _refuse_capitals(values: pa.ChunkedArray, field: Field, operation: str) -> None:
+    """Refuse capital hexadecimal digits, whatever the table has.
+
+    The greatest sequences of its parts may have no letter and others letters of either case, so no
+    look at them shows that all have one case.
+    """
     hexadecimal = values.filter(pc.match_substring_regex(values, _HEXADECIMAL))
-    upper, lower = (pc.match_substring_regex(hexadecimal, letters) for letters in _CASES)
-    if pc.any(upper).as_py() and pc.any(lower).as_py():
-        what = "has small hexadecimal digits and others have capital ones"
-        _refuse(hexadecimal, field, lower, operation, what)
+    capital = pc.match_substring_regex(hexadecimal, _CAPITAL)
+    what = "has capital hexadecimal digits, which are below small ones"
+    _refuse(hexadecimal, field, capital, operation, what)
 
 
 def _refuse(
