@@ -17,9 +17,9 @@ from __future__ import annotations
 import importlib
 import inspect
 import os
-import threading
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
@@ -58,6 +58,7 @@ _STATIC: Final = {
 }
 _ATTEMPTS: Final = 3  # to call a provider that raises
 _EXPIRES_BEFORE_S: Final = 30.0  # a credential is renewed so long before its end
+_LONGEST_CALL_S: Final = 120.0  # other threads wait so long for a provider
 
 _PAST: Final = datetime(2000, 1, 1, tzinfo=UTC)
 
@@ -69,8 +70,11 @@ class _Renewal(NamedTuple):
     """A call of the provider that has not ended, and what waits for its credential."""
 
     process: int
-    thread: int
     result: Future[Credential]
+
+
+_CALLING: ContextVar[tuple[_Renewal, ...]] = ContextVar("rowsieve_renewals", default=())
+"""The renewals inside which this code runs: also in our threads, which take their context along."""
 
 
 class Credentials:
@@ -134,15 +138,10 @@ class Credentials:
             renewal = self._renewal
             is_mine = renewal is None or renewal.process != os.getpid()  # it ended with a fork
             if renewal is None or is_mine:
-                renewal = self._renewal = _Renewal(os.getpid(), threading.get_ident(), Future())
+                renewal = self._renewal = _Renewal(os.getpid(), Future())
         if not is_mine:
-            if renewal.thread == threading.get_ident():
-                raise StoreError(
-                    f"{OPTION} {self._name} reads the store whose credential it is asked for; let "
-                    "it use another one",
-                    operation="renew credentials",
-                )
-            return renewal.result.result()
+            return self._awaited(renewal)
+        before = _CALLING.set((*_CALLING.get(), renewal))
         try:
             credential = self._taken(self._checked(self._called()))
         except BaseException as error:
@@ -150,8 +149,27 @@ class Credentials:
                 self._renewal = None
             renewal.result.set_exception(error if isinstance(error, Exception) else _interrupted())
             raise
+        finally:
+            _CALLING.reset(before)
         renewal.result.set_result(credential)
         return credential
+
+    def _awaited(self, renewal: _Renewal) -> Credential:
+        """The credential that another thread is renewing; StoreError if it waits for this one."""
+        if any(each is renewal for each in _CALLING.get()):
+            raise StoreError(
+                f"{OPTION} {self._name} reads the store whose credential it is asked for; let it "
+                "use another one",
+                operation="renew credentials",
+            )
+        if not wait((renewal.result,), timeout=_LONGEST_CALL_S).done:
+            raise StoreError(
+                f"{OPTION} {self._name} did not return within {_LONGEST_CALL_S:.0f} s; it may be "
+                "slow, or wait for a thread of its own that reads the store whose credential it "
+                "is asked for: let that use another one",
+                operation="renew credentials",
+            )
+        return renewal.result.result()
 
     def _taken(self, credential: Credential) -> Credential:
         """Use a credential from now on; return it."""

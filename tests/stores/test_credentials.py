@@ -14,9 +14,10 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.errors import InvalidInput, StoreError
-from rowsieve.objects.credentials import Credentials
+from rowsieve.objects.credentials import _CALLING, Credentials
 from rowsieve.objects.storage_options import flat_options, options_elsewhere, static_options
 from rowsieve.procedures.engine import LocalEngine
+from rowsieve.threads import Threads
 from tests import profiles
 from tests.faults.vocabulary import Fault
 from tests.small_tables import KV, kv
@@ -140,6 +141,25 @@ def test_a_provider_is_called_once_for_many_threads_and_without_a_lock() -> None
         again = [pool.submit(credentials.renewed, refused) for _ in range(4)]
         assert all(each.result() for each in again)
     assert len(calls) == 2
+
+
+@pytest.mark.parametrize("pool", [Threads, ThreadPoolExecutor])
+def test_a_provider_that_reads_its_own_store_in_another_thread_does_not_wait_for_ever(
+    pool: type[ThreadPoolExecutor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Our threads know for whom they work; a thread of the provider's own waits for a while."""
+    is_ours = pool is Threads
+    monkeypatch.setattr("rowsieve.objects.credentials._LONGEST_CALL_S", 3600.0 if is_ours else 0.05)
+
+    def circular() -> Any:
+        with pool(1) as threads:
+            return threads.submit(credentials.prepare).result()
+
+    credentials = Credentials(circular, "s3")
+    words = "circular reads the store" if is_ours else "circular did not return within"
+    with pytest.raises(StoreError, match=words):
+        credentials.prepare()
+    assert _CALLING.get() == ()
 
 
 def test_a_provider_that_reads_its_own_store_is_refused_and_called_again() -> None:
