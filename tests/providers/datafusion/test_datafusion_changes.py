@@ -215,7 +215,7 @@ def test_a_value_is_stored_whole_or_not_at_all(
         run(context, "INSERT INTO t (id) VALUES (3)")
         for statement in statements:
             if value is None:
-                with pytest.raises((InvalidData, SchemaMismatch)):
+                with pytest.raises((EvaluationError, InvalidData, SchemaMismatch)):
                     run(context, statement)
             else:
                 assert run(context, statement) == 1

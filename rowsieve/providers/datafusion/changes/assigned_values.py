@@ -1,7 +1,7 @@
 """Casts values that DataFusion computed to the types of the columns that they are assigned to.
 
 DataFusion casts assigned values silently: 3.5 becomes 3 in an integer column. Here a cast that
-changes a value is an error.
+changes a value is an error; an integer that overflows is an EvaluationError, whatever its width.
 
 Soundness: a cast value is cast back and compared with the original. In a float column, a fraction
 may be rounded to the nearest float. DataFusion parses text and refuses malformed text; digits that
@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from datafusion import col
 
-from rowsieve.errors import InvalidData, SchemaMismatch
+from rowsieve.errors import EvaluationError, InvalidData, SchemaMismatch
 from rowsieve.types import logical
 from rowsieve.types.encodings import zoned_schema
 from rowsieve.types.logical import Field
@@ -41,8 +41,8 @@ _MAX_DIGITS: Final = 76
 def assigned(rows: pa.Table, fields: Sequence[Field]) -> pa.Table:
     """Cast columns by position to these fields, and give them the fields' names.
 
-    SchemaMismatch if DataFusion cannot cast between the types, InvalidData if the cast changes a
-    value.
+    SchemaMismatch if DataFusion cannot cast between the types, EvaluationError if a number is
+    beyond an integer column's, InvalidData if the cast changes a value otherwise.
     """
     types = zoned_schema(Schema(0, tuple(fields))).types  # text is local time in the column's zone
     columns = [
@@ -62,6 +62,8 @@ def _assigned(values: Any, field: Field, target: pa.DataType) -> Any:
     values = _without_views(values)
     if values.type == target or pa.types.is_null(values.type) or logical.is_nested(field.type):
         return values
+    if isinstance(field.type, logical.Int):
+        _check_range(values, field.type, field.name)
     if not _is_cast(values.type, field.type):
         return values  # `conform` converts it without loss, or refuses it
     converted = _cast(values, target, field)
@@ -72,6 +74,21 @@ def _assigned(values: Any, field: Field, target: pa.DataType) -> Any:
             f"{values[place]} without loss; round it or cast it in the statement"
         )
     return converted
+
+
+def _check_range(values: pa.Array, type_: logical.Int, name: str) -> None:
+    """EvaluationError for a number whose whole part is beyond an integer column's."""
+    if not _is_number(values.type):
+        return
+    stop = 2 ** (type_.bits - type_.signed)
+    first = -stop if type_.signed else 0
+    ends = pc.min_max(values).as_py()
+    for end in (ends["min"], ends["max"]):
+        if end is not None and (end <= first - 1 or end >= stop):
+            raise EvaluationError(
+                f"sql: column {name!r} is {logical.type_name(type_)}, which does not hold {end}; "
+                "nothing was changed. Widen the column, or exclude such rows"
+            )
 
 
 def _without_views(values: pa.Array) -> pa.Array:
@@ -86,11 +103,15 @@ def _is_text(type_: pa.DataType) -> bool:
     return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_))
 
 
+def _is_number(type_: pa.DataType) -> bool:
+    types = pa.types
+    return bool(types.is_integer(type_) or types.is_floating(type_) or types.is_decimal(type_))
+
+
 def _is_cast(source: pa.DataType, type_: logical.LogicalType) -> bool:
     """Return whether to use DataFusion's cast; `conform` handles all other types."""
     types = pa.types
-    is_number = types.is_integer(source) or types.is_floating(source) or types.is_decimal(source)
-    is_plain = is_number or types.is_boolean(source) or types.is_date(source)
+    is_plain = _is_number(source) or types.is_boolean(source) or types.is_date(source)
     match type_:
         case logical.Int() | logical.Decimal():
             return bool(types.is_floating(source) or types.is_decimal(source) or _is_text(source))
