@@ -15,7 +15,6 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from obstore.store import MemoryStore
 
 from rowsieve.errors import CorruptData, InvalidInput, StoreError, UnsupportedOperation
 from rowsieve.objects import (
@@ -296,11 +295,7 @@ def test_an_error_of_the_disk_leaves_no_temporary_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = LocalStore(tmp_path)
-
-    def full(*_: Any) -> int:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "write", full)
+    FileCalls(monkeypatch, Fault.NO_SPACE, 0, ["write"])
     with pytest.raises(StoreError, match=r"cannot create a in file://.*: No space left on device"):
         store.put_new("a", b"abc")
     monkeypatch.undo()
@@ -421,12 +416,9 @@ def test_a_fresh_name_that_holds_other_bytes_is_an_error() -> None:
 
 
 def test_a_fresh_put_that_never_lands_is_an_error() -> None:
-    class Down(RemoteStore):
-        def put_new(self, path: str, data: bytes | memoryview) -> None:
-            raise StoreError("503")
-
-    with pytest.raises(StoreError, match="in 5 attempts: 503"):
-        put_fresh(Down(MemoryStore(), "memory:///down"), "a", b"ours")
+    down = FaultyStore(memory_store()).meet_where(Fault.UNAVAILABLE, "put_new")
+    with pytest.raises(StoreError, match="in 5 attempts: an error, and nothing was applied"):
+        put_fresh(down, "a", b"ours")
 
 
 @pytest.mark.parametrize("value", ["true", True])

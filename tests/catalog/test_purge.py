@@ -28,13 +28,14 @@ from rowsieve.errors import (
     UnsupportedOperation,
 )
 from rowsieve.names.qualified_names import table_name
-from rowsieve.objects import Details, RemoteStore, open_store
-from rowsieve.retention import dropping, leases
+from rowsieve.objects import RemoteStore, open_store
+from rowsieve.retention import dropping
 from rowsieve.retention.dropping import delete_files
 from rowsieve.retention.leases import LEASES
 from rowsieve.storage.log import create_only
 from rowsieve.storage.log.log_entry import log_path
 from rowsieve.storage.log.log_head import _seen
+from tests.faults.ages import aged
 from tests.faults.stores import MortalProcess
 from tests.faults.vocabulary import Crash, Fault
 from tests.profiles import IS_DEEP
@@ -205,19 +206,7 @@ def test_readers_with_leases_and_writers_beside_a_purge(tmp_path: Path, attempt:
 def dead_leases() -> Iterator[set[str]]:
     """Leases of processes that died: they are a day old."""
     names: set[str] = set()
-    details = RemoteStore.details
-
-    def aged(store: RemoteStore, prefix: str) -> Details:
-        return {
-            path: each._replace(modified_us=each.modified_us - 86_400_000_000)
-            if path in names
-            else each
-            for path, each in details(store, prefix).items()
-        }
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(RemoteStore, "details", aged)
-        patch.setattr(leases, "SECOND_LOOK_S", 0.0)
+    with aged(RemoteStore, names.__contains__):
         yield names
 
 

@@ -11,7 +11,14 @@ from typing import Any, Final, Self
 import pytest
 
 from rowsieve.errors import RowsieveError, StoreError
-from rowsieve.objects import NotCreated, ObjectExists, ObjectStore, RemoteStore, SyncFailed
+from rowsieve.objects import (
+    LocalStore,
+    NotCreated,
+    ObjectExists,
+    ObjectStore,
+    RemoteStore,
+    SyncFailed,
+)
 from tests.faults.vocabulary import Crash, Fault
 
 APPLIED: Final = frozenset(
@@ -32,15 +39,52 @@ OF_PUTS: Final = frozenset(
 
 @dataclass
 class Rule:
-    """Calls of a method meet a fault, on paths that fit, so many times."""
+    """Calls of a method meet a fault, on paths that fit, so many times.
 
-    fault: Fault
+    Or something else happens right before them, such as calls of another process.
+    """
+
+    meets: Fault | Callable[[], object]
     name: str
     fits: Callable[[str], bool]
     times: int
 
 
-class FaultyStore:
+class Rules:
+    """Names the calls that meet something by their method and path."""
+
+    def __init__(self) -> None:
+        self._rules: list[Rule] = []
+
+    def meet_where(
+        self,
+        fault: Fault,
+        name: str,
+        fits: Callable[[str], bool] = lambda _: True,
+        times: int = sys.maxsize,
+    ) -> Self:
+        """Let the next calls of a method with fitting paths meet a fault; after earlier rules."""
+        self._rules.append(Rule(fault, name, fits, times))
+        return self
+
+    def overtake(
+        self, act: Callable[[], object], name: str, fits: Callable[[str], bool] = lambda _: True
+    ) -> Self:
+        """Let something happen once, right before the next call of a method with such a path."""
+        self._rules.append(Rule(act, name, fits, 1))
+        return self
+
+    def _ruled(self, name: str, path: str) -> Fault | None:
+        for rule in self._rules:
+            if rule.name == name and rule.times and rule.fits(path):
+                rule.times -= 1
+                if isinstance(rule.meets, Fault):
+                    return rule.meets
+                rule.meets()
+        return None
+
+
+class FaultyStore(Rules):
     """Passes calls on to a store; the `fail_at`-th one (from 0) meets the fault.
 
     Once a call has died, the process is dead, and no later call does anything. `meet_where` names
@@ -48,13 +92,13 @@ class FaultyStore:
     """
 
     def __init__(self, store: ObjectStore, fault: Fault | None = None, fail_at: int = -1) -> None:
+        super().__init__()
         self._store = store
         self._fault = fault
         self._fail_at = fail_at
         self._is_dead = False
         self.calls: list[tuple[str, str]] = []
         self.failed: tuple[str, str] | None = None
-        self._rules: list[Rule] = []
 
     @property
     def uri(self) -> str:
@@ -68,26 +112,6 @@ class FaultyStore:
         """Let the call after so many others meet a fault."""
         self._fault, self._fail_at = fault, len(self.calls) + calls_later
 
-    def meet_where(
-        self,
-        fault: Fault,
-        name: str,
-        fits: Callable[[str], bool] = lambda _: True,
-        times: int = sys.maxsize,
-    ) -> Self:
-        """Let the next calls of a method with fitting paths meet a fault; after earlier rules."""
-        self._rules.append(Rule(fault, name, fits, times))
-        return self
-
-    def _fault_of(self, number: int, name: str, path: str) -> Fault | None:
-        if number == self._fail_at:
-            return self._fault
-        for rule in self._rules:
-            if rule.name == name and rule.times and rule.fits(path):
-                rule.times -= 1
-                return rule.fault
-        return None
-
     def __getattr__(self, name: str) -> Callable[..., Any]:
         method = getattr(self._store, name)
 
@@ -96,32 +120,55 @@ class FaultyStore:
                 raise Crash
             number, path = len(self.calls), str(args[0]) if args else ""
             self.calls.append((name, path))
-            fault = self._fault_of(number, name, path)
+            fault = self._fault if number == self._fail_at else self._ruled(name, path)
             if fault is None or (fault in OF_PUTS and name != "put_new"):
                 return method(*args, **options)
             self.failed = self.calls[-1]
-            if fault is Fault.TRUNCATED:
-                return method(*args, **options)[:-1]
-            if fault in APPLIED:
-                with suppress(RowsieveError):
-                    method(*args, **options)
-            raise self._error_of(fault, path)
+            self._is_dead = fault in (Fault.CRASH_BEFORE, Fault.CRASH_AFTER)
+            return _met(fault, lambda: method(*args, **options), path)
 
         return call
 
-    def _error_of(self, fault: Fault, path: str) -> BaseException:
-        match fault:
-            case Fault.CRASH_BEFORE | Fault.CRASH_AFTER:
-                self._is_dead = True
-                return Crash(fault.value)
-            case Fault.EXISTS_BEFORE | Fault.EXISTS_AFTER:
-                return ObjectExists(fault.value, path=path)
-            case Fault.NO_SPACE:
-                return NotCreated(fault.value)
-            case Fault.IO_ERROR:
-                return SyncFailed(fault.value, path=path, is_visible=True)
-            case _:
-                return StoreError(fault.value)
+
+class EveryStore(Rules):
+    """Lets all stores of a class meet what the rules name: also those that the code opens."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, kind: type[LocalStore | RemoteStore]) -> None:
+        super().__init__()
+        for name in ("put_new", "put_hint", "get", "delete"):
+            patch.setattr(kind, name, self._meeting(name, getattr(kind, name)))
+
+    def _meeting(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        def call(store: ObjectStore, *args: Any) -> Any:
+            if (fault := self._ruled(name, str(args[0]))) is None:
+                return method(store, *args)
+            return _met(fault, lambda: method(store, *args), str(args[0]))
+
+        return call
+
+
+def _met(fault: Fault, call: Callable[[], Any], path: str) -> Any:
+    """The answer of a call that meets a fault, or its error."""
+    if fault is Fault.TRUNCATED:
+        return call()[:-1]
+    if fault in APPLIED:
+        with suppress(RowsieveError):
+            call()
+    raise _error_of(fault, path)
+
+
+def _error_of(fault: Fault, path: str) -> BaseException:
+    match fault:
+        case Fault.CRASH_BEFORE | Fault.CRASH_AFTER:
+            return Crash(fault.value)
+        case Fault.EXISTS_BEFORE | Fault.EXISTS_AFTER:
+            return ObjectExists(fault.value, path=path)
+        case Fault.NO_SPACE:
+            return NotCreated(fault.value)
+        case Fault.IO_ERROR:
+            return SyncFailed(fault.value, path=path, is_visible=True)
+        case _:
+            return StoreError(fault.value)
 
 
 class MortalProcess:

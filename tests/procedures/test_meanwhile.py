@@ -21,6 +21,7 @@ import pytest
 import rowsieve as rs
 from rowsieve.errors import CommitConflict, RowsieveError, SnapshotExpired, UnsupportedOperation
 from rowsieve.objects.local import LocalStore
+from tests.faults.stores import EveryStore
 from tests.profiles import IS_DEEP
 
 SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("v", pa.int64())])
@@ -184,17 +185,15 @@ def test_procedure_and_change_are_one_after_the_other(
     if after_change is UnsupportedOperation:
         pytest.skip("such a table has no such change")
     catalog = made(tmp_path, key)
-    put_new, waits = LocalStore.put_new, [True]
+    waits = [True]
 
-    def overtaken(self: LocalStore, path: str, data: bytes | memoryview) -> None:
-        if self.uri.endswith("db/t") and path.endswith(".json") and "/log/" in path and waits:
-            waits.clear()
-            with monkeypatch.context() as undone:
-                undone.setattr(LocalStore, "put_new", put_new)
-                CHANGES[other](rs.Catalog(catalog.uri))
-        put_new(self, path, data)
+    def overtake() -> None:
+        waits.clear()
+        CHANGES[other](rs.Catalog(catalog.uri))
 
-    monkeypatch.setattr(LocalStore, "put_new", overtaken)
+    EveryStore(monkeypatch, LocalStore).overtake(
+        overtake, "put_new", lambda path: path.startswith("_rowsieve/log/") and ".json" in path
+    )
     error: RowsieveError | None = None
     try:
         PROCEDURES[procedure](rs.Catalog(catalog.uri))

@@ -12,10 +12,11 @@ import pytest
 import rowsieve as rs
 from rowsieve.arguments.annotations import StorageOptions
 from rowsieve.errors import CommitConflict, InvalidInput, StoreError, UnsupportedOperation
-from rowsieve.objects import SyncFailed
 from rowsieve.objects.local import LocalStore
 from rowsieve.procedures.built_ins.rewrite_data_files import RewriteDataFiles
 from rowsieve.procedures.engine import Job, LocalEngine
+from tests.faults.stores import EveryStore
+from tests.faults.vocabulary import Fault
 
 IDS = pa.schema([("id", pa.int64()), ("v", pa.int64())])
 
@@ -243,16 +244,11 @@ def test_a_commit_of_unknown_outcome_ends_the_call(
 ) -> None:
     table = table_of(catalog, *(range(i, i + 3) for i in range(0, 15, 3)), key=True)
     before, version = rows(table), table.version
-    put_new = LocalStore.put_new
-
-    def unsynced(self: LocalStore, path: str, data: bytes | memoryview) -> None:
-        put_new(self, path, data)
-        if path.endswith(f"{version + 2:020}.json"):
-            raise SyncFailed("the disk failed", path=path, is_visible=True)
-
+    second = f"{version + 2:020}.json"
     with monkeypatch.context() as patch:
-        patch.setattr(LocalStore, "put_new", unsynced)
-        with pytest.raises(StoreError, match=r"the disk failed\. Readers see commit [0-9a-f]+ as"):
+        stores = EveryStore(patch, LocalStore)
+        stores.meet_where(Fault.IO_ERROR, "put_new", lambda path: path.endswith(second))
+        with pytest.raises(StoreError, match=r"not be durable\. Readers see commit [0-9a-f]+ as"):
             call(catalog, in_stages())
     assert table.refresh() == version + 2
     assert rows(table) == before

@@ -18,7 +18,8 @@ from pyiceberg.table import StaticTable
 
 import rowsieve as rs
 from rowsieve.errors import CorruptData, InvalidInput, UnsupportedOperation
-from rowsieve.objects import open_store
+from rowsieve.objects import LocalStore
+from tests.faults.stores import EveryStore
 from tests.profiles import examples
 
 COUNT = 50
@@ -445,16 +446,11 @@ def test_of_two_publications_at_once_both_are_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = rs.create_table(tmp_path / "t", ROWS)
-    store = type(open_store(tmp_path / "t"))
-    put = store.put_new
-
-    def late(self: Any, path: str, data: bytes) -> None:
-        if path.endswith(".json"):
-            monkeypatch.setattr(store, "put_new", put)
-            rs.open_table(tmp_path / "t").publish("iceberg")
-        put(self, path, data)
-
-    monkeypatch.setattr(store, "put_new", late)
+    EveryStore(monkeypatch, LocalStore).overtake(
+        lambda: rs.open_table(tmp_path / "t").publish("iceberg"),
+        "put_new",
+        lambda path: path.endswith(".json"),
+    )
     first, second = table.publish("iceberg"), table.publish("iceberg")
     assert first == second
     assert shown(iceberg(tmp_path / "t").scan().to_arrow()) == shown(ROWS)
@@ -466,20 +462,16 @@ def test_the_hint_is_never_absent_and_ends_at_the_newest(
     table = rs.create_table(tmp_path / "t", ROWS, key=["id"])
     table.publish("iceberg")
     hint = tmp_path / "t/metadata/version-hint.text"
-    store = type(open_store(tmp_path / "t"))
-    put = store.put_hint
 
-    def overtaken(self: Any, path: str, data: bytes) -> None:
+    def overtake() -> None:
         """Another process publishes a newer version before this one writes the hint."""
         assert hint.read_text() == "1"
-        monkeypatch.setattr(store, "put_hint", put)
         other = rs.open_table(tmp_path / "t")
         other.delete("id = 8")
         other.publish("iceberg")
-        put(self, path, data)
 
     table.delete("id = 7")
-    monkeypatch.setattr(store, "put_hint", overtaken)
+    EveryStore(monkeypatch, LocalStore).overtake(overtake, "put_hint")
     table.publish("iceberg")
     assert hint.read_text() == "3"
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pytest
 
 import rowsieve
 from rowsieve import Table
-from rowsieve.objects import Details, ObjectStore
-from rowsieve.retention import leases
+from rowsieve.objects import ObjectStore
+from tests.faults.ages import aged
 
 Row = dict[str, Any]
 
@@ -48,20 +46,6 @@ def paths(store: ObjectStore, *folders: str) -> set[str]:
     return {path for folder in folders or ("data", "_rowsieve") for path in store.details(folder)}
 
 
-@contextmanager
-def later_by(store: ObjectStore, seconds: float, *but: str) -> Iterator[None]:
+def later_by(store: ObjectStore, seconds: float, *but: str) -> AbstractContextManager[None]:
     """Let every object but those whose path has one of these texts be older by some seconds."""
-    details = store.details
-
-    def aged(prefix: str) -> Details:
-        return {
-            path: detail
-            if any(text in path for text in but)
-            else detail._replace(modified_us=detail.modified_us - round(seconds * 1e6))
-            for path, detail in details(prefix).items()
-        }
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(store, "details", aged)
-        patch.setattr(leases, "SECOND_LOOK_S", 0.0)
-        yield
+    return aged(store, lambda path: not any(text in path for text in but), seconds)

@@ -30,6 +30,8 @@ from rowsieve.storage.log.checkpoint import checkpoint_path
 from rowsieve.storage.log.commit_log import CommitLog
 from rowsieve.storage.log.floors import floors_of
 from rowsieve.storage.log.log_entry import log_path
+from tests.faults.stores import EveryStore
+from tests.faults.vocabulary import Fault
 from tests.retention.small_histories import expected, paths, rows_of, table_of, with_history
 from tests.storage.sharded import tiny_shards
 
@@ -310,13 +312,9 @@ def test_a_folder_that_cannot_be_changed_fails_before_anything_expires(
 ) -> None:
     table = with_history(tmp_path / "t", versions=3)
     before = paths(table.handle.store)
-
-    def refuse(*_: Any) -> None:
-        raise StoreError("cannot create: Read-only file system")
-
-    monkeypatch.setattr(LocalStore, "put_new", refuse)
+    EveryStore(monkeypatch, LocalStore).meet_where(Fault.DENIED, "put_new")
     monkeypatch.setattr("rowsieve.objects.durable.pause", lambda *_, **__: None)
-    with pytest.raises(StoreError, match="Read-only"):
+    with pytest.raises(StoreError, match="not permitted"):
         table.vacuum(retain_last=1)
     assert paths(table.handle.store) == before
 

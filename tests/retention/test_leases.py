@@ -5,7 +5,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -13,10 +12,12 @@ from typing import Any
 import pytest
 
 import rowsieve
-from rowsieve.errors import InvalidInput, SnapshotExpired, StoreError, UnsupportedOperation
+from rowsieve.errors import InvalidInput, SnapshotExpired, UnsupportedOperation
 from rowsieve.retention import expiring, retaining
 from rowsieve.retention.leases import LEASES, Lease, lease_files
 from rowsieve.storage.log.commit_log import CommitLog
+from tests.faults.stores import FaultyStore
+from tests.faults.vocabulary import Fault
 from tests.processes import PROCESSES, start
 from tests.retention.small_histories import (
     expected,
@@ -198,23 +199,14 @@ def test_a_lease_is_renewed_while_it_is_held() -> None:
     lease.end()
 
 
-def test_a_renewal_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = with_history(versions=2)
-    failed = threading.Event()
-    with Lease(table.handle.store, "uuid", 1, 0.3, "me") as lease:
-        put = table.handle.store.put_new
-
-        def fail_once(path: str, data: bytes) -> None:
-            if not failed.is_set():
-                failed.set()
-                raise StoreError("the network is down")
-            put(path, data)
-
-        monkeypatch.setattr(table.handle.store, "put_new", fail_once)
-        assert failed.wait(20)
+def test_a_renewal_that_fails_is_tried_again() -> None:
+    store: Any = FaultyStore(with_history(versions=2).handle.store)
+    with Lease(store, "uuid", 1, 0.3, "me") as lease:
+        store.meet_where(Fault.UNAVAILABLE, "put_new", times=1)
         deadline = time.monotonic() + 20
         while lease.path.endswith(".0.json") and time.monotonic() < deadline:
             time.sleep(0.01)
+        assert store.failed is not None
         assert not lease.path.endswith(".0.json")
 
 

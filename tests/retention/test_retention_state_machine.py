@@ -8,8 +8,8 @@ version under a lease, reads the rows that the model has for it. In the end ever
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, cast
 
 import pytest
@@ -21,13 +21,13 @@ import rowsieve
 from rowsieve import Table
 from rowsieve.changes.table_handle import Handle
 from rowsieve.errors import SnapshotExpired
-from rowsieve.objects import Details, ObjectStore, open_store
-from rowsieve.retention import leases
+from rowsieve.objects import open_store
 from rowsieve.retention.leases import LEASES
 from rowsieve.storage.log import create_only
 from rowsieve.storage.log.commit_log import CommitLog
 from rowsieve.storage.log.floors import floors_of
 from rowsieve.storage.log.log_head import _seen
+from tests.faults.ages import aged
 from tests.faults.stores import FaultyStore
 from tests.faults.vocabulary import Crash, Fault
 from tests.profiles import examples
@@ -197,7 +197,7 @@ class RetentionMachine(RuleBasedStateMachine):
         dead = paths(self.store, LEASES)
         self.table().set_properties({"checkpoint_interval": "1000"})
         self.table().set_properties({"audit_percent": "99.5"})
-        with aged(self.store, dead):
+        with aged(self.store, dead.__contains__):
             log = CommitLog(self.store)
             Table(Handle(self.store, log, log.latest())).vacuum(retain_last=1, grace_s=0)
         head = self.table()
@@ -212,25 +212,6 @@ class RetentionMachine(RuleBasedStateMachine):
         assert {path.rpartition("/")[2].partition(".")[0] for path in in_log} <= ids
         assert len(names) <= 2 * (head.version + 1 - oldest) + 6
         assert paths(self.store, LEASES) == set()
-
-
-@contextmanager
-def aged(store: ObjectStore, dead: set[str]) -> Iterator[None]:
-    """Let some objects be older by a day."""
-    details = store.details
-
-    def older(prefix: str) -> Details:
-        return {
-            path: each._replace(modified_us=each.modified_us - 86_400_000_000)
-            if path in dead
-            else each
-            for path, each in details(prefix).items()
-        }
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(store, "details", older)
-        patch.setattr(leases, "SECOND_LOOK_S", 0.0)
-        yield
 
 
 def ordered(rows: list[Row]) -> list[Row]:

@@ -217,15 +217,13 @@ def test_invariant_rule_1_anothers_entry_behind_an_error_means_rebase() -> None:
     _, before = create(inner, 1)
     theirs = part()
 
-    class Overtaken(FaultyStore):
-        """Another writer takes the number, and our put ends in an error that says nothing."""
+    def is_next(path: str) -> bool:
+        return path == log_path(2)
 
-        def put_new(self, path: str, data: bytes | memoryview) -> None:
-            if path == log_path(2) and not inner.exists(path):
-                commit(CommitLog(inner), before, added=theirs)
-                raise StoreError("503")
-            inner.put_new(path, data)
-
+    overtaken = FaultyStore(inner)  # and our put ends in an error that says nothing
+    overtaken.overtake(
+        lambda: commit(CommitLog(inner), before, added=theirs), "put_new", is_next
+    ).meet_where(Fault.UNAVAILABLE, "put_new", is_next, times=1)
     ours = upsert()
     conflicts = []
 
@@ -233,7 +231,7 @@ def test_invariant_rule_1_anothers_entry_behind_an_error_means_rebase() -> None:
         conflicts.append([entry.version for entry in entries])
         return ours
 
-    line, after = CommitLog(Overtaken(inner)).commit(ours, before, on_conflict)
+    line, after = CommitLog(overtaken).commit(ours, before, on_conflict)
     assert line.version == 3
     assert conflicts == [[2]]
     assert ours.added is not None

@@ -14,6 +14,7 @@ import rowsieve as rs
 from rowsieve.checksums import checksum
 from rowsieve.errors import StoreError
 from rowsieve.objects import LocalStore, Uploads, drafts, open_store
+from tests.faults.files import FileCalls
 
 ROWS = 70_000
 
@@ -133,23 +134,12 @@ def test_inv3_a_published_draft_is_synced_before_it_is_visible(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     uploads = Uploads(LocalStore(tmp_path))
-    steps: list[str] = []
-    sync, link = os.fsync, os.link
-
-    def syncing(descriptor: int) -> None:
-        steps.append("sync " + Path(f"/proc/self/fd/{descriptor}").readlink().name[:5])
-        sync(descriptor)
-
-    def linking(*names: Path) -> None:
-        steps.append("link")
-        link(*names)
-
     draft = uploads.draft("data/z.0.parquet")
     draft.write(b"x" * 2_000)
-    monkeypatch.setattr(os, "fsync", syncing)
-    monkeypatch.setattr(os, "link", linking)
+    calls = FileCalls(monkeypatch, names=("fsync", "link"))
     uploads.publish(draft)
-    assert steps == ["sync .tmp-", "link", "sync data"]
+    steps = [(name, Path(target).name[:5]) for name, target in calls.log]
+    assert steps == [("fsync", ".tmp-"), ("link", "z.0.p"), ("fsync", "data")]
 
 
 def _path_of(descriptor: object) -> Path:

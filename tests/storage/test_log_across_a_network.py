@@ -160,21 +160,13 @@ def test_invariant_rule_6_entries_that_are_deleted_in_any_order_hide_no_version(
     for _ in range(7):
         newest = commit(log, newest)
 
-    class Paused(FaultyStore):
-        def __getattr__(self, name: str) -> Callable[..., Any]:
-            call = super().__getattr__(name)
+    def expire() -> None:
+        write_checkpoint(inner, log.at(8))
+        inner.delete([log_path(version) for version in range(8) if version != left])
 
-            def expiring(*args: Any) -> Any:
-                if name == "get" and args[0] == log_path(4) and inner.exists(log_path(2)):
-                    write_checkpoint(inner, log.at(8))
-                    gone = [log_path(version) for version in range(8) if version != left]
-                    inner.delete(gone)
-                return call(*args)
-
-            return expiring
-
+    paused = FaultyStore(inner).overtake(expire, "get", lambda path: path == log_path(4))
     _seen.clear()
-    assert CommitLog(Paused(inner)).latest(known) == newest
+    assert CommitLog(paused).latest(known) == newest
     assert not inner.exists(log_path(2))
 
 
