@@ -2,7 +2,8 @@
 
 `python -m tests.mutants.generated planner/cache.py 1 5 tests/planner/test_cache.py` breaks every
 fifth place from the first on, one at a time, and names those that the tests do not notice. Each
-is killed by a new test, or shown to break nothing.
+is killed by a new test, or shown to break nothing. Several modules, each a line of such arguments
+in a file, share one collection of tests: `python -m tests.mutants.generated FILE`.
 """
 
 from __future__ import annotations
@@ -10,11 +11,19 @@ from __future__ import annotations
 import ast
 import copy
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
+from typing import NamedTuple
 
-from tests.mutants.forked import Passes, break_functions, with_collected
+from tests.mutants.forked import (
+    Collected,
+    Executing,
+    break_functions,
+    first_lines_at,
+    with_collected,
+)
 from tests.mutants.workshop import REPOSITORY, source_of
 
 _OPERATORS: dict[type[ast.AST], type[ast.AST]] = {
@@ -108,21 +117,49 @@ def _break(node: ast.AST) -> str:
     return ""
 
 
-def run(module: str, first: int, step: int, tests: tuple[str, ...]) -> None:
-    """Break each `step`-th place of a module, and write the places that no test notices."""
-    every = list(faults(source_of(module)))[first::step]
+class Job(NamedTuple):
+    """The places of a module to break, each `step`-th one, and the tests that have to notice."""
 
-    def break_each(passes: Passes) -> None:
-        assert passes(lambda: None), f"{tests} fail without a fault"
-        killed = 0
-        for fault in every:
-            if passes(partial(break_functions, REPOSITORY / "rowsieve" / module, fault.source)):
-                _write(f"survives: {module}:{fault.line}: {fault.what}")
-            else:
-                killed += 1
-        _write(f"{module}: {killed} of {len(every)} killed")
+    module: str
+    first: int
+    step: int
+    tests: tuple[str, ...]
 
-    with_collected(tests, break_each)
+    @classmethod
+    def of(cls, words: Sequence[str]) -> Job:
+        """Read the arguments of a command."""
+        return cls(words[0], int(words[1]), int(words[2]), tuple(words[3:]))
+
+
+def run(jobs: Sequence[Job]) -> None:
+    """Break places of modules, and write those that no test notices."""
+
+    def break_each(collected: Collected) -> None:
+        for job in jobs:
+            _break_places(job, collected)
+
+    with_collected(list(dict.fromkeys(test for job in jobs for test in job.tests)), break_each)
+
+
+def _break_places(job: Job, collected: Collected) -> None:
+    file, source = REPOSITORY / "rowsieve" / job.module, source_of(job.module)
+    executing = collected.executing(collected.of(job.tests), file)
+    every = list(faults(source))[job.first :: job.step]
+    killed = 0
+    for fault in every:
+        functions = first_lines_at(source, fault.line)
+        able = sorted((each for each in executing if each.functions & functions), key=_cost)
+        items = [each.item for each in able]
+        if not items or collected.passes(items, partial(break_functions, file, fault.source)):
+            unseen = "" if items else ", which no test executes"
+            _write(f"survives: {job.module}:{fault.line}: {fault.what}{unseen}")
+        else:
+            killed += 1
+    _write(f"{job.module}: {killed} of {len(every)} killed")
+
+
+def _cost(executing: Executing) -> float:
+    return executing.cpu_s
 
 
 def _write(line: str) -> None:
@@ -131,4 +168,7 @@ def _write(line: str) -> None:
 
 
 if __name__ == "__main__":
-    run(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), tuple(sys.argv[4:]))
+    commands = [sys.argv[1:]]
+    if len(sys.argv) == 2:
+        commands = [line.split() for line in Path(sys.argv[1]).read_text().splitlines()]
+    run([Job.of(words) for words in commands])
