@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,6 +21,8 @@ from rowsieve.objects import ObjectNotFound, open_store
 from rowsieve.objects.shared.group_commit import GroupCommit, Overtaken
 from rowsieve.objects.shared.section_store import SectionStore
 from rowsieve.objects.shared.shared_entry import Section
+from rowsieve.storage.log.moves import Mark, mark_of, with_mark
+from rowsieve.storage.snapshot import MOVES_PROTOCOL
 from tests.small_tables import files, fresh_uri, kv, pairs
 
 
@@ -28,6 +31,17 @@ def database() -> rs.Database:
     database = rs.Database(fresh_uri())
     database.create_table("born", kv((1, 100)), ["k"])
     return database
+
+
+def test_a_mark_keeps_older_readers_and_writers_out() -> None:
+    """And never lets one in that the table had kept out before."""
+    info = rs.create_table(fresh_uri(), kv((1, 1)), ["k"]).handle.pinned.table
+    for version in (1, MOVES_PROTOCOL + 1):
+        before = replace(info, reader_version=version, writer_version=version)
+        marked = with_mark(before, Mark("memory:///d", "t"))
+        needed = max(version, MOVES_PROTOCOL)
+        assert (marked.reader_version, marked.writer_version) == (needed, needed)
+        assert mark_of(with_mark(marked, None).properties) is None
 
 
 def lived() -> rs.Table:

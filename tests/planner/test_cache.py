@@ -45,6 +45,17 @@ def test_a_repeated_scan_is_not_planned_again(monkeypatch: pytest.MonkeyPatch) -
     assert planned(cache, one, "v > 10") == (first, True)
 
 
+def test_a_version_that_only_its_transaction_reads_is_planned_each_time() -> None:
+    """Its transaction is told of every condition, and no plan counts as cached."""
+    cache, one, told = PlanCache(), table(), list[Any]()
+    pinned = one.handle.pinned
+    own = dataclasses.replace(pinned, on_read=lambda *condition: told.append(condition))
+    for _ in range(2):
+        _, known = cache.plan(own, one.uri, predicate=to_predicate("v > 1", "postgres"), now_us=0)
+        assert not known
+    assert len(told) == 2
+
+
 @pytest.mark.parametrize(
     "options",
     [

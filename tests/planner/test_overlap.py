@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rowsieve.planner.overlap import Bound, KeyRange, key_ranges, overlap_groups
+from rowsieve.planner.overlap import Bound, Groups, KeyRange, key_ranges, overlap_groups
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Field, Int, LogicalType, String
 from rowsieve.types.ordering.keys import KeyOrder, sort_form
@@ -133,6 +134,26 @@ def test_bounds_that_the_manifest_lacks_are_infinite(order: KeyOrder) -> None:
     assert list(overlap_groups(parts, order)) == [[0, 1]]
     other_type = parts.append_column("key.1.lower", pa.array([1.5, 2.5]))
     assert list(overlap_groups(other_type, order)) == [[0, 1]]
+
+
+@pytest.mark.parametrize("order", [INTEGER, TEXT_AND_INTEGER], ids=["integers", "ranks"])
+def test_bounds_in_several_chunks_are_those_in_one(order: KeyOrder) -> None:
+    bounds = [(1,) if order is INTEGER else ("a", 1)] * 2
+    parts = manifest(order, bounds, bounds)
+    chunked = pa.concat_tables([parts.slice(0, 1), parts.slice(1)])
+    assert chunked.column(0).num_chunks == 2
+    assert list(overlap_groups(chunked, order)) == list(overlap_groups(parts, order)) == [[0, 1]]
+    assert key_ranges(chunked, order) == key_ranges(parts, order)
+
+
+def test_groups_know_their_number_and_that_of_each_member() -> None:
+    parts = manifest(INTEGER, [(0,), (5,), (7,)], [(5,), (6,), (7,)])
+    groups = overlap_groups(parts, INTEGER)
+    assert len(groups) == len(list(groups)) == 2
+    assert groups.of_members().tolist() == [0, 0, 1]
+    assert [len(each) for each in (Groups.singles(0), Groups.singles(3))] == [0, 3]
+    assert list(groups.only(np.array([True, False, True]))) == [[0], [2]]
+    assert list(groups.only(np.array([False, False, True]))) == [[2]]
 
 
 def test_the_ends_of_a_type_are_keys_like_others() -> None:
