@@ -25,7 +25,7 @@ from rowsieve.changes.data.ingest import (
 from rowsieve.changes.event_order.sequence_columns import check_sequences, has_sequences
 from rowsieve.changes.event_order.too_late import floor_of
 from rowsieve.errors import InvalidData, UnsupportedOperation
-from rowsieve.properties import COMBINE, is_by_column
+from rowsieve.properties import COMBINE, HISTORY, is_by_column
 from rowsieve.storage.constraints import RowChecks
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.logical import Binary, String
@@ -97,6 +97,11 @@ class Preparation:
             raise UnsupportedOperation(
                 "upsert: the table combines values by its property combine, so an upsert reads the "
                 "rows that it meets, which a writer does not; use Table.upsert"
+            )
+        if HISTORY in properties:
+            raise UnsupportedOperation(
+                f"{action}: the table keeps the history of its rows in ({properties[HISTORY]}), "
+                "and a writer closes no interval; use Table.apply_changes"
             )
 
     def single(self, data: Any) -> Mapping[str, Any] | None:

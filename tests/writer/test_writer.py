@@ -373,6 +373,25 @@ def test_a_table_that_combines_values_refuses_upserts(tmp_path: Path, wal_dir: P
         writer.delete(keys={"id": 1}).result()
 
 
+def test_a_table_that_keeps_history_refuses_changes_before_they_are_acknowledged(
+    tmp_path: Path, wal_dir: Path
+) -> None:
+    """No commit of them would succeed, and the writer would be dead with what is in its log."""
+    names = ("id", "begin", "end")
+    table = rs.create_table(
+        tmp_path / "history", pa.schema([(name, pa.int64()) for name in names]), key=names[:2]
+    )
+    events = [{"op": "u", "at": 10, "id": 1}]
+    table.apply_changes(events, op="op", sequence="at", history=("begin", "end"))
+    with table.writer(wal_dir=wal_dir) as writer:
+        row = {"id": 2, "begin": 1, "end": None}
+        with pytest.raises(UnsupportedOperation, match="history of its rows in"):
+            writer.upsert(row)
+        with pytest.raises(UnsupportedOperation, match="history of its rows in"):
+            writer.delete(keys=row)
+    assert table.count() == 1
+
+
 @pytest.fixture
 def events(tmp_path: Path) -> rs.Table:
     schema = pa.schema([("id", pa.int64()), ("name", pa.string()), ("lsn", pa.int64())])
