@@ -15,14 +15,14 @@ CATALOGS = ("tests/simulation/test_catalogs.py",)
 TRANSACTIONS = ("tests/simulation/test_transaction_runs.py",)
 
 MUTANTS = (
-    Mutant(  # seed 11
+    Mutant(  # seed 0
         "writer/wal_owner.py",
         "a writer is never fenced",
         "if there is None or (there.st_ino, there.st_dev) != (ours.st_ino, ours.st_dev):",
         "if False:",
         WRITERS,
     ),
-    Mutant(  # seed 16
+    Mutant(  # seed 7
         "writer/flushing.py",
         "records of a log are replayed twice",
         "return 0 if token is None else token.sequence",
@@ -50,19 +50,63 @@ MUTANTS = (
         "            if record.sequence > through + 1:\n",
         WRITERS,
     ),
-    Mutant(  # seed 1
+    Mutant(  # seed 12
         "differential/appending.py",
         "a frontier that moved meanwhile is not seen",
         "        nonlocal request\n        _check_upper(head, lower, time_type)\n",
         "        nonlocal request\n",
         UPDATES,
     ),
-    Mutant(
+    Mutant(  # seed 23
+        "differential/appending.py",
+        "an append takes `since` back",
+        "        since = frontiers_of(head.table).since\n"
+        "        return replace(request, info=with_frontiers(head.table, Frontiers(since, upper)))",
+        "        since = frontiers_of(base.table).since\n"
+        "        return replace(request, info=with_frontiers(base.table, Frontiers(since, upper)))",
+        UPDATES,
+    ),
+    Mutant(  # seed 0
+        "differential/advancing.py",
+        "`since` passes times that leases hold",
+        "    if _held_at(handle, head, lease_files(handle.store), wanted) < wanted:\n",
+        "    if False:\n",
+        UPDATES,
+    ),
+    Mutant(  # seed 22
+        "differential/subscriptions.py",
+        "an item has merged times",
+        "            if may_have_merged(version.table, lower, time_type):\n",
+        "            if False:\n",
+        UPDATES,
+    ),
+    Mutant(  # seed 8
+        "writer/logged.py",
+        "a memtable goes before its commit",
+        "rows = self._memtables.drop(through, commit.version)",
+        "rows = self._memtables.drop(through + 1, commit.version)",
+        WRITERS,
+    ),
+    Mutant(  # seed 8
+        "compaction/rewrite_passes.py",
+        "slices lose their tombstones",
+        "                    writer.write_deletes(deleted[number])\n        yield writer",
+        "                    pass\n        yield writer",
+        SEEDS,
+    ),
+    Mutant(  # seed 9
         "differential/subscriptions.py",
         "a subscription has a time twice",
         "            lower = upper\n",
         "            lower = upper - 1\n",
         UPDATES,
+    ),
+    Mutant(  # seed 136
+        "retention/leases.py",
+        "retention ignores what publications hold",
+        "        if published and (hold := _HOLD.fullmatch(path)) is not None:\n",
+        "        if False and (hold := _HOLD.fullmatch(path)) is not None:\n",
+        SEEDS,
     ),
     Mutant(  # seed 40
         "retention/kept_versions.py",

@@ -31,7 +31,7 @@ MUTANTS = (
         "            except StoreError as error:\n",
         SEEDS,
     ),
-    Mutant(  # seed 13
+    Mutant(  # seed 95
         LOG,
         "a lost answer is a lost number",
         _PUT_FAILED,

@@ -132,6 +132,7 @@ def operation(family: str, *, keyed: int = 0, unkeyed: int = 0) -> Callable[[Dra
 
     def register(draw: Draw) -> Draw:
         name = draw.__name__
+        assert name not in OPERATIONS, f"two operations are called {name}"
         OPERATIONS[name] = Operation(name, draw, keyed, unkeyed, family)
         return draw
 

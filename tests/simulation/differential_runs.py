@@ -49,6 +49,15 @@ KINDS: Final = ("none", *sorted({*FAULTS} - {"disk"}))
 CALLS: Final = {
     "append": 8, "advance": 3, "compact": 3, "vacuum": 1, "read": 4, "subscribe": 2, "lease": 1,
 }  # fmt: skip
+ROLES: Final[Mapping[str, Sequence[Sequence[str]]]] = {
+    "any": (),
+    "merging": (("subscribe",) * 2, ("append", "advance", "compact") * 3),
+    "leasing": (("lease", "read") * 2, ("append", "advance") * 3),
+    "racing": (("append",) * 5, ("advance",) * 5),
+}
+"""The calls of each actor by the style of a run; without roles they are drawn from `CALLS`."""
+PAUSES: Final = (0, 20, 80)
+"""Steps of others that a subscriber waits for before it asks for another item."""
 GONE: Final = (SnapshotExpired, InvalidInput)
 """What a reader of a time is told that was given up, or is not complete."""
 
@@ -92,6 +101,7 @@ class Collection:
     """A run: what its calls asked for, by mark, and what its readers saw."""
 
     world: World
+    roles: Sequence[Sequence[str]] = ()
     appends: dict[str, Append] = field(default_factory=dict)
     advances: dict[str, int] = field(default_factory=dict)
     acknowledged: dict[str, int] = field(default_factory=dict)
@@ -117,7 +127,10 @@ class Collection:
             except (StoreError, CorruptData):
                 if not process.store.injected:
                     raise
-        for number, what in enumerate(draws.choices([*CALLS], [*CALLS.values()], k=calls)):
+        chosen: Sequence[str] = draws.choices([*CALLS], [*CALLS.values()], k=calls)
+        if self.roles:
+            chosen = self.roles[int(name[1:]) % len(self.roles)]
+        for number, what in enumerate(chosen):
             mark, injected = f"{name}.{number}", process.store.injected
             try:
                 self._call(what, mark, table, draws)
@@ -136,7 +149,7 @@ class Collection:
                     table.refresh()
                 self._append(mark, table, draws)
             case "advance":
-                to = int(table.upper) - draws.randint(1, 4)  # type: ignore[arg-type]
+                to = int(table.upper) - draws.choice([1, 1, 2, 4])  # type: ignore[arg-type]
                 if to >= 0:
                     self.advances[mark] = to
                     self.begun[mark] = self.world.scheduler.now_us
@@ -191,6 +204,7 @@ class Collection:
             items = table.subscribe(start, interval_s=0.001)
             for number, item in enumerate(islice(items, draws.randint(1, 4))):
                 self.items.append((mark, item))
+                self._hold(draws.choice(PAUSES))
                 self._append(f"{mark}.{number}", table, draws)  # so that there is a next item
         except GONE:
             return
@@ -199,9 +213,12 @@ class Collection:
         """Hold the newest version: its times stay readable."""
         with table.lease(600.0) as pinned:
             begun_us = self.world.scheduler.now_us
-            for _ in range(draws.randint(1, 8)):
-                self.world.scheduler.park("hold")
+            self._hold(draws.randint(1, 60))
             self.leases.append((pinned.version, begun_us, self.world.scheduler.now_us))
+
+    def _hold(self, steps: int) -> None:
+        for _ in range(steps):
+            self.world.scheduler.park("hold")
 
     # Judging
 
@@ -230,6 +247,9 @@ class Collection:
     def _after(self, state: State, entry: LogEntry) -> State:
         mark = entry.metadata.get("mark")
         if (append := self.appends.get(mark or "")) is not None:
+            assert entry.info is not None
+            if (since := frontiers_of(entry.info).since) != state.since:
+                self._wrong(f"{mark} moved since from {state.since} to {since} by an append")
             if append.lower != state.upper:
                 self._wrong(f"{mark} begins at {append.lower}, and upper was {state.upper}")
             return State((*state.updates, *append.updates), state.since, append.upper)
@@ -314,8 +334,8 @@ def run_seed(seed: int, *, calls: int = 5) -> Run:
     setting = Setting(keyed=False, interval=draws.choice([1, 2, 5]))
     scheduler = Scheduler(chooser(random.Random(f"schedule {seed}"), draws.choice([0, 0.6, 0.93])))
     world = World(f"differential {seed}", setting, scheduler, overlaps=draws.random() < 0.2)
-    faults = draws.choice(KINDS)
-    run = Collection(world)
+    faults, style = draws.choice(KINDS), draws.choice([*ROLES])
+    run = Collection(world, ROLES[style])
     with world.entered():
         table = create_table(URI, SCHEMA, mode="differential", properties=setting.properties)
         for number in range(3):
@@ -341,7 +361,7 @@ def run_seed(seed: int, *, calls: int = 5) -> Run:
             run.judge()
         except (RowsieveError, KeyError) as error:
             world.problems.append(f"judging failed: {error!r}")
-    shape = f"{setting}, faults {faults}, overlaps {world.overlaps}"
+    shape = f"{setting}, {style}, faults {faults}, overlaps {world.overlaps}"
     return Run(seed, shape, world.problems, scheduler.trace, len(run.appends))
 
 

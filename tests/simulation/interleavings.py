@@ -17,11 +17,13 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+from tests.simulation import ref_calls, transaction_calls
 from tests.simulation.calls import OPERATIONS
 from tests.simulation.judge import judged
 from tests.simulation.scheduler import Scheduler, Stuck, Task
 from tests.simulation.world import Setting, World, begun
 
+_ = ref_calls, transaction_calls  # imported for their operations
 KEYED: Final = (
     "upsert",
     "delete_keys",
@@ -40,6 +42,11 @@ KEYED: Final = (
     "rewrite_data_files",
     "merge",
     "stream_batch",
+    "apply_changes",
+    "transaction",
+    "tag",
+    "branch",
+    "publish",
 )
 UNKEYED: Final = (
     "append",
@@ -56,7 +63,12 @@ UNKEYED: Final = (
     "rewrite_data_files",
     "merge",
     "stream_batch",
+    "transaction",
+    "tag",
+    "publish",
 )
+IN_LOG: Final = ("upsert", "delete_keys", "update", "compact", "expire_versions", "read_leased")
+EXPIRING: Final = ("maintain", "upsert", "update", "read_leased")
 READERS: Final = frozenset(("read", "read_leased"))
 UNLIMITED: Final = 1 << 30
 
@@ -66,6 +78,8 @@ class Calls(NamedTuple):
 
     names: tuple[str, ...]
     keyed: bool = False
+    kind: str = ""
+    """A field of `Setting` that is true of the table."""
     variant: int = 0
     """Other arguments of the same calls."""
     history: int = 3
@@ -74,14 +88,20 @@ class Calls(NamedTuple):
     def __str__(self) -> str:
         after = "" if self.history == 3 else f" after {self.history} changes"
         kind = "keyed" if self.keyed else "unkeyed"
+        kind = f"{kind} {self.kind}" if self.kind else kind
         return f"{kind} {' '.join(self.names)} {self.variant}{after}"
 
 
 def _pairs() -> Iterator[Calls]:
-    for keyed, names in ((True, KEYED), (False, UNKEYED)):
+    for keyed, kind, names in (
+        (True, "", KEYED),
+        (False, "", UNKEYED),
+        (True, "in_log", IN_LOG),
+        (True, "expires", EXPIRING),
+    ):
         for pair in itertools.combinations_with_replacement(names, 2):
             if not READERS.issuperset(pair):
-                yield Calls(pair, keyed)
+                yield Calls(pair, keyed, kind)
 
 
 PAIRS: Final = tuple(_pairs())
@@ -226,7 +246,13 @@ def _actor_of(task: Task) -> int:
 
 def _run(calls: Calls, program: Program, *, clean: bool) -> Sequence[str]:
     scheduler = Scheduler(program.choose)
-    world = begun(str(calls), Setting(keyed=calls.keyed, history=calls.history), scheduler)
+    setting = Setting(
+        keyed=calls.keyed,
+        history=calls.history,
+        in_log=calls.kind == "in_log",
+        expires=calls.kind == "expires",
+    )
+    world = begun(str(calls), setting, scheduler)
     with world.entered(str(program.turns)):
         for number, name in enumerate(calls.names):
             _spawn(world, f"a{number}", name)

@@ -14,7 +14,7 @@ from typing import Any, Final
 from rowsieve.errors import SnapshotExpired
 from rowsieve.storage.log.floors import floors_of, paths_of
 from rowsieve.storage.log.log_entry import LogEntry, decode_entry, log_path, version_of
-from tests.simulation.model import Effect, Row, State, Version, as_bag, floor_of
+from tests.simulation.model import EXPIRED, Effect, Row, State, Version, as_bag, floor_of
 from tests.simulation.publish_calls import FORMATS, problems_of
 from tests.simulation.world import World
 from tests.simulation.writer_calls import picked
@@ -155,6 +155,8 @@ class Judge:
             return self._outcomes.calls[mark].effect
         if (number := entry.metadata.get("cherry_picked")) is not None:
             return picked(int(number))
+        if "expire_rows_when" in entry.metadata:
+            return lambda state, *_: state.without(state.matching(EXPIRED))
         return None
 
     def _check_observations(self) -> None:
@@ -247,6 +249,11 @@ class Judge:
         world = self._world
         world.scheduler.now_us += 2 * DAY_US
         cleaner = world.table(world.process("cleaner"))
+        for name in cleaner.refs().column("name").to_pylist():
+            cleaner.drop_ref(name)
+        cleaner.compact()
+        cleaner.vacuum(retain_last=1, grace_s=0)
+        self._check_publications()  # whose files no version needs any more
         for format_ in FORMATS:
             cleaner.unpublish(format_)
         cleaner.expire_versions(retain_last=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
@@ -58,6 +58,7 @@ class Condition(NamedTuple):
         return cell is not None and _OPERATORS[self.operator](cell, self.value)
 
 
+EXPIRED: Final = Condition("v", "<", 4)
 _OPERATORS: Mapping[str, Callable[[int, int], bool]] = {
     "<": lambda cell, value: cell < value,
     ">=": lambda cell, value: cell >= value,

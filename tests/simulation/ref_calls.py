@@ -19,6 +19,17 @@ BRANCHES: Final = ("b0", "b0", "b0", "b1")
 GONE: Final = (VersionNotFound, SnapshotExpired, TableNotFound)
 
 
+@operation("refs", keyed=8, unkeyed=8)
+def publish_branch(actor: Actor) -> Call:
+    """Publish a branch; the judge knows what its rows were."""
+    table, metadata, name = actor.table, actor.notes["metadata"], actor.draws.choice(BRANCHES)
+    return Call(
+        lambda: table.fast_forward(name, metadata=metadata),
+        refusals=GONE,
+        acknowledges=False,
+    )
+
+
 @operation("refs", keyed=3, unkeyed=3)
 def tag(actor: Actor) -> Call:
     """Name the newest version, or an earlier one."""
@@ -60,17 +71,6 @@ def write_branch(actor: Actor) -> Call:
         run,
         lambda state, versions, entry: state.with_rows(pairs),
         (*GONE, *OTHER_COLUMNS, InvalidInput),
-        acknowledges=False,
-    )
-
-
-@operation("refs", keyed=8, unkeyed=8)
-def publish(actor: Actor) -> Call:
-    """Publish a branch; the judge knows what its rows were."""
-    table, metadata, name = actor.table, actor.notes["metadata"], actor.draws.choice(BRANCHES)
-    return Call(
-        lambda: table.fast_forward(name, metadata=metadata),
-        refusals=GONE,
         acknowledges=False,
     )
 

@@ -21,6 +21,8 @@ from tests.simulation.world import Setting, World, acting, begun
 
 LATE: Final = 0.04  # how often a late request is applied before a step
 TAKEN_OVER: Final = 0.8  # of the actors that may die, those with a successor
+SLICED: Final = 0.15  # of the runs, those whose compaction merges a few commits
+SLICED_TABLE: Final = Setting(keyed=True, history=8, compacts=False)
 STYLES: Final = {
     "all": ("write", "columns", "upkeep", "retention", "read", "stream"),
     "columns": ("write", "columns"),
@@ -74,8 +76,11 @@ def run_seed(
         history=draws.choice([1, 3, 5]),
     )
     scheduler = Scheduler(chooser(random.Random(f"schedule {seed}"), draws.choice([0, 0.6, 0.93])))
-    world = begun(f"seed {seed}", setting, scheduler, overlaps=draws.random() < 0.2)
+    overlaps, slices = draws.random() < 0.2, draws_slices(seed)
+    setting = SLICED_TABLE if slices else setting
+    world = begun(f"seed {seed}", setting, scheduler, overlaps=overlaps, slices=slices)
     style, faults = draws.choice(sorted(STYLES)), draws.choice(["none", *sorted(FAULTS)])
+    style = "upkeep" if slices else style
     with world.entered():
         spawn_actors(world, draws, families or STYLES[style], faults, calls)
         scheduler.before_step = applying_late(world, random.Random(f"late {seed}"))
@@ -87,8 +92,13 @@ def run_seed(
         scheduler.end()
         if not world.problems:
             judged(world, thorough=seed % 4 == 0 if thorough is None else thorough)
-    shape = f"{setting}, {style}, faults {faults}, overlaps {world.overlaps}"
+    shape = f"{setting}, {style}, faults {faults}, overlaps {overlaps}, slices {slices}"
     return Run(seed, shape, world.problems, scheduler.trace, len(world.outcomes.calls))
+
+
+def draws_slices(seed: int) -> bool:
+    """Whether compaction merges a few commits with one another in the run of a seed."""
+    return random.Random(f"slices {seed}").random() < SLICED
 
 
 def spawn_actors(

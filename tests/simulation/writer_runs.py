@@ -99,7 +99,7 @@ class Room:
         self.writers = OpenWriters()
         self.settings: dict[str, Any] = {
             "flush_interval_s": draws.choice([0.002, 0.02, 1.0]),
-            "flush_rows": draws.choice([2, 5, 100]),
+            "flush_rows": draws.choice([1, 2, 5, 100]),
             "sync": draws.choice(["always", "always", "interval", "off"]),
             "sync_interval_s": 0.005,
             "compact": draws.random() < 0.3,
