@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Final
 
 import pyarrow as pa
 import pytest
@@ -18,49 +17,20 @@ import pytest
 import rowsieve
 from rowsieve import Table
 from rowsieve.errors import ConstraintViolation
+from tests.feature_matrix import later_features as later
+from tests.feature_matrix.feature import (
+    COUNT,
+    FIRST,
+    LAST,
+    QUESTIONS,
+    SECOND,
+    TINY,
+    Feature,
+    Row,
+    keyed,
+)
 from tests.golden import story
 from tests.golden.test_golden import FOLDER, GOLDEN
-
-Row = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Feature:
-    """A table in a folder, its rows, conditions with the ids that they keep, and more checks."""
-
-    make: Callable[[str], object]
-    rows: Sequence[Row]
-    schema: pa.Schema | None = None  # of the rows, where their values do not say it
-    questions: Mapping[str, Callable[[Row], bool]] = field(default_factory=dict)
-    more: Callable[[Table], None] = lambda _: None
-    key: str = "id"
-    refused: frozenset[str] = frozenset()  # ways that the table does not go, by name
-
-    @property
-    def data(self) -> pa.Table:
-        """The rows as Arrow data."""
-        return pa.Table.from_pylist(list(self.rows), schema=self.schema)
-
-
-COUNT = 24
-FIRST: list[Row] = [{"id": i, "v": i * 10, "s": f"a{i}"} for i in range(COUNT)]
-SECOND: list[Row] = [{"id": i, "v": -i, "s": None} for i in range(3, COUNT, 3)]
-LAST = {**{row["id"]: row for row in FIRST}, **{row["id"]: row for row in SECOND}}
-QUESTIONS: Mapping[str, Callable[[Row], bool]] = {
-    "v > 100": lambda row: row["v"] > 100,
-    "v < 0 OR s = 'a7'": lambda row: row["v"] < 0 or row["s"] == "a7",
-    "s IS NULL": lambda row: row["s"] is None,
-}
-TINY = {"target_part_bytes": "1"}
-
-
-def keyed(folder: str, **properties: str) -> Table:
-    """Rows; a later commit hides some."""
-    table = rowsieve.create_table(
-        folder, pa.Table.from_pylist(FIRST), key=["id"], properties=properties
-    )
-    table.upsert(pa.Table.from_pylist(SECOND, schema=table.schema))
-    return table
 
 
 def _without(gone: Callable[[int], bool]) -> list[Row]:
@@ -359,6 +329,7 @@ def golden(name: str) -> Feature:
         story.table_of(dict(enumerate(rows)), schema).to_pylist(),
         schema,
         key="key" if "key" in schema.names else "id",
+        refused=EXPORTS if name in ("forms", "nanos") else frozenset(),
     )
 
 
@@ -413,12 +384,17 @@ def differential(folder: str) -> None:
     table.advance_since(1)
 
 
+EXPORTS: Final = frozenset({"export to Iceberg", "export to Delta"})
+LOGGED: Final = "written from a log"
+
 FEATURES: Mapping[str, Feature] = {
     "differential": Feature(
         differential,
         [{**row, "_rowsieve_diff": 1} for row in LAST.values()],
         questions=QUESTIONS,
-        refused=frozenset({"restore", "restore columns", "evolve", "rewrite", "pinned version"}),
+        refused=frozenset(
+            {"restore", "restore columns", "evolve", "rewrite", "pinned version", LOGGED, *EXPORTS}
+        ),
     ),
     "a transaction": Feature(in_one_transaction, [*LAST.values()], questions=QUESTIONS),
     "deletions in the log": Feature(
@@ -427,10 +403,16 @@ FEATURES: Mapping[str, Feature] = {
         questions=QUESTIONS,
     ),
     "rows of a codec": Feature(
-        partial(encoded, halves="codec", read="codec"), [*LAST.values()], questions=QUESTIONS
+        partial(encoded, halves="codec", read="codec"),
+        [*LAST.values()],
+        questions=QUESTIONS,
+        refused=EXPORTS,
     ),
     "columns and codec": Feature(
-        partial(encoded, halves="both", read="shadow"), [*LAST.values()], questions=QUESTIONS
+        partial(encoded, halves="both", read="shadow"),
+        [*LAST.values()],
+        questions=QUESTIONS,
+        refused=EXPORTS,
     ),
     "turned flags": Feature(flagged, [*LAST.values()], questions=QUESTIONS),
     "a published branch": Feature(published, [*LAST.values()], questions=QUESTIONS),
@@ -463,8 +445,16 @@ FEATURES: Mapping[str, Feature] = {
     "constraints": Feature(constrained, [*LAST.values()], questions=QUESTIONS, more=obeys),
     "tokens": Feature(token, [*LAST.values(), ONCE], more=writes_once),
     "event order": Feature(event_order, FIRST[1:], questions=QUESTIONS, more=refuses_late_rows),
-    "column order": Feature(column_order, FIRST[1:], questions=QUESTIONS, more=refuses_late_values),
-    "rules": Feature(rules, SUMMED, questions=QUESTIONS, more=adds_values),
+    "column order": Feature(
+        column_order,
+        FIRST[1:],
+        questions=QUESTIONS,
+        more=refuses_late_values,
+        refused=frozenset({LOGGED}),
+    ),
+    "rules": Feature(
+        rules, SUMMED, questions=QUESTIONS, more=adds_values, refused=frozenset({LOGGED})
+    ),
     "history": Feature(
         history,
         VERSIONS,
@@ -473,11 +463,28 @@ FEATURES: Mapping[str, Feature] = {
             "until <= 20 AND v > 20": lambda row: row["until"] == 20 and row["v"] > 20,
         },
         more=keeps_history,
+        refused=frozenset({LOGGED}),
     ),
     "sketches": Feature(sketches, [*LAST.values()], more=counts_different),
     "many commits": Feature(many_commits, FIRST, questions=QUESTIONS),
     "small changes in the log": Feature(
         in_the_log, _without(lambda i: i in (0, 3, 23) or i % 5 == 1), questions=QUESTIONS
+    ),
+    "every type": Feature(
+        later.every_type, later.TYPED.to_pylist(), typed=later.TYPED, refused=EXPORTS
+    ),
+    "widened types": Feature(later.widened, later.WIDENED, questions=later.OF_WIDENED),
+    "expiring rows": Feature(
+        later.expiring, [*LAST.values()], questions=QUESTIONS, more=later.expires_again
+    ),
+    "tags and branches": Feature(
+        later.referred, [*LAST.values()], questions=QUESTIONS, more=later.keeps_refs
+    ),
+    "kept versions of rows": Feature(
+        later.with_versions, [*LAST.values()], questions=QUESTIONS, more=later.knows_versions
+    ),
+    "published commits": Feature(
+        later.published_each_time, [*LAST.values()], questions=QUESTIONS, more=later.is_published
     ),
     "nested columns": Feature(nested, NESTED, questions={"f < 0": lambda _: False}),
     **{f"{name} table of an earlier release": golden(name) for name in GOLDEN},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from rowsieve import Table
-from tests.feature_matrix.features import Feature
+from tests.feature_matrix.feature import Feature
 
 
 def shown(rows: pa.Table) -> list[str]:

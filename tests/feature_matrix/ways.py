@@ -11,13 +11,15 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any, Literal
 
+import pyarrow as pa
 from pyiceberg.table import StaticTable
 
 import rowsieve
 from rowsieve import Table
 from rowsieve.errors import InvalidSchemaChange, UnsupportedOperation
-from tests.feature_matrix.features import Feature
+from tests.feature_matrix.feature import Feature
 
 Way = Callable[[str, Feature, Path], Table]
 REPOSITORY = Path(__file__).parent.parent.parent
@@ -146,6 +148,57 @@ def moved_out(_: str, __: Feature, folder: Path) -> Table:
     return rowsieve.open_table(folder)
 
 
+def export_iceberg(_: str, feature: Feature, folder: Path) -> Table:
+    """Publish as Iceberg, and open what readers of it have: the same rows."""
+    table = rowsieve.open_table(folder)
+    place = _published(table, "iceberg").metadata_location
+    _same_rows(rowsieve.from_iceberg(StaticTable.from_metadata(str(place))), table, feature)
+    return table
+
+
+def export_delta(_: str, feature: Feature, folder: Path) -> Table:
+    """Publish as Delta, and open what readers of it have: the same rows."""
+    table = rowsieve.open_table(folder)
+    _published(table, "delta")
+    _same_rows(rowsieve.from_delta(folder), table, feature)
+    return table
+
+
+def _published(table: Table, format_: Literal["iceberg", "delta"]) -> Any:
+    """Publish the table; rows that no file has are written into files first."""
+    try:
+        return table.publish(format_)
+    except UnsupportedOperation:
+        table.compact()
+        return table.publish(format_)
+
+
+def _same_rows(foreign: Table, table: Table, feature: Feature) -> None:
+    """Compare all rows with those of the table, in the types that the format has."""
+    names = feature.data.schema.names
+    rows = foreign.to_arrow(columns=names)
+    own = table.to_arrow(columns=names).cast(rows.schema, safe=False)
+    assert sorted(map(repr, rows.to_pylist())) == sorted(map(repr, own.to_pylist()))
+    assert foreign.count() == len(feature.rows)
+
+
+def written_from_a_log(_: str, feature: Feature, folder: Path) -> Table:
+    """A writer has a row in its log while the table is compacted, and deletes it again."""
+    table, other = rowsieve.open_table(folder), rowsieve.open_table(folder)
+    with table.writer(wal_dir=folder.parent / "log", flush_interval_s=100.0) as writer:
+        known = table.to_arrow(columns=[*table.schema.names]).slice(0, 1)
+        key = known.schema.get_field_index(feature.key)
+        fresh = pa.array(["~"] if pa.types.is_string(known.schema[key].type) else [100_000])
+        row = known.set_column(key, known.schema[key], fresh.cast(known.schema[key].type))
+        where = f'"{feature.key}" = {fresh[0].as_py()!r}'
+        (writer.upsert if table.key else writer.append)(row).result()
+        other.compact()
+        assert (other.count(where), table.count(where)) == (0, 1)
+        writer.flush()
+        assert table.delete(where).rows_deleted == 1
+    return rowsieve.open_table(folder)
+
+
 WAYS: Mapping[str, Way] = {
     "reopen": reopen,
     "other process": other_process,
@@ -157,6 +210,9 @@ WAYS: Mapping[str, Way] = {
     "evolve": evolve,
     "rewrite": rewrite_all,
     "publish": publish,
+    "export to Iceberg": export_iceberg,
+    "export to Delta": export_delta,
+    "written from a log": written_from_a_log,
     "moved folder": moved_folder,
     "clone": clone,
     "pinned version": pinned,
