@@ -14,6 +14,7 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.storage.log.log_head import _seen
+from tests.daily import today
 from tests.faults.power import Journal
 from tests.profiles import IS_DEEP
 from tests.small_tables import kv
@@ -65,11 +66,11 @@ def test_a_power_cut_leaves_all_of_a_commit_or_nothing(
         database.open_table("a").upsert(kv((9, 9)))  # is cut off before it returns
         total = len(journal.calls) - 1
     states.append(rows_of(database))
-    draws = random.Random(name)
+    draws, fresh = random.Random(name), random.Random(f"{name} {today()}")
     for cut in range(0, total, EVERY):
         for number in range(CUTS):
             target = tmp_path / f"{cut}.{number}"
-            journal.survivor(cut, draws, target)
+            journal.survivor(cut, draws if cut % 3 else fresh, target)
             _seen.clear()
             survivor = rs.Database(target)
             allowed = states[1:] if cut >= acknowledged else states

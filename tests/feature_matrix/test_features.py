@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from rowsieve.errors import UnsupportedOperation
+from tests.daily import today
 from tests.feature_matrix.features import FEATURES
 from tests.feature_matrix.holding import check
 from tests.feature_matrix.ways import WAYS
@@ -18,12 +19,27 @@ from tests.profiles import IS_DEEP
 
 STEP = 1 if IS_DEEP else 7  # no divisor of the number of ways: each feature and way comes by
 CELLS = [*itertools.product(FEATURES, WAYS)][::STEP]
+OF_THE_DAY = 101  # a prime: the days go through all cells
 IN_PLACE = ("compact", "vacuum", "restore", "evolve", "rewrite", "publish")
 PAIRS = [*itertools.product(FEATURES, itertools.permutations(IN_PLACE, 2))]
 
 
 @pytest.mark.parametrize(("feature", "way"), CELLS)
 def test_a_feature_holds_after(feature: str, way: str, tmp_path: Path) -> None:
+    check_cell(feature, way, tmp_path)
+
+
+def test_a_feature_holds_after_the_way_of_the_day(tmp_path: Path) -> None:
+    """And after the two ways of the day."""
+    every, day = [*itertools.product(FEATURES, WAYS)], today().toordinal()
+    check_cell(*every[day * OF_THE_DAY % len(every)], tmp_path)
+    other = tmp_path / "other"
+    other.mkdir()
+    check_pair(*PAIRS[day * OF_THE_DAY % len(PAIRS)], other)
+
+
+def check_cell(feature: str, way: str, tmp_path: Path) -> None:
+    """Make the table of a feature, and check it after a way, or that the way is refused."""
     folder = tmp_path / "table"
     FEATURES[feature].make(str(folder))
     if way in FEATURES[feature].refused:
@@ -35,6 +51,11 @@ def test_a_feature_holds_after(feature: str, way: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("feature", "ways"), PAIRS if IS_DEEP else PAIRS[::97])
 def test_a_feature_holds_after_two(feature: str, ways: tuple[str, str], tmp_path: Path) -> None:
+    check_pair(feature, ways, tmp_path)
+
+
+def check_pair(feature: str, ways: tuple[str, str], tmp_path: Path) -> None:
+    """Make the table of a feature, and check it after each of two ways."""
     folder = tmp_path / "table"
     FEATURES[feature].make(str(folder))
     for way in (way for way in ways if way not in FEATURES[feature].refused):

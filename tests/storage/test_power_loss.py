@@ -14,6 +14,7 @@ import pytest
 import rowsieve
 from rowsieve import Table
 from rowsieve.storage.log.log_head import _seen
+from tests.daily import today
 from tests.faults.power import Journal
 from tests.profiles import IS_DEEP
 from tests.small_tables import kv
@@ -50,11 +51,11 @@ def test_a_power_cut_loses_no_acknowledged_commit(
         states[version] = (
             pairs(rowsieve.open_table(str(path), version=version)) if is_kept else rows
         )
-    draws = random.Random(name)
+    draws, fresh = random.Random(name), random.Random(f"{name} {today()}")
     for cut in range(total):
         for number in range(CUTS):
             target = tmp_path / f"{cut}.{number}"
-            journal.survivor(cut, draws, target)
+            journal.survivor(cut, draws if cut % 3 else fresh, target)
             _seen.clear()
             found = rowsieve.open_table(str(target))
             least = table.version - 1 if cut >= acknowledged else before

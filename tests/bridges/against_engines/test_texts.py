@@ -20,9 +20,11 @@ from tests.bridges.against_engines.compare import Case, Verdict, compared, compa
 from tests.bridges.against_engines.engines import ALONE, ENGINES, WITH_SPARK
 from tests.bridges.against_engines.failures import unjudged
 from tests.bridges.against_engines.generator import cases
+from tests.daily import today
 from tests.profiles import IS_DEEP
 
 SHARES = 8 if IS_DEEP else 1
+FRESH = 10  # for so many fixed cases, one of the day
 STEPS = (1, 1) if IS_DEEP else (601, 61)  # primes: all templates come by in turn
 
 REFUSED = [
@@ -198,12 +200,19 @@ def test_text_has_the_values_of_the_engine(name: str) -> None:
 
 
 def chosen(engine: str, share: int) -> Iterator[Case]:
-    """The cases of a share: all of them, or a few without those of the engine's catalogue."""
+    """The cases of a share: all of them, or a few without those of the engine's catalogue.
+
+    To the few, which are always the same, some of the day are added.
+    """
     every = cases(engine, names_of(engine) if IS_DEEP else ())
     step = STEPS[ENGINES[engine].about is not None]  # there are fewer cases of one type
     if engine in WITH_SPARK and not IS_DEEP:
         step *= 5
-    return itertools.islice(every, share * step, None, SHARES * step)
+    fixed = itertools.islice(every, share * step, None, SHARES * step)
+    if IS_DEEP:
+        return fixed
+    first = today().toordinal() % (FRESH * step)
+    return itertools.chain(fixed, itertools.islice(cases(engine, ()), first, None, FRESH * step))
 
 
 @pytest.mark.spark
