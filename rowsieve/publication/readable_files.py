@@ -29,6 +29,10 @@ from rowsieve.types.encodings import FIELD_ID_KEY, arrow_type
 REMEDY: Final = (
     "compact first: table.compact(), or the procedure rewrite_data_files with rewrite_all"
 )
+_BY_CODEC: Final = "files whose rows are read from a codec"
+_OF_CODECS: Final = (
+    "set the properties read_encoding and write_encoding to 'columns', then table.compact()"
+)
 
 
 class Readers(NamedTuple):
@@ -58,14 +62,15 @@ def check_readable(
     parts = snapshot.parts.take(np.flatnonzero(unchecked & ~snapshot.parts.held_in_memory()))
     reasons = {
         "files with opaque values": (parts.numbers("format_version") > STRUCTURED_FORMAT).any(),
-        "files whose rows are read from a codec": read_by_codec(snapshot),
+        _BY_CODEC: read_by_codec(snapshot),
         "files that are not its own": any(
             ref is not None and not ref.owned for ref in parts.files("data")
         ),
     }
     for reason, applies in reasons.items():
         if applies:
-            raise _refused(snapshot, readers, reason)
+            remedy = _OF_CODECS if reason == _BY_CODEC else REMEDY
+            raise _refused(snapshot, readers, reason, remedy)
     for stored in stored_fields(parts, snapshot, source):
         _check_columns(snapshot, readers, {number: each.type for number, each in stored.items()})
 
@@ -94,10 +99,12 @@ def stored_fields(
     return [_fields_in(source, ref) for ref in old.values()]
 
 
-def _refused(snapshot: Snapshot, readers: Readers, reason: str) -> UnsupportedOperation:
+def _refused(
+    snapshot: Snapshot, readers: Readers, reason: str, remedy: str = REMEDY
+) -> UnsupportedOperation:
     return UnsupportedOperation(
         f"publish: version {snapshot.version} has {reason}, which readers of "
-        f"{readers.name} would read otherwise; {REMEDY}"
+        f"{readers.name} would read otherwise; {remedy}"
     )
 
 
