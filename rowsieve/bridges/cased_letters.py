@@ -23,16 +23,21 @@ _BY_PLACE: Final = frozenset(
 _SEARCHES: Final = frozenset({"starts_with", "ends_with", "contains", "position", "length"})
 
 
-def case_that_decides(node: ir.Node, *, alike: bool = False) -> str | None:
-    """Return the first function of case on which engines may differ; None if there is none.
+def case_that_decides(root: ir.Predicate) -> str | None:
+    """Return the first function of case on which engines may differ; None if there is none."""
+    for node in ir.walk(root):
+        if isinstance(node, ir.Call) and node.function in _CASED:
+            return _first_that_decides(root, alike=False)
+    return None
 
-    `alike`: the result of the node may be any of texts that are alike.
-    """
+
+def _first_that_decides(node: ir.Node, *, alike: bool) -> str | None:
+    """Return the first such function in a node; `alike`: any of texts that are alike will do."""
     if isinstance(node, ir.Call) and node.function in _CASED and not alike:
         return node.function
     inner = _takes_alike(node, alike=alike)
     for child in ir.children(node):
-        if (name := case_that_decides(child, alike=inner)) is not None:
+        if (name := _first_that_decides(child, alike=inner)) is not None:
             return name
     return None
 

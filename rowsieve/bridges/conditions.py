@@ -9,7 +9,7 @@ original is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from rowsieve.bridges.condition_notes import note_on
@@ -55,10 +55,13 @@ def read_conditions(
     direction = (
         Direction.READS | Direction.IN_CONJUNCTION if len(conditions) > 1 else Direction.READS
     )
-    results = _bound([_read(read, condition) for condition in conditions], schema, semantics)
-    for index, (condition, result) in enumerate(zip(conditions, results, strict=True)):
+    readings = [_read(read, condition) for condition in conditions]
+    trees = [reading for reading in readings if not isinstance(reading, Exception)]
+    bound = iter(bind_each(trees, schema, semantics))
+    for index, (condition, reading) in enumerate(zip(conditions, readings, strict=True)):
         try:
-            if not isinstance(result, BoundPredicate):
+            result = reading if isinstance(reading, Exception) else next(bound)
+            if isinstance(result, Exception):
                 raise result
             accept(condition, result)
             check(result.root, semantics.name, direction)
@@ -81,18 +84,6 @@ def _read(
         return read(condition)
     except (InvalidPredicate, UnsupportedOperation) as error:
         return error
-
-
-def _bound(
-    trees: Sequence[ir.Predicate | InvalidPredicate | UnsupportedOperation],
-    schema: Schema,
-    semantics: Semantics,
-) -> Iterator[BoundPredicate | InvalidPredicate | UnsupportedOperation]:
-    """Yield each tree bound, or the error of reading or binding it."""
-    read = [tree for tree in trees if not isinstance(tree, Exception)]
-    bound = iter(bind_each(read, schema, semantics))
-    for tree in trees:
-        yield tree if isinstance(tree, Exception) else next(bound)
 
 
 def write_conditions(

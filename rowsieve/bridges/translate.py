@@ -183,9 +183,12 @@ def _roots(
 ) -> Mapping[Predicate, Predicate]:
     """Return the bound form of each condition; it is bound again only under given semantics."""
     bound = read.bound
-    if read.expression is not None and any(each.semantics != meant for each in bound):
+    if read.expression is not None and bound and bound[0].semantics != meant:
         bound = (bind(read.expression, schema, meant, simplified=False),)
-    return dict(pair for each in bound for pair in each.conjuncts)
+    roots: dict[Predicate, Predicate] = {}
+    for each in bound:
+        roots.update(each.conjuncts)
+    return roots
 
 
 def _with_meanings_kept(

@@ -17,7 +17,6 @@ import pyarrow as pa
 from rowsieve.errors import (
     InvalidInput,
     InvalidPredicate,
-    UnknownColumn,
     UnsupportedOperation,
 )
 from rowsieve.predicate import ir
@@ -27,6 +26,7 @@ from rowsieve.predicate.binding.aliased_values import (
     aliased_list,
     compare_aliased,
 )
+from rowsieve.predicate.binding.bound_columns import known_column
 from rowsieve.predicate.binding.coerce import (
     compare_operands,
     constant_instant,
@@ -258,24 +258,29 @@ class _Binder:
     def integers(self, node: ir.Comparison) -> ir.Predicate | None:
         """Bind an integer column that is compared with one of its values; None for others.
 
-        A fast path for ORs of thousands: the result is the one of `compare_operands`.
+        A fast path for ORs of thousands: the result is the one of `compare_operands`. The column
+        may be bound, as in a tree that is bound again under another engine's rules.
         """
         left, right = node.left, node.right
-        if not isinstance(left, ir.Column) or not isinstance(right, ir.Literal):
+        if not isinstance(left, ir.Column | ir.BoundColumn) or not isinstance(right, ir.Literal):
             return None
-        value = right.value
-        if type(value) is not int or right.type not in (None, _INT64):
+        value, type_ = right.value, right.type
+        if type(value) is not int or self.semantics.compares_storage:
             return None
-        field = self.schema.field(left.name)
-        if not isinstance(field.type, Int) or field.alias is not None:
+        if isinstance(left, ir.BoundColumn):
+            column = left
+            known_column(self.schema, left)
+        else:
+            field = self.schema.field(left.name)
+            if field.alias is not None:
+                return None
+            column = ir.BoundColumn(field.id, field.name, field.type)
+        if not isinstance(column.type, Int) or type_ not in (None, _INT64, column.type):
             return None
-        low, high = int_range(field.type)
-        if self.semantics.compares_storage or not max(low, -(2**63)) <= value <= min(
-            high, _INT64_MAX
-        ):
+        low, high = int_range(column.type)
+        if not max(low, -(2**63)) <= value <= min(high, _INT64_MAX):
             return None
-        column = ir.BoundColumn(field.id, field.name, field.type)
-        return ir.Comparison(node.op, column, ir.Literal(value, field.type))
+        return ir.Comparison(node.op, column, ir.Literal(value, column.type))
 
     @property
     def is_postgres(self) -> bool:
@@ -371,13 +376,7 @@ class _Binder:
 
     def bound_column(self, column: ir.BoundColumn) -> tuple[ir.Operand, LogicalType]:
         """Check that the schema has the column; one that was bound as text stays text."""
-        known = next((field for field in self.schema if field.id == column.field_id), None)
-        if known is None:
-            raise UnknownColumn(
-                f"the column {column.name!r} (id {column.field_id}) is not in the schema "
-                f"({', '.join(self.schema.names)})",
-                name=column.name,
-            )
+        known = known_column(self.schema, column)
         if not self.semantics.orders_enums:
             read = read_as_text(column)
             return read, String() if read is not column else column.type

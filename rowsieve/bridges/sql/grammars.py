@@ -47,10 +47,10 @@ def condition_of(
 
     `arrows_are_json`: the dialect has no lambdas, for which the grammar takes `f(j -> 'a')`.
     """
-    if arrows_are_json:
+    kinds = {token.token_type for token in tokens}
+    if arrows_are_json and TokenType.ARROW in kinds:
         tokens = list(_without_lambdas(tokens))
     parser = Grammar.get_or_raise(grammar).parser()
-    kinds = {token.token_type for token in tokens}
     named = kinds & _EQUALITIES and _may_name_fields(tokens, parser)
     if TokenType.NULLSAFE_EQ not in kinds and not named:
         return _parsed(parser, list(tokens), text)

@@ -16,7 +16,7 @@ from rowsieve.types.logical import Json, String, type_name
 def check_texts(root: ir.Predicate, semantics: Semantics) -> None:
     """Raise for a cast of text whose result for some texts is unknown to Rowsieve."""
     for node in ir.walk(root):
-        if not isinstance(node, ir.Cast) or not isinstance(type_of(node.operand), String):
+        if not isinstance(node, ir.Cast) or not _is_text(node.operand):
             continue
         if isinstance(node.type, String | Json) or reads_every_text(node.type, semantics):
             continue
@@ -28,7 +28,13 @@ def check_texts(root: ir.Predicate, semantics: Semantics) -> None:
 
 def orders_text(root: ir.Predicate) -> bool:
     """Whether a bound condition depends on the order of texts."""
-    return any(_is_text_range(node) for node in ir.walk(root))
+    for node in ir.walk(root):
+        match node:
+            case ir.Comparison(op=op, left=left) if op.is_order and _is_text(left):
+                return True
+            case ir.Call(function="greatest" | "least") if _is_text(node):
+                return True
+    return False
 
 
 def check_order(root: ir.Predicate, dialect: str) -> None:
@@ -39,10 +45,5 @@ def check_order(root: ir.Predicate, dialect: str) -> None:
         )
 
 
-def _is_text_range(node: ir.Node) -> bool:
-    """Whether the node compares texts by their order."""
-    if isinstance(node, ir.Comparison):
-        return node.op.is_order and isinstance(type_of(node.left), String)
-    if isinstance(node, ir.Call) and node.function in ("greatest", "least"):
-        return isinstance(type_of(node), String)
-    return False
+def _is_text(operand: ir.Operand) -> bool:
+    return isinstance(type_of(operand), String)

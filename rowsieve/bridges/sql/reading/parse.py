@@ -229,7 +229,7 @@ def _is_quoted(token: Any) -> bool:
 def _tokenised(text: str, dialect: Dialect, kind: str = "filter") -> Source:
     lifted = lift_lists(text, dialect)
     source = Source(text, lifted, _tokens(lifted, dialect, kind), dialect, kind=kind)
-    if stand_in_place(lifted, source.tokens):
+    if not lifted.lists or stand_in_place(lifted, source.tokens):
         return source
     plain = Lifted(text, {})
     return Source(text, plain, _tokens(plain, dialect, kind), dialect, kind=kind)

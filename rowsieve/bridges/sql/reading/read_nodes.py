@@ -66,10 +66,11 @@ class Reader:
             self.only(node, "this")
             return self.predicate(node.this)
         if kind is exp.And or kind is exp.Or:
-            terms = tuple(self._nested(self.predicate, term) for term in self._chain(node))
+            read = type(self).predicate  # a subclass records what it reads
+            terms = tuple(self._nested(read, term) for term in self._chain(node))
             return ir.And(terms) if kind is exp.And else ir.Or(terms)
         if handler := PREDICATES.get(kind):
-            return self._nested(lambda item: handler(self, item), node)
+            return self._nested(handler, node)
         return self._standing(node, self.operand(node))
 
     def operand(self, node: Any) -> ir.Operand:
@@ -82,9 +83,7 @@ class Reader:
             return self.operand(node.this)
         if kind in PREDICATES or kind is exp.And or kind is exp.Or:
             return ir.Condition(self.predicate(node))
-        if handler := _OPERANDS.get(kind):
-            return self._nested(lambda item: handler(self, item), node)
-        return self._nested(lambda item: _call(self, item), node)
+        return self._nested(_OPERANDS.get(kind, _call), node)
 
     def side(self, node: Any) -> ir.Operand:
         """Read an operand of an operator: a condition there must be in parentheses."""
@@ -175,11 +174,11 @@ class Reader:
         if self.dialect.greedy_distinct and is_distinct and not is_safe_equality(node):
             raise self.source.refusal(node, _UNCLEAR)
 
-    def _nested(self, read: Callable[[Any], _T], node: Any) -> _T:
+    def _nested(self, read: Callable[[Reader, Any], _T], node: Any) -> _T:
         self._depth += 1
         if self._depth > MAX_OPERATOR_DEPTH:
             raise self.source.refusal(node, f"operators nest deeper than {MAX_OPERATOR_DEPTH}")
-        result = read(node)
+        result = read(self, node)
         self._depth -= 1
         return result
 
@@ -225,15 +224,18 @@ def _may_be_true(function: str) -> bool:
 
 def _column(reader: Reader, node: Any) -> ir.Operand:
     reader.only(node, "this", "table", "db", "catalog")
-    names = [node.args.get(key) for key in ("catalog", "db", "table", "this")]
-    parts = [part for part in names if part is not None]
-    if not all(isinstance(part, exp.Identifier) for part in parts):
-        raise reader.source.refusal(node, "name one column")
-    if len(parts) == 1 and (known := reader.source.lifted.constants.get(parts[0].name)) is not None:
+    parts: list[exp.Identifier] = []
+    for key in ("catalog", "db", "table", "this"):
+        if isinstance(part := node.args.get(key), exp.Identifier):
+            parts.append(part)
+        elif part is not None:
+            raise reader.source.refusal(node, "name one column")
+    lifted = reader.source.lifted
+    if len(parts) == 1 and (known := lifted.constants.get(parts[0].name)) is not None:
         return known
-    if len(parts) == 1 and (read := reader.source.lifted.conditions.get(parts[0].name)) is not None:
+    if len(parts) == 1 and (read := lifted.conditions.get(parts[0].name)) is not None:
         return ir.Condition(read)
-    if any(part.name in reader.source.lifted.lists for part in parts):
+    if lifted.lists and any(part.name in lifted.lists for part in parts):
         raise reader.source.refusal(node, "a long list of constants may only stand after IN")
     operand: ir.Operand = ir.Column(parts[0].name)
     for part in parts[1:]:
