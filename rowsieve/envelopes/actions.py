@@ -22,4 +22,3 @@ class Skipped(Enum):
     SCHEMA_CHANGE = "schema changes"
     MESSAGE = "logical messages"
     BOOTSTRAP = "bootstrap markers"
-    OTHER_TABLE = "events of other tables"

@@ -168,11 +168,6 @@ def refuse_differential(operation: str, info: TableInfo) -> None:
         )
 
 
-def data_schema(stored: Schema) -> Schema:
-    """The columns of the collection: without time and difference."""
-    return stored.select(tuple(name for name in stored.names if name not in RESERVED))
-
-
 def read_at(snapshot: Snapshot, at: Any = None, *, expanded: bool = False) -> Snapshot:
     """Return the version as it is read at a time, by default the latest complete one.
 

@@ -11,7 +11,6 @@ have one in common. Its files are named after the committed version that they ar
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -137,8 +136,3 @@ def _refuse_other_changes(request: CommitRequest, head: Snapshot) -> None:
             "the transaction stays open, without this change. Make it before or after the "
             "transaction"
         )
-
-
-def layers_by_table(tables: Mapping[str, TableLayers]) -> dict[str, Mark]:
-    """The marks of all tables of a transaction."""
-    return {name: layers.mark() for name, layers in tables.items()}

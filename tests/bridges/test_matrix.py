@@ -12,17 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from rowsieve.bridges import delta_dnf, differences, spark_filters
+from rowsieve.bridges import delta_dnf, spark_filters
 from rowsieve.bridges.datafusion_exprs import function_table as datafusion
 from rowsieve.bridges.iceberg_exprs import function_table as iceberg
 from rowsieve.bridges.iceberg_json import function_table as iceberg_json
-from rowsieve.bridges.matrix import matrix
 from rowsieve.bridges.polars_exprs import function_table as polars
 from rowsieve.bridges.pyarrow_exprs import function_table as pyarrow
 from rowsieve.bridges.spark_columns import classic
-from rowsieve.bridges.sql import function_table, spellings
 from rowsieve.bridges.substrait_exprs import function_table as substrait
 from rowsieve.bridges.translation import Row
+from tools.matrices import engine_differences, sql_constructs, sql_spellings
+from tools.matrices.rows_of_bridges import matrix
 
 PAGES = Path(__file__).parents[2] / "docs" / "reference" / "bridges"
 TABLES: dict[str, Mapping[str, Sequence[Row]]] = {
@@ -69,9 +69,9 @@ TABLES: dict[str, Mapping[str, Sequence[Row]]] = {
 # The name of a page, and what generates its table.
 MATRICES: dict[str, Callable[[], str]] = {
     **{page: partial(matrix, groups) for page, groups in TABLES.items()},
-    "differences": differences.matrix,
-    "sql": function_table.matrix,
-    "sql-functions": spellings.matrix,
+    "differences": engine_differences.matrix,
+    "sql": sql_constructs.matrix,
+    "sql-functions": sql_spellings.matrix,
 }
 START, STOP = "<!-- matrix -->\n", "\n<!-- end -->"
 

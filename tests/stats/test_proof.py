@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rowsieve.stats.collect import StatisticsCollector
-from rowsieve.stats.model import ColumnStatistics, Derived, Subject
+from rowsieve.stats.model import ColumnStatistics, Subject
 from rowsieve.stats.selection import StatisticsOptions
 from rowsieve.stats.trim import size_bytes, trim
-from rowsieve.stats.union import PartFacts, union
 from rowsieve.types.logical import Field, Float, Int, Json, List, String, Struct
 from rowsieve.types.schema import Schema
 from tests.profiles import examples
@@ -134,46 +133,6 @@ def test_with_any_one_gone(
     batch, found = take(cells)
     gone = data.draw(st.sampled_from(sorted(found, key=str)))
     check(predicate, [batch], [{subject: found[subject] for subject in found if subject != gone}])
-
-
-@given(parts, predicates, st.sampled_from([0, 1, 2, 5, 6, 9]), st.integers(0, 2))
-@examples(150)
-def test_joined(
-    cells: list[list[dict[str, Any]]], predicate: str, gone: int, from_part: int
-) -> None:
-    taken = [take(part) for part in cells]
-    facts = [
-        PartFacts(batch.num_rows, without_field(found, gone) if i == from_part else found)
-        for i, (batch, found) in enumerate(taken)
-    ]
-    joined = union(facts)
-    together = pa.Table.from_batches([batch for batch, _ in taken]).combine_chunks().to_batches()
-    batch = together[0] if together else taken[0][0]
-    assert joined.row_count == batch.num_rows
-    check(predicate, [batch], [dict(joined.statistics)])
-
-
-def without_field(found: Statistics, field_id: int) -> Statistics:
-    return {
-        subject: facts
-        for subject, facts in found.items()
-        if field_id != (subject.field_id if isinstance(subject, Derived) else subject)
-    }
-
-
-def test_t18_a_fact_unknown_in_one_part_is_unknown_in_the_union() -> None:
-    row: dict[str, Any] = {"id": 1, "s": "3", "x": 2.0, "j": '{"k": 5}', "l": [1], "p": {"n": 1}}
-    for field_id in (1, 2, 5, 8, 9):
-        found = take([row])[1]
-        joined = union([PartFacts(1, found), PartFacts(1, without_field(found, field_id))])
-        assert without_field(dict(joined.statistics), field_id) == joined.statistics
-
-
-def test_a_union_of_whole_statistics_is_that_of_the_rows_together() -> None:
-    first: dict[str, Any] = {"id": 1, "s": "3", "x": 2.0, "j": '{"k": 5}', "l": [1], "p": {"n": 1}}
-    second: dict[str, Any] = {**first, "id": 2, "s": None, "x": None, "j": '{"k": "a"}'}
-    joined = union([PartFacts(1, take([row])[1]) for row in (first, second)])
-    assert joined == PartFacts(2, take([first, second])[1])
 
 
 def test_size_counts_stored_facts() -> None:

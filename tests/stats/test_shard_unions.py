@@ -23,7 +23,7 @@ from rowsieve.types.schema import Schema
 from tests.profiles import examples
 from tests.stats.manifests import bound, manifest
 from tests.stats.test_columnar import Parts
-from tests.stats.test_proof import SCHEMA, Statistics, parts, predicates, take, without_field
+from tests.stats.test_proof import SCHEMA, Statistics, parts, predicates, take
 
 
 def shards(known: PartStatistics, starts: list[int], schema: Schema, found: Any) -> ShardUnions:
@@ -32,6 +32,14 @@ def shards(known: PartStatistics, starts: list[int], schema: Schema, found: Any)
     subjects |= dict.fromkeys(subject for part in found for subject in part)
     columns = {"parts": pa.array(starts), **unions_of(known, subjects, np.array(starts))}
     return ShardUnions(pa.table(columns), schema)
+
+
+def without_field(found: Statistics, field_id: int) -> Statistics:
+    return {
+        subject: facts
+        for subject, facts in found.items()
+        if field_id != (subject.field_id if isinstance(subject, Derived) else subject)
+    }
 
 
 @given(parts, predicates, st.data())

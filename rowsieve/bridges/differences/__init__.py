@@ -56,20 +56,4 @@ def _by_kind(engine: str, direction: Direction) -> Mapping[Kind, Sequence[Differ
     return rows
 
 
-def matrix() -> str:
-    """Return the list as Markdown for the documentation."""
-    lines = ["| engine | found when | difference | write instead |", "|---|---|---|---|"]
-    for row in DIFFERENCES:
-        where = ", ".join(_SHOWN[each] for each in Direction if each in row.direction)
-        lines.append(f"| {row.engine} | {where} | it {row.reason} | {row.remedy} |")
-    return "\n".join(lines)
-
-
-_SHOWN = {
-    Direction.ANSWERS: "text is read",
-    Direction.READS: "translated from it",
-    Direction.IN_CONJUNCTION: "translated from it together with other conditions",
-    Direction.WRITES: "written for it",
-}
-
-__all__ = ["DIFFERENCES", "Difference", "Direction", "check", "differences", "matrix"]
+__all__ = ["DIFFERENCES", "Difference", "Direction", "check", "differences"]

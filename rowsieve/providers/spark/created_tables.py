@@ -36,7 +36,6 @@ _LOGICAL: Final = "org.apache.spark.sql.catalyst.plans.logical."
 _SOURCE: Final = "rowsieve"
 _KEY: Final = "PrimaryKeyConstraint"
 _CHECK: Final = "CheckConstraint"
-_PROPERTY: Final = "property."
 _OF_TABLE: Final = frozenset({"key", "sequence"})
 _PLAIN_METADATA: Final = frozenset({"comment"})
 

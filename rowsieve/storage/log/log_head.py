@@ -59,7 +59,6 @@ from rowsieve.storage.snapshot import Snapshot
 _END_OF_NUMBERS: Final = "0000001"  # sorts after every numbered name, before nearly every uuid
 _FOLLOWED: Final = 64  # entries that a refresh reads at most before it uses a checkpoint
 _ATTEMPTS: Final = 4  # attempts to read a log whose oldest entries are being removed
-_HISTORY_BLOCK: Final = 32
 _AHEAD: Final = 16  # entries that a refresh requests at once, after it met one
 _LISTED: Final = 900  # entries that fit in one page of a listing for certain
 _GUESSED: Final = 40  # entries that usually follow a checkpoint, plus a margin

@@ -11,7 +11,6 @@ from itertools import pairwise
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -22,8 +21,6 @@ MAX_TEXT: Final = 2**31 - 1
 """The bytes of one array of texts."""
 _MARKS: Final = (",", "{", "}", "[", "]")
 _COMMA, _OBJECT, _END_OBJECT, _ARRAY, _END_ARRAY = range(5)
-
-Mask = npt.NDArray[np.bool_]
 
 
 class TooLong(ValueError):

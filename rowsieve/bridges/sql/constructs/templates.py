@@ -48,7 +48,6 @@ class _Pattern:
     spelling: Spelling
     node: Any
     places: int
-    has_rest: bool
     shown: str  # for people, with arguments x, y, z
 
 
@@ -159,13 +158,13 @@ def _patterns(dialect: str) -> Mapping[object, tuple[_Pattern, ...]]:
         spelling = row.spelling(dialect)
         if spelling is not None and not spelling.write_only:
             for template in (*spelling.templates, *spelling.aliases):
-                pieces, places, has_rest = _pieces(template)
+                pieces, places, _ = _pieces(template)
                 names = [f"{_PREFIX}{piece}" for piece in pieces[1::2]]
                 text = "".join(_joined(pieces, names))
                 node = _parsed(text, dialect_named(dialect).grammar)
                 if isinstance(node, exp.Func) and not isinstance(node, exp.Cast):
                     shown = "".join(_joined(pieces, [_shown(name) for name in pieces[1::2]]))
-                    pattern = _Pattern(row.name, spelling, node, places, has_rest, shown)
+                    pattern = _Pattern(row.name, spelling, node, places, shown)
                     made.setdefault(_root(node), []).append(pattern)
     return {
         root: tuple(sorted(patterns, key=lambda each: -sum(1 for _ in each.node.walk())))

@@ -27,9 +27,6 @@ from rowsieve.types.logical import Int, LogicalType, String
 from rowsieve.types.schema import Schema
 
 _NAME = re.compile(r"[a-z_][a-z0-9_]*")
-_SIGNS = frozenset(
-    ["=", "<=>", "<", "<=", ">", ">=", "+", "-", "*", "/", "%", "&", "|", "^", "div"]
-)
 _COMPARISONS = ("=", "<=>", "<", "<=", ">", ">=")
 _INFIX: Mapping[str, str] = {
     **{sign: sign for sign in (*_COMPARISONS, "+", "-", "*", "/", "%", "&", "|", "^", "div")},

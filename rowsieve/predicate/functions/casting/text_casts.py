@@ -45,7 +45,6 @@ CLOCK = r"(?P<hour>[0-9]{2}):(?P<minute>[0-9]{2})" + _SECONDS
 DATE = r"(?P<year>[0-9]{4})-(?P<month>[0-9]{2})-(?P<day>[0-9]{2})"
 ZONE = r"\s*(?P<zone>Z|(?P<sign>[+-])(?P<zone_hour>[0-9]{2})(?::?(?P<zone_minute>[0-9]{2}))?)?"
 _UUID = f"^({UUID_TEXT}|\\{{({UUID_TEXT})\\}})$"
-_MAX_DIGITS = 60
 _DATE_LENGTH = len("1970-01-01")
 _IN_UTC = {TimestampText.LOCAL: "", TimestampText.RFC_3339: "Z"}
 

@@ -16,13 +16,13 @@ import pytest
 from rowsieve.bridges.functions import TABLE, spelling_of
 from rowsieve.bridges.sql import parse_expression
 from rowsieve.bridges.sql.constructs.time_fields import ALL_PARTS
-from rowsieve.bridges.sql.spellings import OPERATORS, spelling
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.functions.registry import BUILT_IN
 from rowsieve.predicate.ir import Call, Column, Operand
 from tests.bridges.sql.postgres import function_names
 from tests.bridges.sql.spelled import CALLS, OTHERS, SHARED, ours, read_back, table, written
 from tests.bridges.sql.test_engine_functions import ENGINES, Ask, alike
+from tools.matrices.sql_spellings import OPERATORS, spelling
 
 ROWS = table()
 ALL = {**CALLS, **OTHERS}

@@ -6,11 +6,11 @@ import pytest
 
 from rowsieve.bridges.sql import parse_predicate
 from rowsieve.bridges.sql.dialects import DIALECTS
-from rowsieve.bridges.sql.function_table import CONDITIONS, Construct
 from rowsieve.bridges.sql.language import to_text
 from rowsieve.bridges.translation import Exactness
 from rowsieve.predicate.semantics import Semantics
 from tests.strategies import SCHEMA
+from tools.matrices.sql_constructs import CONDITIONS, Construct
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
