@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import msgspec
 import pyarrow as pa
@@ -19,6 +19,7 @@ import pyarrow as pa
 from rowsieve import clock
 from rowsieve.arguments import Example, checked, checked_methods
 from rowsieve.arguments.annotations import ColumnNames, StorageOptions
+from rowsieve.arguments.peer_names import SCAN, unknown_attribute
 from rowsieve.bridges.condition_notes import brief
 from rowsieve.bridges.session import Session
 from rowsieve.bridges.sql import to_sql
@@ -161,6 +162,12 @@ class Scan:
     def version(self) -> int:
         """The table version that this scan reads."""
         return self._snapshot.version
+
+    if not TYPE_CHECKING:  # a checker would believe every name
+
+        def __getattr__(self, name: str) -> object:
+            """Say what to write in place of a method of another library."""
+            raise unknown_attribute(self, name, SCAN)
 
     @property
     def schema(self) -> pa.Schema:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import heapq
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.arguments.peer_names import TABLE, unknown_attribute
 from rowsieve.errors import InvalidInput
 from rowsieve.frame_text import Rows, frame_text
 from rowsieve.planner.statistics import ColumnSummary
@@ -33,6 +34,22 @@ SUMMARY = pa.schema(
 
 class FrameMethods(ReadMethods):
     """The Arrow stream of a table, some of its rows, and a summary of its columns."""
+
+    if not TYPE_CHECKING:  # a checker would believe every name
+
+        def __getattr__(self, name: str) -> object:
+            """Say what to write in place of a method of another library."""
+            raise unknown_attribute(self, name, TABLE)
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns, in the pinned version."""
+        return list(self.handle.pinned.schema.names)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of rows and of columns."""
+        return self.count(), len(self.columns)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Export all rows of the newest version as an Arrow C stream."""

@@ -1,0 +1,85 @@
+"""Names of methods in other libraries, with the call here that does the same.
+
+An AttributeError for such a name says what to write. The names are no methods: `dir` does not list
+them, and `hasattr` is False, so that libraries which probe an object are not misled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+_EXPORT: Final = 'to_polars().write_parquet("rows.parquet"), or COPY t TO … in DuckDB'
+_CSV: Final = 'to_polars().write_csv("rows.csv")'
+_VERSION: Final = "open_table(uri, version=3)"
+
+TABLE: Final[Mapping[str, str]] = {
+    "add": "append(rows), or upsert(rows) where the table has a key",
+    "add_columns": 'add_column("name", type)',
+    "alter_columns": 'rename_column("name", "new_name")',
+    "arrow": "to_arrow()",
+    "checkout": _VERSION,
+    "checkout_version": _VERSION,
+    "cleanup_old_versions": "vacuum()",
+    "collect": "to_arrow()",
+    "count_rows": "count(where)",
+    "describe": "summarize()",
+    "df": "to_pandas()",
+    "drop_columns": 'drop_column("name")',
+    "dtypes": "schema.types",
+    "fetchall": "to_arrow().to_pylist()",
+    "fetchdf": "to_pandas()",
+    "file_uris": "files()",
+    "filter": "scan(where)",
+    "get_add_actions": "files()",
+    "glimpse": "show()",
+    "insert": "append(rows), or upsert(rows) where the table has a key",
+    "iter_rows": "to_arrow().to_pylist()",
+    "lazy": "scan_polars()",
+    "limit": "scan(limit=10)",
+    "load_as_version": _VERSION,
+    "load_version": _VERSION,
+    "merge_insert": 'merge(rows, on="key")',
+    "metadata": "detail()",
+    "optimize": "compact()",
+    "pl": "to_polars()",
+    "scanner": "scan(where, columns=[…], limit=10)",
+    "select": "scan(columns=[…])",
+    "set_table_properties": "set_properties({…})",
+    "tags": "refs()",
+    "take": "head(5), or scan(where)",
+    "to_batches": "scan(where).to_batches()",
+    "to_csv": _CSV,
+    "to_df": "to_pandas()",
+    "to_dicts": "to_arrow().to_pylist()",
+    "to_parquet": _EXPORT,
+    "to_pyarrow_dataset": "to_dataset()",
+    "to_pyarrow_table": "to_arrow()",
+    "to_table": "to_arrow(where, columns=[…])",
+    "update_incremental": "refresh()",
+    "versions": "history()",
+    "where": "scan(where)",
+    "write": "append(rows), or upsert(rows) where the table has a key",
+    "write_csv": _CSV,
+    "write_parquet": _EXPORT,
+    "z_order": "compact(), after set_properties({'cluster_by': 'zorder(a, b)'})",
+}
+"""Names that users of deltalake, Lance, DuckDB, Polars and pandas write, and `Table`'s calls."""
+
+SCAN: Final[Mapping[str, str]] = {
+    "collect": "to_arrow()",
+    "df": "to_arrow().to_pandas()",
+    "read_all": "to_arrow()",
+    "to_df": "to_arrow().to_pandas()",
+    "to_pandas": "to_arrow().to_pandas()",
+    "to_polars": "polars.DataFrame(scan)",
+    "to_table": "to_arrow()",
+}
+"""The same for `Scan`."""
+
+
+def unknown_attribute(owner: Any, name: str, names: Mapping[str, str]) -> AttributeError:
+    """The error for an attribute that the object lacks."""
+    kind = type(owner).__name__
+    hint = f"; write {names[name]}" if name in names else ""
+    return AttributeError(f"{kind!r} object has no attribute {name!r}{hint}", name=name, obj=owner)

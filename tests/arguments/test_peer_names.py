@@ -1,0 +1,51 @@
+"""Names of other libraries: the error says which call does the same here, and that call exists."""
+
+from __future__ import annotations
+
+import copy
+import re
+
+import pyarrow as pa
+import pytest
+
+import rowsieve as rs
+from rowsieve.arguments.peer_names import SCAN, TABLE
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> rs.Table:
+    rows = pa.table({"id": [1, 2], "s": ["a", None]})
+    return rs.create_table(tmp_path_factory.mktemp("peer") / "t", rows, ["id"])
+
+
+def test_the_error_says_what_to_write(table: rs.Table) -> None:
+    with pytest.raises(AttributeError, match=r"'Table' .* 'to_pyarrow_table'; write to_arrow\(\)"):
+        _ = table.to_pyarrow_table  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match=r"'Scan' .* 'to_polars'; write polars.DataFrame"):
+        _ = table.scan().to_polars  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match=r"has no attribute 'nonsense'$"):
+        _ = table.nonsense  # type: ignore[attr-defined]
+
+
+def test_no_name_is_one_that_exists_and_each_advice_begins_with_one_that_does(
+    table: rs.Table,
+) -> None:
+    for owner, names in ((table, TABLE), (table.scan(), SCAN)):
+        for name, advice in names.items():
+            assert name not in dir(owner)
+            assert not hasattr(owner, name)
+            first = re.match(r"[\w.]+", advice)
+            assert first is not None
+            own = first[0].partition(".")[0]
+            assert own in ("polars", "pyarrow") or hasattr(owner, own) or hasattr(rs, own), advice
+
+
+def test_columns_and_shape_are_those_of_a_data_frame(table: rs.Table) -> None:
+    assert table.columns == ["id", "s"]
+    assert table.shape == (2, 2)
+
+
+def test_a_copy_without_its_attributes_does_not_recurse(table: rs.Table) -> None:
+    assert copy.copy(table).shape == (2, 2)
+    with pytest.raises(AttributeError, match="handle"):
+        _ = object.__new__(rs.Table).handle
