@@ -35,6 +35,7 @@ from rowsieve.providers.native_files.planned_parts import read_parts
 from rowsieve.providers.native_files.present_files import check_files
 from rowsieve.statements.tokens import folded
 from rowsieve.storage.differential import is_differential
+from rowsieve.storage.log.missing_files import missing_files_named
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.table import Table
 
@@ -181,8 +182,9 @@ class OwnTable:
 
     def _native_parts(self) -> NativeParts:
         def find() -> NativeParts:
-            plan = planned(self.snapshot, self.table.uri)
-            return native_parts(plan, self.snapshot, self.table.handle.store)
+            store = self.table.handle.store
+            with missing_files_named(store, self.snapshot.version):
+                return native_parts(planned(self.snapshot, self.table.uri), self.snapshot, store)
 
         return self._cached(("native",), find)
 
