@@ -171,8 +171,8 @@ class Places:
             is_taken = name.plain in state.locations or self._holds_table(location)
         if is_taken:
             raise TableExists(
-                f"a table {name.plain} exists already in {self.uri}; open it with open_table, or "
-                "choose another name"
+                f"a table {name.plain} exists already in {self.uri}; open it, or choose "
+                "another name"
             )
 
     def _table_folders(self, namespaces: Sequence[str]) -> list[TableName]:

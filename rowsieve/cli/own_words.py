@@ -28,6 +28,7 @@ _COMMANDS: Final = {
 _CALL: Final = re.compile(
     rf"(?<![\w/.])(?:rs\.|table\.|t\.)?({'|'.join(_COMMANDS)})\b(?:\(\))?(?![\w(/])"
 )
+_WITH_PARENTHESES: Final = re.compile(r"(?<![\w/.])(?:table\.|t\.)?(history|refs)\(\)")
 _PARAMETER: Final = re.compile(r"\bparams=\{'(\w+)': …\}")
 _VALUE: Final = r"('[^']*'|\"[^\"]*\"|\w+)?"
 
@@ -35,6 +36,7 @@ _VALUE: Final = r"('[^']*'|\"[^\"]*\"|\w+)?"
 def in_own_words(message: str, options: Iterable[str]) -> str:
     """The message; `options` are the names of the command's options in Python."""
     text = _CALL.sub(lambda match: _COMMANDS[match[1]], message)
+    text = _WITH_PARENTHESES.sub(r"rowsieve \1", text)
     text = _PARAMETER.sub(r"--param \1=…", text)
     if names := "|".join(map(re.escape, sorted(options, key=len, reverse=True))):
         text = re.sub(rf"(?<![\w./])({names})={_VALUE}", _option, text)

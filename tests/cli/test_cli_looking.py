@@ -107,8 +107,29 @@ def test_messages_name_options_and_commands(lake: Path, tmp_path: Path) -> None:
     assert "--on-duplicate last" in message
     assert "on_duplicate" not in message
     assert "rowsieve create makes one" in run("head", tmp_path / "none", code=3)
+    assert "rowsieve history lists them" in run("head", lake / "db" / "t", "--version", 9, code=3)
     text = "where=x and version=3; pass on_bad='collect'; t.create_table() or drop_tables"
     expected = "where=x and --version 3; pass --on-bad collect; rowsieve create or drop_tables"
     assert in_own_words(text, ["version", "on_bad"]) == expected
     path = "there is no table at /data/create_table/version=3/t or s3://b/t.drop_table/version=3"
     assert in_own_words(path, ["version"]) == path
+
+
+def test_a_column_that_is_too_wide_leaves_its_place_to_narrow_ones() -> None:
+    names = ["id", "a", "b", "c", "d"]
+    row = (10**19, "x" * 38, "y" * 38, 1.5, 10**19)
+    lines, shown = text_table(names, [row], 60)
+    assert shown == 3
+    assert lines[0].split() == ["id", "...", "c", "d"]
+    assert all(len(line) <= 60 for line in lines)
+    gaps, shown = text_table(names, [(1, "x" * 38, 2, "y" * 38, 3)], 30)
+    assert gaps[0].split() == ["id", "...", "b", "...", "d"]
+    assert shown == 3
+    assert len(gaps[1]) == max(map(len, gaps))
+    assert len(text_table(names, [(1, "x" * 38, 2, "y" * 38, 3)], 14)[0][1]) <= 14
+
+
+def test_metrics_are_those_of_prometheus(lake: Path) -> None:
+    table = lake / "db" / "t"
+    assert run("metrics", table, "--prometheus") == run("metrics", table)
+    run("metrics", table, "--prometheus", "--json", code=2)

@@ -149,10 +149,15 @@ def metrics(
     disk: Annotated[
         bool, typer.Option("--disk", help="Also list the files of all versions.")
     ] = False,
+    prometheus: Annotated[
+        bool, typer.Option("--prometheus", help="Prometheus' text format, as without --json.")
+    ] = False,
     storage_option: StorageOptions = None,
     as_json: AsJson = False,
 ) -> None:
     """Print the state of tables in Prometheus' text format."""
+    if prometheus and as_json:
+        raise typer.BadParameter("give --prometheus or --json, not both")
     names = tables or required_catalog(read_pairs(storage_option, "--storage-option")).tables()
     gauges = {name: open_at(name, storage_option).gauges(disk=disk) for name in names}
     if as_json:

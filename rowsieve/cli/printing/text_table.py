@@ -6,6 +6,7 @@ Without a width, all columns have complete values.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 from rich.cells import cell_len
@@ -45,10 +46,7 @@ def text_table(
             pad = " " * (widths[i] - cell_len(row[i]))
             pieces.append(pad + row[i] if numbers[i] else row[i] + pad)
         lines.append(GAP.join(pieces).rstrip())
-    rule = sum(widths[i] for i in shown) + len(GAP) * max(0, len(shown) - 1)
-    if len(shown) < len(names):
-        rule += len(GAP + LEFT_OUT)
-    lines.insert(1, "─" * rule)
+    lines.insert(1, "─" * _line_width(widths, shown))
     return lines, len(shown)
 
 
@@ -72,20 +70,28 @@ def _shortened(text: str, width: int | None) -> str:
 
 
 def _fitting(widths: Sequence[int], width: int | None, first: Sequence[int]) -> list[int]:
-    """The columns that fit: those of `first`, then from both ends; at least one."""
+    """The columns that fit: those of `first`, then from both ends; at least one.
+
+    A column that is too wide leaves its place to narrower ones.
+    """
     count = len(widths)
     if width is None or sum(widths) + len(GAP) * (count - 1) <= width:
         return list(range(count))
     others = [place for place in _from_both_ends(count) if place not in first]
     by_worth = [*first, *others]
     chosen: list[int] = []
-    used = len(LEFT_OUT)
     for place in by_worth:
-        if chosen and used + len(GAP) + widths[place] > width:
-            break
-        used += len(GAP) + widths[place]
-        chosen.append(place)
-    return sorted(chosen)
+        more = sorted([*chosen, place])
+        if not chosen or _line_width(widths, more) <= width:
+            chosen = more
+    return chosen
+
+
+def _line_width(widths: Sequence[int], shown: Sequence[int]) -> int:
+    """The width of a line with these columns, and a mark where columns between are left out."""
+    gaps = sum(after > before + 1 for before, after in pairwise(shown))
+    pieces = len(shown) + gaps
+    return sum(widths[i] for i in shown) + len(LEFT_OUT) * gaps + len(GAP) * max(0, pieces - 1)
 
 
 def _from_both_ends(count: int) -> Iterator[int]:

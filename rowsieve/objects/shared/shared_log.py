@@ -176,8 +176,7 @@ class SharedLog(SharedReader):
         if state is None:
             if not listed:
                 raise TableNotFound(
-                    f"there is no database at {self.store.uri}; the first create_table of "
-                    "rs.Database(uri) creates it"
+                    f"there is no database at {self.store.uri}; its first table makes one"
                 )
             state = _first(self.entry(0))
         seen = _seen.get((self.store.uri, state.database)) or ()

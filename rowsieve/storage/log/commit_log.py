@@ -502,8 +502,7 @@ class CommitLog(LogReader):
 
     def _table_exists(self) -> TableExists:
         return TableExists(
-            f"a table already exists at {self._store.uri}; open it with open_table, or create the "
-            "new one elsewhere"
+            f"a table already exists at {self._store.uri}; open it, or create the new one elsewhere"
         )
 
 
