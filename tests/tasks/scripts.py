@@ -1,4 +1,4 @@
-"""Sixty tasks of an analyst, each written as users of the named library write it.
+"""Eighty tasks of an analyst, each written as users of the named library write it.
 
 A task gets `t`, a table of six flights with the key `id`, and the folder of the test. It fails if a
 line raises, or a claim of `assert` does not hold. The text after `#` names the library whose users
@@ -270,4 +270,83 @@ assert "part" in str(t.scan("id > 100").explain())
 
 # own: a copy of a table
 assert t.clone(folder / "copy").count() == 6
+
+# deltalake: some columns as a pandas frame
+assert list(t.to_pandas(columns=["id"]).columns) == ["id"]
+
+# deltalake: rows that match filters of tuples
+assert len(t.to_pandas([("delay", ">", 5)])) == 2
+
+# polars: the names of the columns
+assert t.columns == ["id", "carrier", "delay", "day"]
+
+# polars: the shape
+assert t.shape == (6, 4)
+
+# polars: a lazy frame over the dataset
+lazy = pl.scan_pyarrow_dataset(t.to_dataset())
+assert lazy.filter(pl.col("delay") > 5).collect().height == 2
+
+# polars: means of groups
+assert t.to_polars().group_by("carrier").agg(pl.col("delay").mean()).height == 3
+
+# pandas: the largest value of each group
+assert t.to_pandas().groupby("carrier")["delay"].max()["AA"] == 7
+
+# pyarrow: a reader from the object
+assert pa.RecordBatchReader.from_stream(t).read_all().num_rows == 6
+
+# pyarrow: count in the dataset
+assert t.to_dataset().count_rows(filter=pc.field("delay") > 5) == 2
+
+# pyarrow: the first rows of the dataset
+assert t.to_dataset().head(2).num_rows == 2
+
+# duckdb: register the object under a name
+connection = duckdb.connect()
+connection.register("f", t)
+assert connection.sql("SELECT max(id) FROM f").fetchall() == [(6,)]
+
+# duckdb: write the rows to a file
+duckdb.sql(f"COPY (SELECT * FROM t) TO '{folder}/rows.parquet'")
+assert rs.create_table(folder / "u", folder / "rows.parquet", ["id"]).count() == 6
+
+# duckdb: parameters of a condition
+assert t.count("delay > $least AND carrier = $name", params={"least": 5, "name": "AA"}) == 1
+
+# lance: rows of dicts
+t.upsert([{"id": 7, "carrier": "X", "delay": None, "day": None}])
+assert len(t) == 7
+
+# lance: rows of lists
+t.upsert({"id": [1, 8], "carrier": ["X", "X"], "delay": [0.5, None], "day": [None, None]})
+assert len(t) == 7
+
+# lance: rename a column
+t.rename_column("delay", "late")
+assert t.columns == ["id", "carrier", "late", "day"]
+
+# lance: open a tag
+t.tag("first", version=0)
+assert rs.open_table(t.uri, version="first").count() == 6
+
+# polars: delete by an expression
+t.delete(pl.col("id") == 1)
+assert len(t) == 5
+
+# lance: delete matched rows by a merge
+t.merge(pa.table({"id": [1, 9]}), on="id").when_matched_delete().execute()
+assert len(t) == 5
+
+# deltalake: the last commit
+assert t.history(1)[0].operation == "create"
+
+# duckdb: values of Python as new values
+t.update({"day": datetime.date(2026, 2, 1), "delay": None}, where="id = 1")
+assert t.count("day = date '2026-02-01' AND delay IS NULL") == 1
+
+# own: rows of one version before another
+t.update({"delay": 3.5}, where="id = 1")
+assert t.to_arrow("delay = 3.5").num_rows == 1
+assert rs.open_table(t.uri, version=0).count("delay = 3.5") == 0
 """
