@@ -240,3 +240,25 @@ def test_another_name_that_the_grammar_takes_for_size_is_refused() -> None:
 def test_a_function_of_ours_that_spark_does_not_have_is_refused(text: str) -> None:
     with pytest.raises(InvalidPredicate, match="spark has no function"):
         selected(text, tz=LATE)
+
+
+@pytest.mark.parametrize("ansi", [True, False])
+@pytest.mark.parametrize(
+    ("text", "row"),
+    [
+        ("try_mod(n, ' ') IS NULL", {"n": 7}),
+        ("try_mod(n, s) IS NULL", {"n": 7, "s": "x"}),
+        ("try_mod(n, s) = 1", {"n": 7, "s": "3"}),
+        ("try_mod('x', n) IS NULL", {"n": 7}),
+        ("try_mod(n, 0) IS NULL", {"n": 7}),
+        ("try_divide(n, 'a') IS NULL", {"n": 7}),
+        ("try_divide(n, '2') = 3.5", {"n": 7}),
+        ("try_divide(f32, '0.5') = 3", {"f32": 1.5}),
+        ("try_divide(n, '0') IS NULL", {"n": 7}),
+    ],
+)
+def test_tried_operators_are_null_for_text_of_no_number(
+    text: str, row: dict[str, Any], ansi: bool
+) -> None:
+    assert selected(text, ansi=ansi, **row)
+    assert not selected(f"NOT ({text})", ansi=ansi, **row)

@@ -16,6 +16,7 @@ from rowsieve.bridges.sql.constructs.nested_access import ELEMENT, SUBSCRIPT, TR
 from rowsieve.bridges.sql.constructs.pattern_calls import regex
 from rowsieve.bridges.sql.protocols import Reads
 from rowsieve.bridges.sql.spark.type_names import cast_target
+from rowsieve.bridges.sql.spark.types.numbers_and_times import QUOTIENT
 from rowsieve.predicate import ir
 from rowsieve.types.logical import Date, Int, LogicalType, Timestamp
 
@@ -23,6 +24,8 @@ _WIDE, _INSTANT = Int(64), Timestamp(utc=True)
 _INT32_END = 2**31
 _ZERO = ir.Literal(0, _WIDE)
 TRUNC = "trunc_date"  # `trunc` is a function of numbers here
+# Functions that are NULL where an operator would fail, with that operator.
+TRIED: Mapping[str, str] = {"try_divide": QUOTIENT, "try_mod": "modulo"}
 # Functions that read text by a format, which are typed in `read/formatted_times.py`.
 BY_FORMAT = (
     *("to_date", "try_to_date", "to_timestamp", "try_to_timestamp", "to_timestamp_ltz"),
@@ -34,6 +37,7 @@ WRITTEN: Mapping[str, str] = {
     TRIED_ELEMENT: "try_element_at({0}, {1})",
     SUBSCRIPT: "{0}[{1}]",
     TRUNC: "trunc({1}, {0})",
+    **{name: f"{name}({{0}}, {{1}})" for name in TRIED},
 }
 CASTS = frozenset(
     (
@@ -47,12 +51,6 @@ _READ: Mapping[str, LogicalType] = {
     "try_to_timestamp": _INSTANT,
     "try_to_date": Date(),
 }
-
-
-def unless_zero(name: str, sides: tuple[ir.Operand, ...]) -> ir.Operand:
-    """Return a quotient or remainder that is NULL if the divisor is zero."""
-    zero = ir.Comparison(ir.ComparisonOp.EQ, sides[1], _ZERO)
-    return ir.Case(((zero, ir.Literal(None)),), ir.Call(name, sides))
 
 
 def constant_of(reader: Reads, node: Any, number: Any, type_: Date | Timestamp) -> ir.Operand:
@@ -98,7 +96,7 @@ _OfValues: TypeAlias = Callable[..., ir.Operand]  # takes the reader, the node a
 _OF_VALUES: Mapping[str, tuple[int, _OfValues]] = {
     "get": (2, _from_zero),
     "weekday": (1, _weekday),
-    "try_mod": (2, lambda _, __, *sides: unless_zero("modulo", sides)),
+    "try_mod": (2, lambda _, __, *sides: ir.Call("try_mod", sides)),
     "nullifzero": (1, lambda _, __, value: ir.Call("nullif", (value, _ZERO))),
     "zeroifnull": (1, lambda _, __, value: ir.Call("coalesce", (value, _ZERO))),
     **dict.fromkeys(("isnull", "isnotnull"), (1, _is_null)),

@@ -15,7 +15,7 @@ from rowsieve.bridges.constant_values import whole_of
 from rowsieve.bridges.sql.constructs.time_fields import field_argument
 from rowsieve.bridges.sql.constructs.truncations import truncated
 from rowsieve.bridges.sql.protocols import Reads
-from rowsieve.bridges.sql.spark.read.calls_by_name import BY_FORMAT, TRUNC, constant_of, unless_zero
+from rowsieve.bridges.sql.spark.read.calls_by_name import BY_FORMAT, TRUNC, constant_of
 from rowsieve.bridges.sql.spark.read.calls_by_name import NAMES as OF_VALUES
 from rowsieve.bridges.sql.spark.read.formatted_times import read_by_format
 from rowsieve.bridges.sql.spark.read.zone_calls import converted, from_time_zone, from_utc
@@ -187,7 +187,7 @@ NAMES: Mapping[str, Callable[[Reads, Any], ir.Operand | None]] = {
 NODES: Mapping[type[Any], Callable[[Reads, Any], ir.Operand]] = {
     exp.Nanvl: nanvl,
     exp.IsNan: _is_nan,
-    exp.SafeDivide: lambda reader, node: unless_zero(QUOTIENT, _sides(reader, node)),
+    exp.SafeDivide: lambda reader, node: ir.Call("try_divide", _sides(reader, node)),
     exp.Div: _quotient,
     exp.IntDiv: _whole_quotient,
     exp.EqualNull: _same,

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from rowsieve.bridges.constant_values import value_of
 from rowsieve.bridges.sql.constructs.nested_access import ELEMENT, SUBSCRIPT, TRIED_ELEMENT
-from rowsieve.bridges.sql.spark.read.calls_by_name import TRUNC
+from rowsieve.bridges.sql.spark.read.calls_by_name import TRIED, TRUNC
 from rowsieve.bridges.sql.spark.types.numbers_and_times import INSTANT, is_text
 from rowsieve.bridges.sql.spark.types.typed_values import Value, held
 from rowsieve.errors import UnsupportedOperation
@@ -43,6 +43,9 @@ class Types(Protocol):
 
     def as_type(self, value: Value, type_: LogicalType | None) -> ir.Operand:
         """Apply an implicit cast."""
+
+    def tried(self, name: str, left: Value, right: Value) -> Value:
+        """Type an operator that is NULL where it would fail."""
 
 
 def plain(typer: Types, node: ir.Call, values: Sequence[Value]) -> Value:
@@ -206,6 +209,10 @@ def _element(typer: Types, node: ir.Call, values: list[Value]) -> Value:
     return held(element, value.type.element.type)
 
 
+def _tried(typer: Types, node: ir.Call, values: list[Value]) -> Value:
+    return typer.tried(TRIED[node.function], *values)
+
+
 def _shifted(_: Types, __: ir.Call, values: list[Value]) -> Value:
     value, *parts = values
     steps = tuple(
@@ -276,6 +283,7 @@ HANDLERS: Mapping[str, Handler] = {
     "epoch_seconds": _since_1970,
     TRUNC: _truncated_date,
     **dict.fromkeys((ELEMENT, SUBSCRIPT, TRIED_ELEMENT), _element),
+    **dict.fromkeys(TRIED, _tried),
     "last_day": _of_days(Date()),
     "days_between": _of_days(Int(32)),
 }

@@ -64,6 +64,7 @@ from rowsieve.types.logical import (
 from rowsieve.types.schema import Schema
 
 _MAX_MEMBERS = 1000  # of a list that is expanded to comparisons
+_ZERO = ir.Literal(0, Int(64))
 _ARITHMETIC = frozenset({"add", "subtract", "multiply", "modulo"})
 
 
@@ -372,11 +373,38 @@ class _Typer:
         equal = ir.Comparison(ir.ComparisonOp.EQ, *self.compared(value, other))
         return Value(ir.Case(((equal, ir.Literal(None, type_)),), value.exact), type_)
 
+    def tried(self, name: str, left: Value, right: Value) -> Value:
+        """Return a quotient or remainder that is NULL for a divisor of zero, or text of no number.
+
+        Spark catches every error of such a call if one side is text, otherwise only the operator's.
+        """
+        left, right = self.numbers(name, left, right, try_=True)
+        result = self.arithmetic(name, left, right)
+        zero = ir.Comparison(ir.ComparisonOp.EQ, *self.compared(right, literal_of(_ZERO)))
+        null = ir.Literal(None, result.type)
+        return Value(ir.Case(((zero, null),), result.exact), result.type)
+
+    def numbers(
+        self, name: str, left: Value, right: Value, *, try_: bool = False
+    ) -> tuple[Value, Value]:
+        """Return both sides of an operator; if one is text, both are cast to a type of numbers.
+
+        `try_`: text that is not a number is NULL in every session.
+        """
+        if not (is_text(left) or is_text(right)):
+            return left, right
+        other = left if is_text(right) else right
+        type_ = in_arithmetic(name, String() if is_text(other) else other.type, ansi=self.ansi)
+        first, second = (
+            text_as(side, type_, ansi=self.ansi, try_=try_)
+            if is_text(side)
+            else Value(self.as_type(side, type_), type_)
+            for side in (left, right)
+        )
+        return first, second
+
     def arithmetic(self, name: str, left: Value, right: Value) -> Value:
-        if is_text(left) or is_text(right):
-            other = left if is_text(right) else right
-            type_ = in_arithmetic(name, String() if is_text(other) else other.type, ansi=self.ansi)
-            left, right = (Value(self.as_type(side, type_), type_) for side in (left, right))
+        left, right = self.numbers(name, left, right)
         if left.type is None or right.type is None:
             left, right = (Value(s.operand, s.type or _other(left, right)) for s in (left, right))
         dated = name in ("add", "subtract") and isinstance(left.type, Date)
