@@ -1,30 +1,29 @@
 """Asks the Hadoop file systems of a classic Spark session, in its JVM, and scans known files.
 
 Many files are one call: what Java knows of them is joined to one text there, and what this process
-knows of them arrives as one block of bytes. Functions of Java's classes are made in the JVM from
-their names, because no call returns into this process.
+knows of them arrives as one block of bytes.
 
-These classes are internal to Spark and Hadoop: only this module and `plans` name them.
+These classes are internal to Spark and Hadoop: only this module, `file_index` and `plans` name
+them.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from py4j.protocol import Py4JJavaError
-from pyspark.sql.types import StructType
+from pyspark.sql.types import LongType, StructField, StructType
 
-from rowsieve.bridges.spark_columns.java_classes import java_class
-from rowsieve.errors import CorruptData
-from rowsieve.providers.spark.plans import internal_class, some
+from rowsieve.providers.spark.file_index import fixed_index
+from rowsieve.providers.spark.method_handles import class_named, function, getter, java
+from rowsieve.providers.spark.plans import internal_class
 from rowsieve.varints import encode_varint
 
 _FS: Final = "org.apache.hadoop.fs."
 _BETWEEN: Final = "\0"  # in no name of a file
 _BLOCK_BYTES: Final = 128 * 1024 * 1024
-_IGNORED: Final = "ignoredPathSegmentRegex"
 _COUNT: Final = struct.Struct(">i")
 
 
@@ -33,7 +32,7 @@ def has_scheme(session: Any, scheme: str) -> bool:
     if not scheme:
         return True
     try:
-        _java(session, f"{_FS}FileSystem").getFileSystemClass(scheme, _settings(session))
+        java(session, f"{_FS}FileSystem").getFileSystemClass(scheme, _settings(session))
     except Py4JJavaError:
         return False
     return True
@@ -41,12 +40,12 @@ def has_scheme(session: Any, scheme: str) -> bool:
 
 def hadoop_version(session: Any) -> str:
     """The version of Hadoop that Spark has."""
-    return str(_java(session, "org.apache.hadoop.util.VersionInfo").getVersion())
+    return str(java(session, "org.apache.hadoop.util.VersionInfo").getVersion())
 
 
 def tail_of(session: Any, uri: str, start: int) -> tuple[int, bytes]:
     """The length of a file, and its bytes from `start` on."""
-    path = _java(session, f"{_FS}Path")(uri)
+    path = java(session, f"{_FS}Path")(uri)
     system = path.getFileSystem(_settings(session))
     size_bytes = int(system.getFileStatus(path).getLen())
     stream = system.open(path)
@@ -59,11 +58,11 @@ def tail_of(session: Any, uri: str, start: int) -> tuple[int, bytes]:
 
 def listed_sizes(session: Any, folder: str) -> dict[str, int]:
     """The lengths of the files in a folder, by name."""
-    path = _java(session, f"{_FS}Path")(folder)
+    path = java(session, f"{_FS}Path")(folder)
     listed = path.getFileSystem(_settings(session)).listStatus(path)
-    files = _java(session, "scala.Predef").genericWrapArray(listed)
+    files = java(session, "scala.Predef").genericWrapArray(listed)
     path_of, name_of, length_of = (
-        _function(session, _getter(session, *names))
+        function(session, getter(session, *names))
         for names in (
             (f"{_FS}FileStatus", "getPath"),
             (f"{_FS}Path", "getName"),
@@ -78,38 +77,28 @@ def listed_sizes(session: Any, folder: str) -> dict[str, int]:
 
 
 def scan_of_known_files(
-    session: Any, files: Mapping[str, int], schema: StructType, options: Mapping[str, str]
+    session: Any,
+    files: Mapping[str, int],
+    schema: StructType,
+    options: Mapping[str, str],
+    constants: Mapping[str, Sequence[int]],
 ) -> Any:
-    """The frame of Parquet files of known lengths, by their URIs; Spark asks for none of them.
+    """The frame of Parquet files of known lengths, by their URIs; Spark lists none of them.
 
-    The files are the index's roots, so Spark, if it ever lists again, lists these alone.
-    CorruptData if it has listed them, because it has no cache, and there are others.
+    It has the columns of the schema, and those of `constants`: bigints with one value for each
+    file, in the order of the files.
     """
-    statuses = _statuses(session, files)
-    path_of = _getter(session, f"{_FS}FileStatus", "getPath")
-    sources = "execution.datasources."
-    cache = internal_class(session, f"{sources}FileStatusCache").getOrCreate(session._jsparkSession)
-    statuses.foreach(_function(session, _keeping(session, cache, path_of)))
-    option = _java(session, "scala.Option")
-    columns = session._jsparkSession.parseDataType(schema.json()).asNullable()
-    none = option.empty()
-    usual = _java(session, "org.apache.spark.util.HadoopFSUtils")
-    ignored = {_IGNORED: usual.DEFAULT_IGNORED_PATH_SEGMENT_REGEX()}  # another one needs a listing
+    columns, folders = (
+        session._jsparkSession.parseDataType(each.json()).asNullable()
+        for each in (schema, StructType([StructField(name, LongType()) for name in constants]))
+    )
+    index = fixed_index(session, _statuses(session, files), files, folders, constants)
     shared = internal_class(session, "catalyst.util.CaseInsensitiveMap")(
-        _java(session, "org.apache.spark.api.python.PythonUtils").toScalaMap({**options, **ignored})
+        java(session, "org.apache.spark.api.python.PythonUtils").toScalaMap(dict(options))
     )
-    paths = statuses.map(_function(session, path_of))
-    index = internal_class(session, f"{sources}InMemoryFileIndex")(
-        session._jsparkSession, paths, shared, some(session, columns), cache, none, none
-    )
-    listed, wanted = int(index.allFiles().size()), (len(files), sum(files.values()))
-    if (listed, int(index.sizeInBytes())) != wanted:
-        raise CorruptData(
-            f"Spark lists {listed:,} files of {index.sizeInBytes():,} bytes, and the manifest says "
-            f"{wanted[0]:,} of {wanted[1]:,}; read with routes=['source']"
-        )
-    folders = session._jsparkSession.parseDataType(StructType([]).json())
+    sources = "execution.datasources."
     parquet = internal_class(session, f"{sources}parquet.ParquetFileFormat")()
+    none = java(session, "scala.Option").empty()
     relation = internal_class(session, f"{sources}HadoopFsRelation")(
         index, folders, columns, none, parquet, shared, session._jsparkSession
     )
@@ -122,12 +111,12 @@ def _statuses(session: Any, files: Mapping[str, int]) -> Any:
     """A Scala sequence of the files, from the bytes in which Hadoop sends them to others."""
     messages = [_message(uri, size_bytes) for uri, size_bytes in files.items()]
     data = b"".join([_COUNT.pack(len(messages)), *messages])
-    array = _java(session, "org.apache.hadoop.io.ArrayWritable")(
-        _class(session, f"{_FS}FileStatus")
+    array = java(session, "org.apache.hadoop.io.ArrayWritable")(
+        class_named(session, f"{_FS}FileStatus")
     )
-    stream = _java(session, "java.io.ByteArrayInputStream")(data)
-    array.readFields(_java(session, "java.io.DataInputStream")(stream))
-    return _java(session, "scala.Predef").genericWrapArray(array.toArray()).toSeq()
+    stream = java(session, "java.io.ByteArrayInputStream")(data)
+    array.readFields(java(session, "java.io.DataInputStream")(stream))
+    return java(session, "scala.Predef").genericWrapArray(array.toArray()).toSeq()
 
 
 def _message(uri: str, size_bytes: int) -> bytes:
@@ -137,61 +126,6 @@ def _message(uri: str, size_bytes: int) -> bytes:
     fields += b"\x18" + encode_varint(size_bytes) + b"\x22\x03\x08\xa4\x02\x50\x01"
     fields += b"\x58" + encode_varint(_BLOCK_BYTES)
     return _COUNT.pack(len(fields)) + fields
-
-
-def _keeping(session: Any, cache: Any, path_of: Any) -> Any:
-    """A method that puts a file's status into the cache, as the only leaf of its path."""
-    handles = _java(session, "java.lang.invoke.MethodHandles")
-    one, array = f"{_FS}FileStatus", f"[L{_FS}FileStatus;"
-    put = (
-        _lookup(session)
-        .findVirtual(
-            _class(session, "org.apache.spark.sql.execution.datasources.FileStatusCache"),
-            "putLeafFiles",
-            _type(session, "void", f"{_FS}Path", array),
-        )
-        .bindTo(cache)
-    )
-    gateway = session.sparkContext._gateway
-    filters = gateway.new_array(_java(session, "java.lang.invoke.MethodHandle"), 2)
-    filters[0] = path_of
-    filters[1] = handles.identity(_class(session, array)).asCollector(_class(session, array), 1)
-    both = handles.filterArguments(put, 0, filters)
-    order = gateway.new_array(session._jvm.int, 2)  # both arguments are the first
-    return handles.permuteArguments(both, _type(session, "void", one), order)
-
-
-def _getter(session: Any, class_name: str, method: str) -> Any:
-    """A method without arguments of a class of Hadoop."""
-    owner = _class(session, class_name)
-    nothing = session.sparkContext._gateway.new_array(session._jvm.Class, 0)
-    return _lookup(session).unreflect(owner.getMethod(method, nothing))
-
-
-def _function(session: Any, handle: Any) -> Any:
-    """A function of Scala that calls the method."""
-    proxies = _java(session, "java.lang.invoke.MethodHandleProxies")
-    return proxies.asInterfaceInstance(_class(session, "scala.Function1"), handle)
-
-
-def _type(session: Any, returned: str, *arguments: str) -> Any:
-    classes = _java(session, "java.util.ArrayList")()
-    for name in arguments:
-        classes.add(_class(session, name))
-    result = _java(session, "java.lang.Void").TYPE if returned == "void" else returned
-    return _java(session, "java.lang.invoke.MethodType").methodType(result, classes)
-
-
-def _lookup(session: Any) -> Any:
-    return _java(session, "java.lang.invoke.MethodHandles").publicLookup()
-
-
-def _class(session: Any, name: str) -> Any:
-    return _java(session, "java.lang.Class").forName(name)
-
-
-def _java(session: Any, name: str) -> Any:
-    return java_class(session._jvm, name)
 
 
 def _settings(session: Any) -> Any:

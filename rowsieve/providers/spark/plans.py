@@ -92,6 +92,12 @@ def longs_frame(session: Any, name: str, values: bytes) -> Any:
     return frame_of(session, relation)
 
 
+def row_numbers_name(session: Any) -> str:
+    """The name of the column that Spark's Parquet reader fills with the numbers of the rows."""
+    reader = internal_class(session, "execution.datasources.parquet.ParquetFileFormat")
+    return str(reader.ROW_INDEX_TEMPORARY_COLUMN_NAME())
+
+
 def empty_frame(session: Any, schema: spark.StructType) -> Any:
     """A frame without rows, which Spark's optimiser knows to be empty; all columns may be NULL."""
     is_streaming, stream = False, _none(session)

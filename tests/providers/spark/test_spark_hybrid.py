@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import math
+import re
 import uuid
 from collections import Counter
 from functools import reduce
@@ -24,11 +25,10 @@ from rowsieve.errors import CorruptData, InvalidInput
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.providers.spark import explain, read
 from rowsieve.providers.spark.frames import spark_read
-from rowsieve.providers.spark.reads import hybrid
 from rowsieve.providers.spark.reads import routes as part_routes
 from rowsieve.providers.spark.reads.hybrid import hybrid_frame, routes_of
 from rowsieve.providers.spark.reads.routes import ALL_ROUTES, Reason, SparkRoutes
-from rowsieve.providers.spark.reads.visible_rows import FileRows, _modulus, _words
+from rowsieve.providers.spark.reads.visible_rows import _words, first_words
 from tests.executor.planted import lie
 from tests.profiles import IS_DEEP, examples
 from tests.providers.spark import test_spark_oracle as oracle
@@ -36,7 +36,6 @@ from tests.providers.spark import test_spark_oracle as oracle
 pytestmark = pytest.mark.spark
 
 NAN = math.nan
-CACHE_BYTES = "spark.sql.hive.filesourcePartitionFileCacheSize"
 FORCED = (ALL_ROUTES, ("native", "source"), ("bitmap",), ("source",))
 
 
@@ -103,7 +102,6 @@ def test_few_clean_rows_are_read_with_the_files_that_have_hidden_ones(
 ) -> None:
     assert reasons(routes(table, spark)) == {("bitmap", Reason.HIDDEN), ("bitmap", Reason.JOINED)}
     frame: Any = table.to_spark(spark)
-    assert "file_size" in str(frame._jdf.queryExecution().optimizedPlan())
     plan = plan_of(frame)
     assert "Union" not in plan
     assert plan.count("FileScan parquet") == 1
@@ -122,21 +120,41 @@ def same_sizes(folder: Path) -> rs.Table:
     return table
 
 
-def test_files_of_one_size_are_in_different_scans(spark: Any, tmp_path: Path) -> None:
+def test_files_of_one_size_are_one_scan(spark: Any, tmp_path: Path) -> None:
     table = same_sizes(tmp_path)
     sizes = Counter(part.size_bytes for part in routes(table, spark).parts)
     assert sorted(sizes.values()) == [1, 1, 3]
     plan = table.to_spark(spark)._jdf.queryExecution().optimizedPlan().toString()
-    assert plan.count("] parquet") == 4  # three of bitmaps, one of these has two files; one clean
+    assert plan.count("] parquet") == 1
     assert rows_of(table.to_spark(spark)) == rows_of(forced(table, spark, "source"))
 
 
-def test_a_single_file_is_not_looked_up_by_its_size(spark: Any, tmp_path: Path) -> None:
+def test_a_single_file_has_one_bitmap(spark: Any, tmp_path: Path) -> None:
     table = rs.create_table(str(tmp_path / "t"), pa.table({"id": range(200)}), key=["id"])
     table.delete("id = 7 OR id BETWEEN 64 AND 130")
-    frame: Any = table.to_spark(spark)
-    assert "file_size" not in str(frame._jdf.queryExecution().optimizedPlan())
-    assert ids(frame) == [i for i in range(200) if i != 7 and not 64 <= i <= 130]
+    assert ids(table.to_spark(spark)) == [i for i in range(200) if i != 7 and not 64 <= i <= 130]
+
+
+def test_a_cached_frame_serves_reads_of_its_version_only(spark: Any, table: rs.Table) -> None:
+    cached: Any = table.to_spark(spark)
+    cached.cache()
+    try:
+        for version, is_cached in ((None, True), (1, False), (0, False)):
+            plan = read(spark, table.uri, version=version)._jdf.queryExecution().withCachedData()
+            assert ("InMemoryRelation" in plan.toString()) == is_cached, version
+    finally:
+        cached.unpersist()
+
+
+@pytest.mark.parametrize("name", ["_rowsieve_first_word", "_ROWSIEVE_first_place"])
+def test_a_column_with_a_name_of_the_scan_goes_through_the_source(
+    spark: Any, tmp_path: Path, name: str
+) -> None:
+    data = pa.table({"id": range(9), name: range(9)})
+    table = rs.create_table(str(tmp_path / "t"), data, key=["id"])
+    table.delete("id = 7")
+    assert reasons(routes(table, spark)) == {("source", Reason.NAMES)}
+    assert ids(table.to_spark(spark).filter(f"{name} > 5")) == [6, 8]
 
 
 @pytest.mark.parametrize(
@@ -167,33 +185,23 @@ def test_settings_do_not_change_which_rows_of_a_file_are_visible(
         spark.conf.set(name, before)
 
 
-def test_a_listing_with_other_sizes_is_an_error(
-    spark: Any, table: rs.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_file_with_another_length_is_an_error(
+    spark: Any, table: rs.Table, tmp_path: Path
 ) -> None:
-    spark.conf.set(CACHE_BYTES, "0")  # Spark then lists the files, and has nowhere to keep ours
-    try:
-        assert ids(table.to_spark(spark)) == [i for i in range(110) if i != 50]
-        monkeypatch.setattr(hybrid, "check_files", lambda *_: None)
-        file = min((tmp_path / "t" / "data").glob("*.0.parquet"))
-        file.write_bytes(file.read_bytes() + b"more")
-        with pytest.raises(CorruptData, match=r"Spark lists 2 files of [\d,]+ bytes"):
-            table.to_spark(spark)
-    finally:
-        spark.conf.unset(CACHE_BYTES)
+    frame: Any = table.to_spark(spark)
+    file = min((tmp_path / "t" / "data").glob("*.0.parquet"))
+    file.write_bytes(file.read_bytes() + b"more")
+    with pytest.raises(Exception, match=re.escape(file.name)):
+        frame.collect()
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 40])
-def test_each_file_has_a_directory_entry_of_its_own(count: int) -> None:
-    sizes = [10_000 + 64 * i for i in range(count)]
-    files = [FileRows(size, RowSet.from_ranges([(i, i + 3)], 70)) for i, size in enumerate(sizes)]
-    modulus = _modulus(np.array(sizes))
-    words = np.frombuffer(_words(files, modulus), dtype=">i8")
-    for file in files:
-        start = words[file.size_bytes % modulus]
-        bits = np.unpackbits(
-            words[start : start + 2].astype("<i8").view(np.uint8), bitorder="little"
-        )
-        assert np.flatnonzero(bits).tolist() == list(file.rows)
+def test_bitmaps_begin_at_the_first_words_of_their_files(count: int) -> None:
+    files = [RowSet.from_ranges([(i, i + 3)], 60 + i) for i in range(count)]
+    words = np.frombuffer(_words(files), dtype=">i8").astype("<i8")
+    for rows, start in zip(files, first_words(files), strict=True):
+        bits = np.unpackbits(words[start : start + 2].view(np.uint8), bitorder="little")
+        assert np.flatnonzero(bits[: rows.row_count]).tolist() == list(rows)
 
 
 def test_the_routes_are_explained(spark: Any, table: rs.Table) -> None:

@@ -1,5 +1,7 @@
 """Finds names in our files that Spark's Parquet reader misreads.
 
+The columns that a scan of ours adds to those of its files have names of ours, too.
+
 Seen in Spark 4.3.0, each without an error: a column `_tmp_metadata_row_index` is overwritten with
 row numbers where it is read, and without rows where another column asks for these; `${user.name}`
 inside a name is replaced, because Spark passes the names in a Hadoop setting, so the column is
@@ -16,6 +18,9 @@ from typing import Final
 import pyarrow as pa
 
 ROW_NUMBERS: Final = "_tmp_metadata_row_index"
+FIRST_WORD: Final = "_rowsieve_first_word"  # of a file's bitmap
+FIRST_PLACE: Final = "_rowsieve_first_place"  # of a file's rows among those of the table
+_ADDED: Final = frozenset({ROW_NUMBERS, FIRST_WORD, FIRST_PLACE})
 _SUBSTITUTION: Final = "${"
 _DOT_ABOVE: Final = "\N{COMBINING DOT ABOVE}"
 
@@ -28,7 +33,7 @@ def names_clash(names: Iterable[str]) -> bool:
 
 def is_misread(fields: Sequence[pa.Field]) -> bool:
     """Return whether Spark misreads the name of one of these columns of a file, or of a member."""
-    if any(_folded(field.name) == ROW_NUMBERS for field in fields):
+    if any(_folded(field.name) in _ADDED for field in fields):
         return True
     return any(
         names_clash(names) or any(_SUBSTITUTION in name for name in names)

@@ -14,7 +14,6 @@ the session: files are immutable, and page checksums are verified.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, ItemsView, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -33,6 +32,7 @@ from rowsieve.providers.native_files.planned_parts import files_of, only_parts, 
 from rowsieve.providers.native_files.present_files import check_files
 from rowsieve.providers.spark.hadoop import scan_of_known_files
 from rowsieve.providers.spark.plans import empty_frame
+from rowsieve.providers.spark.reads.file_names import FIRST_PLACE, FIRST_WORD
 from rowsieve.providers.spark.reads.marked_reads import marked
 from rowsieve.providers.spark.reads.native_columns import (
     is_native,
@@ -53,7 +53,11 @@ from rowsieve.providers.spark.reads.routes import (
 )
 from rowsieve.providers.spark.reads.spark_read import SparkRead
 from rowsieve.providers.spark.reads.store_access import access_of
-from rowsieve.providers.spark.reads.visible_rows import FileRows, visible_rows
+from rowsieve.providers.spark.reads.visible_rows import (
+    first_words,
+    visible_rows,
+    with_row_numbers,
+)
 from rowsieve.providers.spark.session_settings import is_total
 from rowsieve.providers.spark.source import output_schema, plan_read
 from rowsieve.storage.manifests.manifest import FileRef
@@ -61,8 +65,6 @@ from rowsieve.types.logical import Field, type_name
 
 # Settings of Spark's Parquet reader that must not follow the session (see the decision 0043).
 _OPTIONS: Final[Mapping[str, str]] = {
-    "recursiveFileLookup": "true",  # no columns from names of folders such as `day=1`
-    "mergeSchema": "false",
     "ignoreMissingFiles": "false",
     "ignoreCorruptFiles": "false",
     "datetimeRebaseMode": "CORRECTED",
@@ -239,24 +241,27 @@ def _columns(read: SparkRead, plan: ScanPlan) -> tuple[Field, ...]:
 def _native_frames(read: SparkRead, routes: SparkRoutes) -> Iterator[Any]:
     """The scans of the files without hidden rows, and those of the files with some."""
     for shape, parts in _by_shape(routes.on("native")):
-        frame = _scan(read, routes, read_schema(shape), parts)
+        frame = _scan(read, routes, read_schema(shape), parts, {})
         yield frame.select(*output_columns(routes.columns, shape))
-    for shape, _, frame in scans_with_numbers(read, routes):
+    for shape, frame in scans_with_numbers(read, routes, {}):
         yield frame.select(*output_columns(routes.columns, shape))
 
 
 def scans_with_numbers(
-    read: SparkRead, routes: SparkRoutes
-) -> Iterator[tuple[Shape, list[PartRoute], Any]]:
-    """The scans of the route `bitmap`: shape and files of each, and the visible rows.
+    read: SparkRead, routes: SparkRoutes, first_places: Mapping[str, int]
+) -> Iterator[tuple[Shape, Any]]:
+    """The visible rows of the route `bitmap`, one scan for each shape.
 
-    The files of a scan differ in size. The rows have the columns of `read_schema`.
+    They have the columns of `read_schema` and the numbers of the rows in their files; with
+    `first_places`, of each part by its id, also `FIRST_PLACE`.
     """
-    for shape, alike in _by_shape(routes.on("bitmap")):
-        for parts in _of_different_sizes(alike):
-            frame = _scan(read, routes, read_schema(shape), parts)
-            files = [FileRows(part.size_bytes, part.visible) for part in parts]
-            yield shape, parts, visible_rows(read.spark, frame, files)
+    for shape, parts in _by_shape(routes.on("bitmap")):
+        files = [part.visible for part in parts]
+        constants = {FIRST_WORD: first_words(files)}
+        if first_places:
+            constants[FIRST_PLACE] = [first_places[part.part_id] for part in parts]
+        schema = with_row_numbers(read.spark, read_schema(shape))
+        yield shape, visible_rows(read.spark, _scan(read, routes, schema, parts, constants), files)
 
 
 def _by_shape(parts: Sequence[PartRoute]) -> ItemsView[Shape, list[PartRoute]]:
@@ -265,18 +270,6 @@ def _by_shape(parts: Sequence[PartRoute]) -> ItemsView[Shape, list[PartRoute]]:
         assert part.shape is not None
         by_shape.setdefault(part.shape, []).append(part)
     return by_shape.items()
-
-
-def _of_different_sizes(parts: Sequence[PartRoute]) -> list[list[PartRoute]]:
-    """The parts in groups in which no two files have the same size; mostly one group."""
-    groups: list[list[PartRoute]] = []
-    same_size: Counter[int] = Counter()
-    for part in parts:
-        if (place := same_size[part.size_bytes]) == len(groups):
-            groups.append([])
-        groups[place].append(part)
-        same_size[part.size_bytes] += 1
-    return groups
 
 
 def _check_present(read: SparkRead, routes: SparkRoutes) -> None:
@@ -291,11 +284,15 @@ def _check_present(read: SparkRead, routes: SparkRoutes) -> None:
 
 
 def _scan(
-    read: SparkRead, routes: SparkRoutes, schema: StructType, parts: Sequence[PartRoute]
+    read: SparkRead,
+    routes: SparkRoutes,
+    schema: StructType,
+    parts: Sequence[PartRoute],
+    constants: Mapping[str, Sequence[int]],
 ) -> Any:
     """Spark's own scan of these parts."""
     files = {f"{routes.root}/{part.path}": part.size_bytes for part in parts}
-    return scan_of_known_files(read.spark, files, schema, _OPTIONS)
+    return scan_of_known_files(read.spark, files, schema, _OPTIONS, constants)
 
 
 def _conditioned(read: SparkRead, frame: Any) -> Any:

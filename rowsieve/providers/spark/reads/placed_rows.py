@@ -26,10 +26,10 @@ from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate.ir import TRUE
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.providers.spark.plans import empty_frame
+from rowsieve.providers.spark.reads.file_names import FIRST_PLACE, ROW_NUMBERS
 from rowsieve.providers.spark.reads.hybrid import routes_of, scans_with_numbers, union
 from rowsieve.providers.spark.reads.native_columns import output_columns
 from rowsieve.providers.spark.reads.spark_read import SparkRead
-from rowsieve.providers.spark.reads.visible_rows import places
 from rowsieve.providers.spark.row_types import arrow_schema_of, to_spark
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.logical import Field
@@ -54,9 +54,8 @@ def placed_frame(read: SparkRead, place: str) -> Any:
         return empty.withColumn(place, sql.lit(None).cast("bigint"))
     starts = part_starts(snapshot)
     frames = []
-    for shape, parts, frame in scans_with_numbers(read, routes):
-        by_size = {part.size_bytes: starts[part.part_id] for part in parts}
-        column = places(read.spark, frame, by_size).alias(place)
+    column = (sql.col(FIRST_PLACE) + sql.col(ROW_NUMBERS)).alias(place)
+    for shape, frame in scans_with_numbers(read, routes, starts):
         frames.append(frame.select(*output_columns(routes.columns, shape), column))
     if routes.on("source"):
         needed = frozenset(part.part_id for part in routes.on("source"))

@@ -44,8 +44,7 @@ ALL_ROUTES: Final[tuple[RouteName, ...]] = ("native", "bitmap", "source")
 # Characters of paths that mean the same to us, to Hadoop and to every locale of a JVM.
 _PLAIN_PATH: Final = re.compile(r"[A-Za-z0-9_./ =+@~,-]*")
 _MAX_HIDDEN: Final = 0.9  # share of hidden rows up to which Spark reads a file itself
-_MAX_BITMAPS: Final = 512  # files; their directory grows with the square, to 256 kB
-_MAX_OF_A_SIZE: Final = 8  # files of the same size are in different scans
+_MAX_BITMAPS: Final = 512  # files; each takes some calls into the JVM
 # Planning one more scan costs 45 ms of CPU, looking up a row 25 ns: see decision 89.
 _JOINED_BELOW_ROWS: Final = 1_500_000
 _MAX_BITMAP_ROWS: Final = 400_000_000  # 50 MB of bits in Spark's plan
@@ -220,10 +219,7 @@ def _is_one_scan(alike: Sequence[PartRoute]) -> bool:
     """Return whether one scan of these files is cheapest; some must have hidden rows."""
     clean_rows = sum(part.row_count for part in alike if part.route == "native")
     has_hidden = any(part.route == "bitmap" for part in alike)
-    sizes = {part.size_bytes for part in alike}
-    return (
-        has_hidden and clean_rows < _JOINED_BELOW_ROWS and len(alike) == len(sizes) <= _MAX_BITMAPS
-    )
+    return has_hidden and clean_rows < _JOINED_BELOW_ROWS and len(alike) <= _MAX_BITMAPS
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,8 +250,7 @@ class _Chooser:
         self._safe = dict(zip(names, chosen.column("native_safe").to_pylist(), strict=True))
         self._schemas = dict(zip(names, chosen.column("schema_id").to_pylist(), strict=True))
         self._files: dict[int, _File] = {}
-        self._sizes: Counter[tuple[int, int]] = Counter()  # bitmaps by schema and size of the file
-        self._bitmap_rows = 0
+        self._bitmaps = self._bitmap_rows = 0
 
     def routes(self) -> Iterator[PartRoute]:
         for part, rows in visible_by_part(self._plan, self._store):
@@ -280,22 +275,17 @@ class _Chooser:
             return _routed(part, "native", Reason.CLEAN, None, shape)
         if "bitmap" not in self._allowed:
             return _refused(part, Reason.ASKED, rows)
-        size = self._schemas[part.part_id], part.data.size_bytes
-        if (refusal := self._bitmap_refusal(size, part.data.rows, rows)) is not None:
+        if (refusal := self._bitmap_refusal(part.data.rows, rows)) is not None:
             return _refused(part, refusal, rows)
-        self._sizes[size] += 1
+        self._bitmaps += 1
         self._bitmap_rows += part.data.rows
         return _routed(part, "bitmap", Reason.HIDDEN if rows else Reason.ASKED, rows, shape)
 
-    def _bitmap_refusal(
-        self, size: tuple[int, int], row_count: int, rows: RowSet | None
-    ) -> Reason | None:
+    def _bitmap_refusal(self, row_count: int, rows: RowSet | None) -> Reason | None:
         if "source" in self._allowed:
             if rows is not None and len(rows) < (1 - _MAX_HIDDEN) * row_count:
                 return Reason.MOSTLY_HIDDEN
-            if self._sizes.total() >= _MAX_BITMAPS or self._sizes[size] >= _MAX_OF_A_SIZE:
-                return Reason.MANY_BITMAPS
-            if self._bitmap_rows > _MAX_BITMAP_ROWS:
+            if self._bitmaps >= _MAX_BITMAPS or self._bitmap_rows > _MAX_BITMAP_ROWS:
                 return Reason.MANY_BITMAPS
         return None
 
