@@ -29,6 +29,7 @@ from benchmarks.result import expect
 from benchmarks.spark_reads import data
 from rowsieve.providers.spark import prune, read, spark_session
 from rowsieve.providers.spark.source_options import WriteOptions
+from rowsieve.providers.spark.store_options import STORAGE
 from rowsieve.providers.spark.writes.committing import commit_parts
 from rowsieve.providers.spark.writes.write_tasks import TaskParts, begin_job
 from rowsieve.storage.manifests.manifest import PartTable
@@ -51,11 +52,14 @@ def main() -> None:
         join(spark, Path(folder), options)
 
 
-def table_of_parts(spark: Any, folder: Path, parts: int) -> rs.Table:
+def table_of_parts(
+    spark: Any, uri: str, parts: int, storage_options: Mapping[str, str] | None = None
+) -> rs.Table:
     """A table whose parts have a few rows each, of disjoint keys, added by one commit."""
     rows = data(np.arange(parts * ROWS_PER_PART), 1)
-    rs.create_table(str(folder), rows.schema, ["id"])
-    options = WriteOptions.parse({"path": str(folder), "mode": "upsert"})
+    rs.create_table(uri, rows.schema, ["id"], storage_options=storage_options)
+    storage = {f"{STORAGE}{name}": value for name, value in (storage_options or {}).items()}
+    options = WriteOptions.parse({"path": uri, "mode": "upsert", **storage})
     job = begin_job(options, spark.createDataFrame(rows.slice(0, 1)).schema, overwrite=False)
     written = []
     for batch in rows.to_batches(max_chunksize=ROWS_PER_PART):
@@ -63,12 +67,12 @@ def table_of_parts(spark: Any, folder: Path, parts: int) -> rs.Table:
         task.add(batch)
         written.append(PartTable.from_ipc(task.finish().manifest))
     commit_parts(job, written, rows_written=rows.num_rows, rows_deleted=0)
-    return rs.open_table(str(folder))
+    return rs.open_table(uri, storage_options=storage_options)
 
 
 def plan_many(spark: Any, folder: Path, options: Any) -> None:
     """Compare making a frame of many parts, and planning a query that needs one of them."""
-    table = table_of_parts(spark, folder, options.parts)
+    table = table_of_parts(spark, str(folder), options.parts)
     files = next(folder.rglob("*.parquet")).parent
     schema = read(spark, table.uri).schema
 
