@@ -71,6 +71,12 @@ public class LoopbackS3 extends FileSystem {
       next = token.find()
           ? "&continuation-token=" + URLEncoder.encode(token.group(1), StandardCharsets.UTF_8) : null;
     } while (next != null);
+    if (found.isEmpty()) {
+      HttpURLConnection file = ask("HEAD", address(path), null);
+      if (file.getResponseCode() == 200) {
+        found.add(status(path, file.getContentLengthLong(), false));
+      }
+    }
     return found.toArray(new FileStatus[0]);
   }
 

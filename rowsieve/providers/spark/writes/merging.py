@@ -284,7 +284,9 @@ class Merge:
         wanted = self._types[name].simpleString()
         type_name = self._type_of(clause, name, text)
         if not is_assignable(type_name, wanted):
-            remedy = f"cast it: cast({text} AS {wanted})"
+            remedy = f"cast it to {wanted}"
+            if isinstance(text, str):
+                remedy = f"cast it: cast({text} AS {wanted})"
             if wanted.startswith("struct<"):  # a cast would go by position
                 remedy = "build it with named_struct"
             raise SchemaMismatch(
