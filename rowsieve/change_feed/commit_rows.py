@@ -32,6 +32,8 @@ from rowsieve.types.ordering.keys import KeyOrder
 
 SORTED_AT_ONCE_ROWS: Final = 1_000_000
 """Up to this many changed rows are sorted in memory, which costs no more for many parts."""
+SORTED_AT_ONCE_BYTES: Final = 64 * 2**20
+"""Up to these decoded bytes of either side; a merge has bounds in bytes of its own."""
 
 
 def expect_parts(store: ObjectStore, commit: CommitParts) -> None:
@@ -69,15 +71,29 @@ def rows_of_commit(
 def _sorted(
     plan: ScanPlan, order: KeyOrder, read: Callable[[ScanPlan], Iterator[pa.RecordBatch]]
 ) -> Iterator[pa.RecordBatch]:
-    """Read the rows of a plan part by part, and sort them by key.
+    """Read the rows of a plan part by part, and sort them by key; merge them if they are large.
 
     A merge takes a window for each of the parts, and looks at all of them for each window.
     """
-    batches = list(read(msgspec.structs.replace(plan, ordered=False)))
-    if batches:
+    batches = _small(read(msgspec.structs.replace(plan, ordered=False)))
+    if batches is None:
+        yield from read(plan)
+    elif batches:
         rows = pa.Table.from_batches(batches)
         sorted_rows = rows.take(pa.array(order.columns(rows).sort())).combine_chunks()
         yield from sorted_rows.to_batches(max_chunksize=ROW_GROUP_ROWS)
+
+
+def _small(batches: Iterator[pa.RecordBatch]) -> list[pa.RecordBatch] | None:
+    """All batches; None if they are larger than `SORTED_AT_ONCE_BYTES`."""
+    buffered: list[pa.RecordBatch] = []
+    size_bytes = 0
+    for batch in batches:
+        buffered.append(batch)
+        size_bytes += batch.nbytes
+        if size_bytes > SORTED_AT_ONCE_BYTES:
+            return None
+    return buffered
 
 
 def _labelled(

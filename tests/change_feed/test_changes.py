@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import rowsieve as rs
-from rowsieve.change_feed import changed_rows
+from rowsieve.change_feed import changed_rows, commit_rows
 from rowsieve.errors import (
     EvaluationError,
     InvalidInput,
@@ -17,6 +17,7 @@ from rowsieve.errors import (
     UnsupportedOperation,
     VersionNotFound,
 )
+from rowsieve.executor.execute import Execution
 from rowsieve.retention.leases import lease_files
 from tests.small_tables import KV, appended, fresh_uri, keyed, kv
 
@@ -66,6 +67,28 @@ def test_a_deleted_and_reinserted_key_is_an_insert_then() -> None:
     table.delete("k = 1")
     table.upsert(kv((1, 12)))
     assert feed(table, 1) == [("+", 1, 10), ("-", 1, 10), ("+", 1, 12)]
+
+
+def test_few_but_large_rows_are_merged_instead_of_sorted_in_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A million rows of 1 kB were held three times over; memory is bounded by bytes, not rows."""
+    table = keyed({"k": [5, 1, 9], "v": [1, 2, 3]}, {"k": [7, 2], "v": [4, 5]})
+    table.overwrite(kv((9, 3), (1, 0), (4, 4)))
+    expected = feed(table, 3), feed(table, 1), feed(table, 1, net=True)
+    plans = []
+
+    class Recorded(Execution):
+        def __init__(self, plan: Any, *args: Any, **options: Any) -> None:
+            plans.append(plan)
+            super().__init__(plan, *args, **options)
+
+    monkeypatch.setattr(commit_rows, "Execution", Recorded)
+    feed(table, 3)
+    assert not any(plan.ordered for plan in plans)
+    monkeypatch.setattr(commit_rows, "SORTED_AT_ONCE_BYTES", 8)
+    assert (feed(table, 3), feed(table, 1), feed(table, 1, net=True)) == expected
+    assert any(plan.ordered for plan in plans)
 
 
 def test_rewrites_and_settings_emit_nothing() -> None:  # invariant 34
