@@ -309,7 +309,7 @@ def check_inside(rows: pa.Table, question: Question, schema: Schema) -> None:
     for batch in rows.to_batches():
         outside = np.flatnonzero(~matching(predicate, batch))
         if len(outside):
-            row = shown_row(batch, int(outside[0]))
+            row = shown_row(batch, int(outside[0]), schema)
             raise InvalidData(
                 f"overwrite: {len(outside)} rows do not match where=, such as {row}; nothing was "
                 "written. Such rows could overwrite rows outside of where=: correct the data or "
@@ -328,7 +328,7 @@ def _refuse_keys_elsewhere(
     present = _read(change.store, snapshot, everything, _columns(order.names))
     inside = _without(new, present, order)
     if inside.num_rows < new.num_rows:
-        moved = shown_row(_without(new, inside, order), 0)
+        moved = shown_row(_without(new, inside, order), 0, order.fields)
         raise KeyViolation(
             f"overwrite: {new.num_rows - inside.num_rows} keys of the data, such as {moved}, "
             "belong to rows that where= does not match; nothing was written. Remove them from the "

@@ -31,11 +31,12 @@ _END: Final[Any] = object()
 class Packaging:
     """The predicate and output columns of one plan, bound once for all batches."""
 
-    __slots__ = ("_casts", "_computed", "_names", "filter", "needed", "output")
+    __slots__ = ("_casts", "_computed", "_names", "_schema", "filter", "needed", "output")
 
     def __init__(self, plan: ScanPlan, *, views: bool = False) -> None:
         schema = plan.schema
         self.filter: BoundPredicate | None = plan.filter
+        self._schema = schema
         self._computed: dict[str, BoundOperand] = {}
         self._casts: dict[str, BoundOperand] = {}
         """The casts of computed values to the types in which they are stored."""
@@ -99,7 +100,7 @@ class Packaging:
         if (cast := self._casts.get(name)) is not None and not failed.any():
             values, failed = compute(cast, pa.record_batch([values], [name]))
         if failed.any():
-            row = shown_row(rows, int(np.flatnonzero(failed)[0]))
+            row = shown_row(rows, int(np.flatnonzero(failed)[0]), self._schema)
             raise EvaluationError(
                 f"column {name!r} of the result cannot be computed for row {row}; guard the "
                 "expression with CASE, NULLIF or TRY_CAST, or exclude such rows"

@@ -52,7 +52,7 @@ from rowsieve.predicate.literal_values import scalar
 from rowsieve.predicate.semantics import NanOrder, Semantics
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Bool, LogicalType, Struct, is_nested, type_name
-from rowsieve.types.shown_values import python_value
+from rowsieve.types.shown_values import shown_row
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ def compute(operand: BoundOperand, batch: pa.RecordBatch) -> tuple[pa.Array, Mas
 
 def _failure(predicate: BoundPredicate, batch: pa.RecordBatch, row: int) -> EvaluationError:
     names = [column.name for column in predicate.columns]
-    shown = {name: python_value(batch.column(name)[row]) for name in names[:8]}
+    shown = shown_row(batch.select(names[:8]), row, predicate.columns)
     values = ", ".join(f"{name} = {str(value)[:80]!r}" for name, value in shown.items())
     return EvaluationError(
         "the filter cannot be evaluated on a row: an overflow, a division by zero or a "

@@ -184,8 +184,8 @@ def violated(
 ) -> ConstraintViolation:
     """The error for a row; it names the constraint, the row's key and its values."""
     used = [field.name for field in schema if field.id in constraint.field_ids]
-    values = shown_row(row.select([name for name in used if name not in key]), 0)
-    of_key = f" with the key {shown_row(row.select(list(key)), 0)}" if key else ""
+    values = shown_row(row.select([name for name in used if name not in key]), 0, schema)
+    of_key = f" with the key {shown_row(row.select(list(key)), 0, schema)}" if key else ""
     has = f" has {values}" if values else ""
     return ConstraintViolation(
         f"the constraint {constraint.name!r}, CHECK ({constraint.text(schema)}), is violated: a row"

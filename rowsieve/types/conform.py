@@ -110,7 +110,7 @@ def _match(given: Sequence[str], wanted: Sequence[str], owner: str, noun: str) -
     if missing:
         raise SchemaMismatch(
             f"{owner} lacks {_listed(missing, noun)}; it has ({', '.join(given)}) and must have "
-            f"every {noun} of the table"
+            f"every {noun} of the table: absent is not NULL, so give NULL where it is meant"
         )
     return positions
 

@@ -6,13 +6,32 @@ A table stores years up to 292,277 and text is whatever bytes another program wr
 
 from __future__ import annotations
 
-from typing import Any, Final
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, Protocol
 
 import pyarrow as pa
 
+from rowsieve.types import interval_bytes, logical, numeric_bytes
+
 _PER_SECOND: Final = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _DAY_S: Final = 86_400
+_INTERVAL_BYTES: Final = 16
 _MAX_CHARACTERS: Final = 200  # characters of one value
+
+
+class Typed(Protocol):
+    """A column of a table or predicate."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def type(self) -> logical.LogicalType:
+        """Its type."""
+        ...
 
 
 class ValueText(str):
@@ -25,9 +44,19 @@ class ValueText(str):
         return str(self)
 
 
-def shown_row(rows: pa.Table | pa.RecordBatch, row: int) -> dict[str, Any]:
-    """Return one row whose text, as that of a dict, is for messages: no value is very long."""
-    return {name: _short(python_value(rows.column(name)[row])) for name in rows.schema.names}
+def shown_row(
+    rows: pa.Table | pa.RecordBatch, row: int, columns: Iterable[Typed] = ()
+) -> dict[str, Any]:
+    """Return one row whose text, as that of a dict, is for messages: no value is very long.
+
+    `columns` have the types of the table, in which UUIDs, intervals and unbounded numbers are bytes
+    that no user could write.
+    """
+    types = {column.name: type(column.type) for column in columns}
+    return {
+        name: _short(_known(python_value(rows.column(name)[row]), types.get(name)))
+        for name in rows.schema.names
+    }
 
 
 def python_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
@@ -46,6 +75,17 @@ def python_value(value: pa.Scalar) -> Any:
         return value.as_py()
     except Exception:  # see `python_values`
         return _beyond(value)
+
+
+def _known(value: Any, type_: type[logical.LogicalType] | None) -> Any:
+    """The value, or its text if its type is stored as bytes; bytes that are no such value stay."""
+    spelled = None if type_ is None else _SPELLED.get(type_)
+    if value is None or spelled is None:
+        return value
+    try:
+        return ValueText(spelled(value))
+    except (KeyError, TypeError, ValueError):
+        return value
 
 
 def _short(value: Any) -> Any:
@@ -109,3 +149,17 @@ def _day(days: int) -> str:
     month += 3 if month < 10 else -9
     year = year_of_era + era * 400 + (month <= 2)
     return f"{year:04}-{month:02}-{day:02}"
+
+
+def _interval(value: bytes) -> str:
+    if len(value) != _INTERVAL_BYTES:
+        raise ValueError("not an interval")
+    return interval_bytes.spelled(value)
+
+
+_SPELLED: Final[Mapping[type[logical.LogicalType], Callable[[Any], str]]] = {
+    logical.Uuid: lambda value: str(uuid.UUID(bytes=getattr(value, "bytes", value))),
+    logical.Interval: _interval,
+    logical.Numeric: lambda value: numeric_bytes.spelled(value["exact"]),
+}
+"""Types whose stored values are not what users write."""

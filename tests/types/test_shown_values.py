@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import rowsieve as rs
+from rowsieve.errors import ConstraintViolation, EvaluationError, InvalidData, KeyViolation
+from rowsieve.types import logical
 from rowsieve.types.shown_values import ValueText, python_value, python_values, shown_row
 from tests.profiles import examples
+from tests.small_tables import fresh_uri
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 FAR = pa.array([2**62], pa.int64())
@@ -38,6 +43,42 @@ def test_values_that_python_cannot_hold_are_shown(values: pa.Array, text: str) -
     assert text in repr(python_value(nested[0]))
     assert shown_row(pa.table({"v": values}), 0).keys() == {"v"}
     assert text in str(shown_row(pa.table({"v": nested}), 0))
+
+
+def test_messages_show_uuids_and_intervals_as_users_write_them() -> None:
+    """They are stored as bytes, which no user could look for."""
+    known = "00000000-0000-0000-0000-000000000005"
+    schema = pa.schema([("id", pa.uuid()), ("i", pa.month_day_nano_interval()), ("n", pa.int64())])
+    row = pa.table([[uuid.UUID(known).bytes], [(1, 2, 3_000_000_000)], [0]], schema=schema)
+    table = rs.create_table(fresh_uri(), row, key=["id"])
+    twice = pa.concat_tables([row, row])
+    for error, change in (
+        (KeyViolation, lambda: table.upsert(twice)),
+        (KeyViolation, lambda: table.upsert(twice, columns="given")),
+        (KeyViolation, lambda: table.merge(twice, on="id").when_matched_update_all().execute()),
+        (ConstraintViolation, lambda: table.add_constraint("c", "i IS NULL")),
+        (EvaluationError, lambda: table.update({"n": "1 / n"})),
+        (EvaluationError, lambda: table.count("id IS NOT NULL AND i IS NOT NULL AND 1 / n > 0")),
+        (InvalidData, lambda: table.overwrite(row, where="n > 5")),
+    ):
+        with pytest.raises(error, match=known) as caught:
+            change()
+        assert "\\x" not in str(caught.value)
+    assert table.version == 0
+    with pytest.raises(ConstraintViolation, match="1 months 2 days 3 seconds"):
+        table.add_constraint("c", "i IS NULL")
+
+
+def test_bytes_that_are_no_value_of_their_type_are_shown_as_bytes() -> None:
+    rows = pa.table({"u": [b"ab"], "i": [b"cd"], "n": [{"x": 1}], "s": [None]})
+    types: tuple[logical.LogicalType, ...] = (
+        logical.Uuid(),
+        logical.Interval(),
+        logical.Numeric(),
+        logical.Uuid(),
+    )
+    fields = [logical.Field(i, *pair) for i, pair in enumerate(zip("uins", types, strict=True))]
+    assert str(shown_row(rows, 0, fields)) == "{'u': b'ab', 'i': b'cd', 'n': {'x': 1}, 's': None}"
 
 
 def test_maps_and_null_are_shown() -> None:

@@ -439,7 +439,7 @@ def _sorted(table: pa.Table, order: KeyOrder, on_duplicate: str, operation: str)
         return table if in_order else table.take(pa.array(positions))
     if on_duplicate != "last":
         row = int(positions[np.flatnonzero(repeats)[0]])
-        key = shown_row(table.select(list(order.names)), row)
+        key = shown_row(table.select(list(order.names)), row, order.fields)
         remedy = "Pass on_duplicate='last' to keep the last of them"
         if operation == "create_table":
             remedy = "Create the table from the schema, and upsert with on_duplicate='last'"

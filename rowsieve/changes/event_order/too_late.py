@@ -88,7 +88,7 @@ def too_late(
     if not low.any():
         return None
     if (on_too_late or snapshot.table.properties.get(ON_TOO_LATE)) != "drop":
-        row = shown_row(actions, int(np.argmax(low)))
+        row = shown_row(actions, int(np.argmax(low)), snapshot.schema)
         raise InvalidData(
             f"{operation}: {int(low.sum())} changes, such as {row}, are not above the floor "
             f"({', '.join(str(python_value(column[0])) for column in floor.columns)}) of the "

@@ -28,7 +28,7 @@ from rowsieve.types.conform import conform
 from rowsieve.types.encodings import arrow_field
 from rowsieve.types.logical import Field
 from rowsieve.types.ordering.column_order import COLUMN_ORDER
-from rowsieve.types.ordering.keys import KeyColumns, KeyOrder
+from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
 from rowsieve.types.shown_values import shown_row
 
@@ -110,7 +110,7 @@ def prepare_events(
     else:
         ordered = columns.sort()  # stable
         if on_duplicate == "error":
-            _refuse_repeats(keys, columns, ordered, operation)
+            _refuse_repeats(keys, order, columns.repeats(ordered), ordered, operation)
     is_delete = np.zeros(table.num_rows, dtype=bool) if deletes is None else deletes
     others = table.drop_columns([*names, *control])
     values, gives = _values(given, others, schema, order, ~is_delete, operation)
@@ -216,7 +216,8 @@ def _refuse_nulls(
 ) -> None:
     nulls = gives & np.asarray(values.column(field.name).is_null().to_numpy(), dtype=bool)
     if nulls.any():
-        key = shown_row(table.select(key_names(table, order)), int(np.argmax(nulls)))
+        given = table.select(key_names(table, order))
+        key = shown_row(given, int(np.argmax(nulls)), order.fields)
         raise SchemaMismatch(
             f"{operation}: column {field.name!r} is NOT NULL, but {int(nulls.sum())} rows give "
             f"NULL for it, such as that of {key}; nothing was written. Give them values, or leave "
@@ -233,11 +234,12 @@ def _refuse_absent(given: GivenValues, name: str, operation: str) -> None:
         )
 
 
-def _refuse_repeats(keys: pa.Table, columns: KeyColumns, ordered: Places, operation: str) -> None:
-    repeats = columns.repeats(ordered)
+def _refuse_repeats(
+    keys: pa.Table, order: KeyOrder, repeats: Mask, ordered: Places, operation: str
+) -> None:
     if repeats.any():
         raise KeyViolation(
             f"{operation}: {int(repeats.sum())} rows repeat the key of another row, such as "
-            f"{shown_row(keys, int(ordered[np.argmax(repeats)]))}; nothing was written. Pass "
-            "on_duplicate='last' to apply them in their order"
+            f"{shown_row(keys, int(ordered[np.argmax(repeats)]), order.fields)}; nothing was "
+            "written. Pass on_duplicate='last' to apply them in their order"
         )

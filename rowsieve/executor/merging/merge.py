@@ -63,7 +63,7 @@ def repeated_key(streams: Sequence[Stream], order: KeyOrder) -> dict[str, object
         if ranking.repeats.any():
             row = int(ranking.order[np.argmax(ranking.repeats)])
             rows = _concat([run.rows.select(list(order.names)) for run in window])
-            return shown_row(rows, row)
+            return shown_row(rows, row, order.fields)
     return None
 
 

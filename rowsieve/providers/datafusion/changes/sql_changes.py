@@ -149,7 +149,7 @@ def _absent(
     if statement.on_conflict is OnConflict.FAIL and absent.num_rows < rows.num_rows:
         keys = rows.select(list(order.names))
         present = keys.num_rows - absent.num_rows
-        shown = _first_missing(keys, absent.select(list(order.names)))
+        shown = _first_missing(keys, absent.select(list(order.names)), order)
         raise KeyViolation(
             f"insert: the table has {present} of the {rows.num_rows} keys, such as {shown}; "
             "nothing was written. INSERT OR REPLACE replaces these rows, ON CONFLICT DO NOTHING "
@@ -158,15 +158,15 @@ def _absent(
     return absent
 
 
-def _first_missing(keys: pa.Table, absent: pa.Table) -> dict[str, Any]:
+def _first_missing(keys: pa.Table, absent: pa.Table, order: KeyOrder) -> dict[str, Any]:
     """The first of the keys that is not among `absent`; both are in the same order."""
     for start in range(0, absent.num_rows, 1024):
         size = min(1024, absent.num_rows - start)
         if not keys.slice(start, size).equals(absent.slice(start, size)):
             rows = range(start, start + size)
             other = next(i for i in rows if not keys.slice(i, 1).equals(absent.slice(i, 1)))
-            return shown_row(keys, other)
-    return shown_row(keys, absent.num_rows)
+            return shown_row(keys, other, order.fields)
+    return shown_row(keys, absent.num_rows, order.fields)
 
 
 def inserted(

@@ -386,7 +386,7 @@ class _Merging:
         positions = columns.sort()
         if (repeats := columns.repeats(positions)).any():
             place = int(positions[np.flatnonzero(repeats)[0]])
-            shown = shown_row(whole, place)
+            shown = shown_row(whole, place, self.order.fields)
             raise KeyViolation(
                 f"merge: two rows of the source change the row with the key {shown}; nothing was "
                 "changed. Let the source have one row for each row of the table, by GROUP BY or "
