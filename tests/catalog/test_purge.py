@@ -244,6 +244,16 @@ def test_a_purge_that_is_killed_at_any_call_is_ended_by_the_next(
     raise AssertionError("the purge never ended")
 
 
+def test_the_folder_of_a_closed_table_that_no_purge_names_is_ended_by_a_repeated_drop() -> None:
+    catalog = rs.Catalog(f"memory:///{uuid.uuid4().hex}")
+    store = open_store(catalog.create_table("db.t", rows_from(0), ["id"]).uri)
+    catalog.drop_table("db.t")
+    dropping.close(store)
+    assert store.list("") != []
+    catalog.drop_table("db.t", purge=True)
+    assert store.list("") == []
+
+
 def test_a_creation_that_loses_its_name_leaves_no_files(monkeypatch: pytest.MonkeyPatch) -> None:
     catalog = rs.Catalog(fresh_uri())
     catalog.create_table("db.old", rows_from(0))

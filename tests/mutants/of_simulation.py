@@ -102,21 +102,21 @@ MUTANTS = (
         "return writer.finish()",
         PAIRS,
     ),
-    Mutant(  # seed 7
+    Mutant(  # seed 30
         "retention/other_logs.py",
         "expiry forgets what branches and tags need",
         "return use(listing, replace(kept, paths=kept.paths | needed, tags=tags))",
         "return use(listing, replace(kept, tags=tags))",
         REFS,
     ),
-    Mutant(  # seed 34
+    Mutant(  # seed 21
         "refs/publishing.py",
         "a publication does not look at the table",
         "        self._check_unmoved(head)\n",
         "",
         REFS,
     ),
-    Mutant(  # seed 37
+    Mutant(  # seed 124
         "refs/renumbering.py",
         "new parts of several commits are never merged",
         "    if len(places) < 2:\n",
