@@ -22,7 +22,7 @@ from rowsieve.input_files.files import COMPRESSED, FORMATS, Hints, Input, read_m
 from rowsieve.input_files.json_files import Documents
 from rowsieve.input_files.store_files import is_in_store, store_files
 from rowsieve.objects import Location
-from rowsieve.objects.globs import has_wildcard
+from rowsieve.objects.globs import has_wildcard, without_secrets
 from rowsieve.objects.location import REMOTE
 from rowsieve.types.conform import conform_values
 from rowsieve.types.encodings import arrow_type, logical_type
@@ -128,8 +128,9 @@ def _matching(given: str | os.PathLike[str], operation: str) -> list[Path]:
     is_uri = isinstance(given, str) and _URI.match(text) is not None
     if is_uri and not text.lower().startswith("file://"):
         raise InvalidInput(
-            f"{operation}: {text!r} is neither a path nor in a store ({', '.join(REMOTE)}); read "
-            "it first, as in pyarrow.dataset.dataset(uri).to_table()"
+            f"{operation}: {without_secrets(text)!r} is neither a path nor in a store "
+            f"({', '.join(REMOTE)}); read it first, as in "
+            "pyarrow.dataset.dataset(uri).to_table()"
         )
     if not text:
         raise InvalidInput(f"{operation}: there is no file ''; nothing was written")

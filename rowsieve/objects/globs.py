@@ -8,6 +8,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from rowsieve.errors import InvalidInput
+from rowsieve.objects.location import REMOTE
+
+_USER: Final = re.compile(r"://[^/]*@")
+_QUERY: Final = re.compile(r"\?[^/]*=")
 _WILDCARD: Final = re.compile(r"[*?\[]")
 _PIECES: Final = re.compile(r"\*\*/|\*\*|\*|\?|\[!?\]?[^\]]*\]|.", re.DOTALL)
 
@@ -17,8 +22,25 @@ def has_wildcard(path: str) -> bool:
     return _WILDCARD.search(path) is not None
 
 
+def without_secrets(uri: str) -> str:
+    """A URI without its user, password and query, for messages."""
+    return _USER.sub("://…@", uri.partition("?")[0])
+
+
 def split_glob(pattern: str) -> tuple[str, str]:
-    """The folder before the first wildcard, and the rest, without the slash between them."""
+    """The folder before the first wildcard, and the rest, without the slash between them.
+
+    InvalidInput for a store's URI with wildcards in its bucket, or with a query, which may hold
+    secrets and would be read as a wildcard.
+    """
+    scheme, is_uri, rest = pattern.partition("://")
+    if is_uri and scheme.lower() in REMOTE:
+        bucket = rest.partition("/")[0]
+        if has_wildcard(bucket) or _QUERY.search(rest):
+            raise InvalidInput(
+                f"{without_secrets(pattern)}: a glob of a store has wildcards in its path only, "
+                "and no query; name one bucket, and pass credentials in storage_options"
+            )
     match = _WILDCARD.search(pattern)
     fixed = pattern[: match.start() if match else len(pattern)].rpartition("/")[0]
     return fixed, pattern[len(fixed) + 1 :] if fixed or pattern.startswith("/") else pattern

@@ -148,6 +148,8 @@ def test_digits_that_no_type_holds_are_refused_in_python_words(tmp_path: Path) -
         pytest.param("absent.csv", "there is no file 'absent.csv'", id="absent"),
         pytest.param("no*.csv", "no file matches", id="no match"),
         pytest.param("http://b/a.csv", "neither a path nor in a store", id="no store"),
+        pytest.param("s3://b*/a.csv", "wildcards in its path only", id="many buckets"),
+        pytest.param("s3://b/", "names no file", id="a bucket"),
         pytest.param(".", "is a directory; name its files", id="a directory"),
         pytest.param("-", "there is no file '-'", id="not stdin"),
         pytest.param("", "there is no file ''", id="empty"),
@@ -159,6 +161,22 @@ def test_digits_that_no_type_holds_are_refused_in_python_words(tmp_path: Path) -
 def test_paths_that_name_no_rows_are_refused(table: rs.Table, given: Any, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         table.upsert(given)
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "https://user:SECRET@b.example/a.csv",
+        "https://b.example/a.csv?X-Amz-Signature=SECRET",
+        "s3://b/a.csv?X-Amz-Signature=SECRET",
+        "s3://user:SECRET@b/a*.csv",
+        "s3://user:SECRET@b/a.csv",
+    ],
+)
+def test_no_message_has_the_secrets_of_a_uri(table: rs.Table, uri: str) -> None:
+    with pytest.raises(InvalidInput) as raised:
+        table.upsert(uri)
+    assert "SECRET" not in str(raised.value)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
