@@ -14,7 +14,7 @@ from rowsieve.arguments.annotations import (
     Token,
 )
 from rowsieve.bridges.session import Session
-from rowsieve.bridges.sql.assignments import assigned
+from rowsieve.bridges.sql.assignments import assigned, noting_that_text_is_sql
 from rowsieve.bridges.text_with_values import with_values
 from rowsieve.bridges.where import locating_errors, semantics_of, to_predicate
 from rowsieve.changes.change import Change, Question
@@ -327,7 +327,10 @@ class RowMethods(TableMethods):
                 change, plan, lambda head: update_planned(change, head, plan, operands)
             )
         for name, value in assignments.items():
-            with locating_errors(value, dialect, schema, semantics, is_value=True):
+            with (
+                noting_that_text_is_sql(value),
+                locating_errors(value, dialect, schema, semantics, is_value=True),
+            ):
                 field = schema.field(name)
                 bind_operand(Cast(operands[field.name], field.type), schema, semantics, now_us=0)
         question = _question(where, dialect, schema, session)

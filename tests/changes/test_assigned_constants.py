@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import rowsieve as rs
-from rowsieve.errors import InvalidInput
+from rowsieve.errors import InvalidInput, RowsieveError
 from tests.small_tables import fresh_uri
 
 ID = uuid.UUID("12345678-1234-5678-1234-567812345678")
@@ -88,6 +88,45 @@ def test_a_number_that_would_be_another_text_is_never_stored_as_text(
         assert table.to_arrow()["text"].to_pylist() == ["before"]
     else:
         assert table.to_arrow()["text"].to_pylist() == [text]
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("whole", 7.5),
+        ("whole", decimal.Decimal("7.5")),
+        ("whole", pa.scalar(0.25)),
+        ("amount", decimal.Decimal("0.005")),
+    ],
+)
+def test_a_number_is_never_rounded(table: rs.Table, column: str, value: Any) -> None:
+    with pytest.raises(InvalidInput, match=f"column '{column}' .* without loss"):
+        table.update({column: value})
+
+
+def test_a_whole_number_of_another_type_is_stored(table: rs.Table) -> None:
+    row = {**dict.fromkeys(TYPES), "k": 1}
+    table.upsert(pa.Table.from_pylist([row], schema=table.schema.remove_metadata()))
+    table.update({"whole": 7.0, "amount": decimal.Decimal("1.500")}, where="k = 1")
+    (after,) = table.to_arrow("k = 1").to_pylist()
+    assert (after["whole"], after["amount"]) == (7, decimal.Decimal("1.50"))
+
+
+@pytest.mark.parametrize(("column", "text"), [("text", "hello"), ("day", "2026-01-01")])
+def test_an_error_of_sql_text_says_how_to_store_the_text(
+    table: rs.Table, column: str, text: str
+) -> None:
+    with pytest.raises(RowsieveError) as raised:
+        table.update({column: text})
+    (note,) = raised.value.__notes__
+    assert f"rs.lit('{text}')" in note
+
+
+def test_empty_sql_text_and_booleans_are_named_as_such(table: rs.Table) -> None:
+    with pytest.raises(InvalidInput, match=r"the SQL text for column 'text' is empty; .*lit\(''\)"):
+        table.update({"text": ""})
+    with pytest.raises(InvalidInput, match="'true' is the boolean True in SQL"):
+        table.update({"text": "true"})
 
 
 @pytest.mark.parametrize("value", [object(), {"a": object()}, pa.array([1]), [1, "x"]])
