@@ -10,7 +10,7 @@ import xxhash
 
 def checksum(data: Any) -> str:
     """Return `xxh3_128:` and the hex digest of an object with the buffer protocol."""
-    return checksum_of_buffers((data,))
+    return checksum_text(xxhash.xxh3_128(data))
 
 
 def checksum_of_buffers(buffers: Iterable[Any]) -> str:

@@ -21,7 +21,8 @@ ShownProgress: TypeAlias = Progress | bool
 """True for a bar, or a function that is called with (done, all)."""
 
 _EVERY_S: Final = 0.1  # between two pictures of a bar in a notebook
-_ROWS_WRITTEN: ContextVar[Progress | None] = ContextVar("rowsieve-rows-written", default=None)
+ROWS_WRITTEN: Final[ContextVar[Progress | None]] = ContextVar("rowsieve-rows-written", default=None)
+"""The function that a call wants to be told of with (rows written into parts, all rows)."""
 
 
 @contextmanager
@@ -43,11 +44,11 @@ def shown(progress: ShownProgress | None, label: str) -> Iterator[Progress | Non
 def shown_rows_written(progress: ShownProgress | None) -> Iterator[None]:
     """Show the rows that the call in this block writes into parts, of those that it was given."""
     with shown(progress, "rows written") as show:
-        token = _ROWS_WRITTEN.set(show)
+        token = ROWS_WRITTEN.set(show)
         try:
             yield
         finally:
-            _ROWS_WRITTEN.reset(token)
+            ROWS_WRITTEN.reset(token)
 
 
 class Steps:
@@ -78,11 +79,6 @@ class Steps:
 
 UNSEEN: Final = Steps(None, 0)
 """Steps that nobody watches."""
-
-
-def rows_written() -> Progress | None:
-    """The function to call with (rows written, all rows); None if nobody asked for it."""
-    return _ROWS_WRITTEN.get()
 
 
 def _notebook() -> Any:

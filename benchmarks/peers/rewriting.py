@@ -66,7 +66,7 @@ class Recoding:
 
     def compact(self) -> None:
         """Decode and encode each row group."""
-        with self._options.open(self._out, self._schema) as writer:
+        with self._options.open(self._out, self._options.file_schema(self._schema)) as writer:
             for path in self._paths:
                 with pq.ParquetFile(path) as file:
                     for group in range(file.num_row_groups):

@@ -28,7 +28,8 @@ from rowsieve.changes.event_order.horizons import LateHorizon, event_us, horizon
 from rowsieve.changes.event_order.stored_sequences import sequence_bounds
 from rowsieve.changes.event_order.too_late import floor_of, floor_texts
 from rowsieve.errors import RowsieveError
-from rowsieve.storage.manifests.manifest import OLDEST_DELETE, PartTable
+from rowsieve.storage.manifests.manifest import PartTable
+from rowsieve.storage.manifests.manifest_layout import OLDEST_DELETE
 from rowsieve.storage.parts.tombstones import DELETED_AT
 from rowsieve.storage.snapshot import Snapshot, TableInfo
 from rowsieve.types.ordering.keys import KeyOrder

@@ -121,7 +121,8 @@ class Draft(io.RawIOBase):
     @property
     def file(self) -> DraftFile | None:
         """The file that has all bytes; None if they are in memory."""
-        self._flush(least_bytes=0)
+        if self._file is not None:
+            self._flush(least_bytes=0)
         return self._file
 
     def write(self, data: ReadableBuffer) -> int:

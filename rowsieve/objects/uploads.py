@@ -29,18 +29,9 @@ class Uploads:
     """
 
     def __init__(self, store: ObjectStore) -> None:
-        self._store = store
+        self.store: Final = store
         self._running: deque[tuple[int, Future[None]]] = deque()
         self._failed: BaseException | None = None
-
-    @property
-    def store(self) -> ObjectStore:
-        """The store that gets the objects."""
-        return self._store
-
-    def draft(self, path: str) -> Draft:
-        """Begin an object that is written in several calls, then published."""
-        return Draft(self._store, path)
 
     def publish(self, draft: Draft) -> None:
         """Put a complete draft as `put` does."""
@@ -54,12 +45,12 @@ class Uploads:
 
     def put(self, path: str, data: bytes | memoryview) -> None:
         """Start a put that `wait` completes; may raise the error of an earlier put."""
-        if not self._store.overlaps:
-            put_fresh(self._store, path, data)
+        if not self.store.overlaps:
+            put_fresh(self.store, path, data)
             return
         size = len(data)
         self._finish(room_bytes=MAX_BYTES - size)
-        upload = begin(partial(put_fresh, self._store, path, data))
+        upload = begin(partial(put_fresh, self.store, path, data))
         self._running.append((size, upload))
         if size > MAX_BYTES:  # the next object is as large: do not hold both
             self._finish(room_bytes=0)

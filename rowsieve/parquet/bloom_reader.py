@@ -23,7 +23,7 @@ from rowsieve.parquet.footer import ParquetRef, reading
 from rowsieve.parquet.footer_cache import cached_per_footer
 from rowsieve.parquet.foreign_footer.read_footer import foreign_footer
 from rowsieve.parquet.leaf_columns import FileColumn
-from rowsieve.parquet.seals import ReadSpan, blank, digest, entry_at, fill, sealed
+from rowsieve.parquet.seals import ReadSpan, digest, entry_at, fill, sealed
 from rowsieve.parquet.spans import GAP_BYTES, requests
 from rowsieve.parquet.statistics.foreign_chunks import chunk_statistics
 from rowsieve.parquet.statistics.known_faults import Claim
@@ -36,11 +36,6 @@ MAX_FOREIGN_BYTES: Final = 16 * 1024 * 1024
 
 _WHOLE_BOUNDS: Final = ("INT32", "INT64")
 FilterPlace = tuple[int, int]  # row group, leaf
-
-
-def blank_seal(filter_count: int) -> dict[str, str]:
-    """A blank key-value pair for `filter_count` digests, to add before the file is closed."""
-    return blank(SEAL_KEY, filter_count)
 
 
 def seal_blooms(tail: bytearray, metadata: pq.FileMetaData, read: ReadSpan) -> None:

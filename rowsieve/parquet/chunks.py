@@ -17,16 +17,11 @@ import pyarrow.parquet as pq
 
 from rowsieve.errors import CorruptData
 from rowsieve.parquet.footer import ParquetRef
-from rowsieve.parquet.seals import blank, digest, digest_of, entry_at, sealed
+from rowsieve.parquet.seals import digest, digest_of, entry_at, sealed
 from rowsieve.parquet.spans import Span, requests
 
 SEAL_KEY: Final = "rowsieve.chunks"
 _PIECE_BYTES: Final = 4 * 1024 * 1024
-
-
-def blank_chunks(chunk_count: int) -> dict[str, str]:
-    """A blank key-value pair for `chunk_count` digests, to add before the file is closed."""
-    return blank(SEAL_KEY, chunk_count)
 
 
 def are_sealed(metadata: pq.FileMetaData) -> bool:
@@ -117,9 +112,10 @@ class ChunkFile(io.RawIOBase):
 
 def chunk_spans(metadata: pq.FileMetaData) -> list[Span]:
     """The byte range of each chunk, by row group, then by leaf."""
-    groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
     return [
-        chunk_span(group.column(leaf)) for group in groups for leaf in range(metadata.num_columns)
+        chunk_span(metadata.row_group(number).column(leaf))
+        for number in range(metadata.num_row_groups)
+        for leaf in range(metadata.num_columns)
     ]
 
 

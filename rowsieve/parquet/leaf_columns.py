@@ -20,6 +20,8 @@ from rowsieve.parquet.file_mapping import SCHEMA_KEY, mapping_of
 from rowsieve.parquet.footer_cache import cached_per_footer
 from rowsieve.types.aliases import is_opaque
 from rowsieve.types.encodings import FIELD_ID_KEY, alias_name
+from rowsieve.types.logical import LogicalType, Struct
+from rowsieve.types.schema import Schema
 
 _MAX_SHARED: Final = 1_024
 
@@ -149,3 +151,21 @@ def leaf_count(type_: pa.DataType) -> int:
     if not type_.num_fields and not pa.types.is_struct(type_):  # a group may be empty
         return 1
     return sum(leaf_count(type_.field(i).type) for i in range(type_.num_fields))
+
+
+def member_paths(schema: Schema) -> Iterator[tuple[tuple[str, ...], LogicalType]]:
+    """Yield the path and type of all fields of structs that are not structs themselves."""
+    for column in schema:
+        if isinstance(column.type, Struct):
+            yield from _members(column.type, (column.name,))
+
+
+def _members(
+    struct: Struct, path: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], LogicalType]]:
+    for member in struct.fields:
+        here = (*path, member.name)
+        if isinstance(member.type, Struct):
+            yield from _members(member.type, here)
+        else:
+            yield here, member.type

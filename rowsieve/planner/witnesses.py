@@ -24,7 +24,7 @@ from rowsieve.stats.columnar import PartStatistics
 from rowsieve.stats.json_kinds import EVERYTHING, Kind
 from rowsieve.stats.model import Derived, Subject
 from rowsieve.stats.subjects import Described
-from rowsieve.stats.tabulate import scalar_array, statistics_name
+from rowsieve.stats.tabulate import statistics_name
 from rowsieve.types.days import DAY_US
 from rowsieve.types.logical import (
     Binary,
@@ -86,7 +86,7 @@ def witnesses(known: Collection[Known], schema: Schema) -> PartStatistics:
         for fact, type_ in each.described.facts:
             if fact in each.facts:
                 cells = [sample.get(fact) for sample in samples[subject]]
-                values = scalar_array(
+                values = pa.array(
                     [None if c is None else pa.scalar(c, type_) for c in cells], type_
                 )
                 columns[statistics_name(subject, fact)] = values.take(pa.array(places[subject]))

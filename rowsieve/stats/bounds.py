@@ -18,13 +18,18 @@ _AFTER_SURROGATES = 0xE000
 
 
 def lower_text(value: str, limit: int = LIMIT_BYTES) -> str:
-    """Text of at most `limit` bytes that is not above `value`."""
-    return _prefix(value, limit)
+    """Text of at most `limit` bytes that is not above `value`: its prefix."""
+    if len(value) * 4 <= limit:
+        return value
+    encoded = value[:limit].encode()  # a character is at least one byte
+    if len(encoded) <= limit and len(value) <= limit:
+        return value
+    return encoded[:limit].decode(errors="ignore")  # drops an incomplete last character
 
 
 def upper_text(value: str, limit: int = LIMIT_BYTES) -> str | None:
     """Text of at most `limit` bytes that is not below `value`; None if there is none."""
-    prefix = _prefix(value, limit)
+    prefix = lower_text(value, limit)
     if len(prefix) == len(value):
         return value
     for i in range(len(prefix) - 1, -1, -1):
@@ -49,12 +54,3 @@ def upper_bytes(value: bytes, limit: int = LIMIT_BYTES) -> bytes | None:
         return value
     prefix = value[:limit].rstrip(b"\xff")
     return prefix[:-1] + bytes([prefix[-1] + 1]) if prefix else None
-
-
-def _prefix(value: str, limit: int) -> str:
-    if len(value) * 4 <= limit:
-        return value
-    encoded = value[:limit].encode()  # a character is at least one byte
-    if len(encoded) <= limit and len(value) <= limit:
-        return value
-    return encoded[:limit].decode(errors="ignore")  # drops an incomplete last character

@@ -26,7 +26,7 @@ from rowsieve.stats.named_collectors import collector_named
 from rowsieve.stats.selection import NOTHING_MORE, StatisticsOptions
 from rowsieve.stats.subjects import LENGTH, TEXT_FACTS, comparables
 from rowsieve.stats.text_facts import SampledTextCollector, TextCollector
-from rowsieve.stats.trim import drop_sampled, trim
+from rowsieve.stats.trim import trim
 from rowsieve.stats.values import Extremes, ValueCollector, Values, extremes_together
 from rowsieve.types.aliases import is_opaque
 from rowsieve.types.logical import Field, Int, List, Map, Struct
@@ -68,13 +68,14 @@ class StatisticsCollector:
         if options.enabled and options.collectors:
             named = {field: collector_named(name) for field, name in options.collectors.items()}
             overrides = {**named, **overrides}
-        self._fields = tuple(field for field in fields if not is_opaque(field.alias))
         self._options = options
         self._metrics = collecting.metrics if collecting else WriterMetrics()
         self._rows = 0
         self._columns: list[FieldCollector] = []
         self._extra: list[tuple[Field, ColumnCollector]] = []
-        for field in self._fields if options.enabled else ():
+        for field in fields if options.enabled else ():
+            if field.alias is not None and is_opaque(field.alias):
+                continue
             if field.id in overrides:
                 self._extra.append((field, overrides[field.id](field)))
                 continue
@@ -113,11 +114,9 @@ class StatisticsCollector:
     def finish(self) -> dict[Subject, ColumnStatistics]:
         """Return the statistics by subject, within the budget."""
         begin = time.perf_counter()
-        by_subject = {
-            subject: statistics
-            for column in self._columns
-            for subject, statistics in column.finish()
-        }
+        by_subject: dict[Subject, ColumnStatistics] = {}
+        for column in self._columns:
+            by_subject.update(column.finish())
         for field, collector in self._extra:
             for subject, statistics in collector.finish():
                 if is_consistent(subject, statistics, field, self._rows):
@@ -125,9 +124,7 @@ class StatisticsCollector:
                 else:
                     self._metrics.statistics_mismatched += 1
         budget, critical = self._options.budget(self._rows), self._options.critical
-        if self._options.sampled_text:
-            by_subject = drop_sampled(by_subject, budget, self._is_sampled)
-        trimmed = trim(by_subject, budget, critical)
+        trimmed = trim(by_subject, budget, critical, self._is_sampled)
         self._metrics.statistics_trimmed += trimmed.count
         self._metrics.statistics_bytes += trimmed.size_bytes
         self._metrics.statistics_s += time.perf_counter() - begin

@@ -124,10 +124,21 @@ def _facts(
     return facts
 
 
-def describe(fields: Iterable[logical.Field]) -> Iterator[Described]:
+def describe(fields: Iterable[logical.Field], *, repeated: bool = False) -> Iterator[Described]:
     """The subjects of these fields, parents before the fields inside them."""
     for field in fields:
-        yield from _describe(field, repeated=False)
+        yield Described(field.id, field.type, repeated, field.float_since)
+        for comparable in comparables(field):
+            yield Described(Derived(field.id, comparable.what), comparable.type, repeated)
+        match field.type:
+            case logical.Struct(fields=members):
+                yield from describe(members, repeated=repeated)
+            case logical.List(element=element):
+                yield Described(Derived(field.id, LENGTH), logical.Int(), repeated)
+                yield from describe((element,), repeated=True)
+            case logical.Map(key=key, value=value):
+                yield Described(Derived(field.id, LENGTH), logical.Int(), repeated)
+                yield from describe((key, value), repeated=True)
 
 
 def derived(subject: Derived) -> Described | None:
@@ -138,22 +149,3 @@ def derived(subject: Derived) -> Described | None:
     else:
         type_ = _DERIVED.get(subject.what)
     return None if type_ is None else Described(subject, type_)
-
-
-def _describe(field: logical.Field, *, repeated: bool) -> Iterator[Described]:
-    yield Described(field.id, field.type, repeated, field.float_since)
-    for comparable in comparables(field):
-        yield Described(Derived(field.id, comparable.what), comparable.type, repeated)
-    match field.type:
-        case logical.Struct(fields=members):
-            for member in members:
-                yield from _describe(member, repeated=repeated)
-        case logical.List(element=element):
-            yield Described(Derived(field.id, LENGTH), logical.Int(), repeated)
-            yield from _describe(element, repeated=True)
-        case logical.Map(key=key, value=value):
-            yield Described(Derived(field.id, LENGTH), logical.Int(), repeated)
-            yield from _describe(key, repeated=True)
-            yield from _describe(value, repeated=True)
-        case _:
-            return

@@ -41,21 +41,13 @@ def statistics_columns(
                 group = alike[kind] = ([], [])
             group[0].append(name)
             group[1].extend([getattr(statistics, fact) for statistics in known])
-    for (is_bound, type_), (names, cells) in alike.items():
-        values = scalar_array(cells, type_) if is_bound else pa.array(cells, type_)
-        columns.update(slices(names, values))
+    for (_, type_), (names, cells) in alike.items():
+        # An array costs the same for one value as for thousands: wide tables have thousands of
+        # columns of one value.
+        values = pa.array(cells, type_)
+        for place, name in enumerate(names):
+            columns[name] = values.slice(place * len(parts), len(parts))
     return columns
-
-
-def slices(names: Sequence[str], values: pa.Array) -> Iterator[tuple[str, pa.Array]]:
-    """One array as columns of equal length, one after another.
-
-    Making an array costs the same for one value as for thousands: wide tables have thousands of
-    columns of one value.
-    """
-    rows = len(values) // len(names) if names else 0
-    for place, name in enumerate(names):
-        yield name, values.slice(place * rows, rows)
 
 
 def statistics_name(subject: Subject, fact: str) -> str:
@@ -63,16 +55,11 @@ def statistics_name(subject: Subject, fact: str) -> str:
     return f"stats.{subject}.{fact}"
 
 
-def scalar_array(scalars: Sequence[pa.Scalar | None], type_: pa.DataType) -> pa.Array:
-    """Build an array from scalars of one type, with NULL for None; exact for every type."""
-    return pa.array(scalars, type_)
-
-
 def _subjects(
     parts: Sequence[Mapping[Subject, ColumnStatistics]], schema: Schema
 ) -> Iterator[Described]:
     """The known subjects, those of the schema first."""
-    others = {subject for part in parts for subject in part}
+    others = set().union(*parts)
     for of_schema in describe(schema):
         if of_schema.subject in others:
             others.remove(of_schema.subject)

@@ -117,7 +117,9 @@ class SampledTextCollector:
                 self._nulls += len(values)
                 return
             sample = values.slice(0, _SAMPLE_ROWS).drop_null()
-            if not (_is_short(sample) and _all(pc.match_substring_regex(sample, _NUMBER))):
+            length = pc.sum(pc.binary_length(sample)).as_py()  # None without texts
+            is_short = length is not None and length <= _LONGEST * len(sample)
+            if not (is_short and _all(pc.match_substring_regex(sample, _NUMBER))):
                 self._is_refused = True
                 return
             self._facts = TextCollector(self._field_id, cases=False)
@@ -128,11 +130,6 @@ class SampledTextCollector:
         """The fact that holds for all rows; empty if none does."""
         if self._facts is not None:
             yield from islice(self._facts.finish(), 1)
-
-
-def _is_short(texts: Values) -> bool:
-    total = pc.sum(pc.binary_length(texts)).as_py()
-    return total is not None and total <= _LONGEST * len(texts)
 
 
 class _Fact:

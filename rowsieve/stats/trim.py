@@ -58,22 +58,53 @@ def critical_ids(fields: Iterable[Field], named: Collection[int] = ()) -> frozen
 
 def size_bytes(statistics: ColumnStatistics) -> int:
     """The uncompressed size of a subject's facts: 8 bytes per count, and the bounds."""
-    counts = (
+    counts = [
         statistics.null_count,
         statistics.nan_count,
         statistics.value_count,
         statistics.kinds,
-    )
-    known = sum(count is not None for count in counts)
-    bounds = (statistics.lower, statistics.upper)
-    return _COUNT_BYTES * known + sum(_width(bound) for bound in bounds if bound is not None)
+    ]
+    size = _COUNT_BYTES * (len(counts) - counts.count(None))
+    for bound in (statistics.lower, statistics.upper):
+        if bound is not None:
+            type_ = bound.type
+            is_text = pa.types.is_string(type_) or pa.types.is_binary(type_)
+            size += len(bound.as_buffer()) if is_text else -(-int(type_.bit_width) // 8)
+    return size
+
+
+def _none(_subject: Subject) -> bool:
+    return False
 
 
 def trim(
-    statistics: Mapping[Subject, ColumnStatistics], budget: int, critical: Collection[int]
+    statistics: Mapping[Subject, ColumnStatistics],
+    budget: int,
+    critical: Collection[int],
+    is_sampled: Callable[[Subject], bool] = _none,
 ) -> Trimmed:
-    """Trim to `budget` bytes; statistics within the budget do not change."""
+    """Trim to `budget` bytes; statistics within the budget do not change.
+
+    Those that `is_sampled` selects go first and are not counted, so that they displace no others.
+    """
     sizes = {subject: size_bytes(facts) for subject, facts in statistics.items()}
+    total = sum(sizes.values())
+    if total <= budget:
+        return Trimmed(dict(statistics), 0, total)
+    for subject in sorted(filter(is_sampled, statistics), key=lambda one: -sizes[one]):
+        if total <= budget:
+            break
+        total -= sizes.pop(subject)
+    return _trimmed({subject: statistics[subject] for subject in sizes}, sizes, budget, critical)
+
+
+def _trimmed(
+    statistics: Mapping[Subject, ColumnStatistics],
+    sizes: dict[Subject, int],
+    budget: int,
+    critical: Collection[int],
+) -> Trimmed:
+    """Trim subjects of these sizes to `budget` bytes."""
     total = sum(sizes.values())
     trimmed = dict(statistics)
     if total <= budget:
@@ -104,26 +135,6 @@ def trim(
         for subject, before in statistics.items()
     )
     return Trimmed(trimmed, changed, total)
-
-
-def drop_sampled(
-    statistics: Mapping[Subject, ColumnStatistics],
-    budget: int,
-    is_sampled: Callable[[Subject], bool],
-) -> dict[Subject, ColumnStatistics]:
-    """Drop sampled statistics, largest first, until the rest fits into the budget.
-
-    So sampled statistics never displace others.
-    """
-    trimmed = dict(statistics)
-    sizes = {subject: size_bytes(facts) for subject, facts in statistics.items()}
-    total = sum(sizes.values())
-    for subject in sorted(filter(is_sampled, statistics), key=lambda one: -sizes[one]):
-        if total <= budget:
-            break
-        del trimmed[subject]
-        total -= sizes[subject]
-    return trimmed
 
 
 def shortened(statistics: ColumnStatistics, limit: int) -> ColumnStatistics:
@@ -164,11 +175,9 @@ def _cut_bound(bound: pa.Scalar | None, limit: int, *, upper: bool) -> pa.Scalar
 def _has_texts(statistics: ColumnStatistics) -> bool:
     """Return whether a bound is text or bytes, which can be truncated."""
     bound = statistics.upper if statistics.lower is None else statistics.lower
-    return bound is not None and _is_text(bound.type)
-
-
-def _is_text(type_: pa.DataType) -> bool:
-    return bool(pa.types.is_string(type_) or pa.types.is_binary(type_))
+    return bound is not None and bool(
+        pa.types.is_string(bound.type) or pa.types.is_binary(bound.type)
+    )
 
 
 def _is_useless(
@@ -211,8 +220,3 @@ def _members(field: Field) -> tuple[Field, ...]:
             return (key, value)
         case _:
             return ()
-
-
-def _width(bound: pa.Scalar) -> int:
-    type_ = bound.type
-    return len(bound.as_buffer()) if _is_text(type_) else -(-int(type_.bit_width) // 8)

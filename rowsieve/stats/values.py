@@ -49,7 +49,8 @@ class ValueCollector:
         if self._nan_count is not None:
             values, nan_count = without_nan(values)
             self._nan_count += nan_count
-        self._of_rows = _joined(self._of_rows, known or extremes(values))
+        batch = known or extremes(values)
+        self._of_rows = batch if self._of_rows[0] is None else _joined(self._of_rows, batch)
 
     def add_bounds(self, values: Values) -> None:
         """Widen the bounds by these values, without counting them."""
@@ -68,7 +69,9 @@ class ValueCollector:
 
     def finish(self) -> ColumnStatistics:
         """The statistics of all values so far."""
-        low, high = _joined(self._of_rows, self._of_tombstones)
+        low, high = self._of_rows
+        if self._of_tombstones[0] is not None:
+            low, high = _joined(self._of_rows, self._of_tombstones)
         lower, upper = (lower_bound(low), upper_bound(high)) if self._is_cut else (low, high)
         return ColumnStatistics(
             null_count=self._null_count,

@@ -111,8 +111,8 @@ MUTANTS = (
     Mutant(
         WRITER,
         "the bound of a part leaves out its tombstones",
-        "self._raised(rows.upper if rows else None, deletes)",
-        "self._raised(rows.upper if rows else None, None if rows else deletes)",
+        "_raised(rows.upper if rows else None, deletes, self._sequence)",
+        "_raised(rows.upper if rows else None, None if rows else deletes, self._sequence)",
         _ORDER,
     ),
     Mutant(

@@ -35,17 +35,15 @@ MUTANTS = (
     Mutant(
         "storage/parts/part_writer.py",
         "the keys of a part are those of its rows (trap T4)",
-        "            ends.append((self._end(deletes, 0), "
-        "self._end(deletes, deletes.num_rows - 1)))\n",
-        "            ends = ends or [(self._end(deletes, 0), "
+        "        ends.append((self._end(deletes, 0), self._end(deletes, deletes.num_rows - 1)))\n",
+        "        ends = ends or [(self._end(deletes, 0), "
         "self._end(deletes, deletes.num_rows - 1))]\n",
         MERGE,
     ),
     Mutant(
         "storage/parts/part_writer.py",
         "the statistics of the key are those of the rows (trap T4)",
-        "            statistics.add_tombstones("
-        "deletes.select([column.name for column in self._key]))\n",
+        "            statistics.add_tombstones(deletes.select(self._key_names))\n",
         "",
         MERGE,
     ),

@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 
 from rowsieve.checksums import checksum
 from rowsieve.objects import ObjectStore
-from rowsieve.parquet.bloom_reader import BloomReader, blank_seal, seal_blooms
+from rowsieve.parquet.bloom_reader import SEAL_KEY, BloomReader, seal_blooms
 from rowsieve.parquet.footer import read_footer, tail_start
-from rowsieve.parquet.seals import ReadSpan
+from rowsieve.parquet.seals import ReadSpan, blank
 from rowsieve.storage.manifests.manifest import FileRef
 from rowsieve.storage.parts import part_file
 from rowsieve.storage.parts.part_file import FileOptions
@@ -47,12 +47,12 @@ def written(
     sink = pa.BufferOutputStream()
     false_positives = 1e-9 if sure else part_file._FALSE_POSITIVES
     with mock.patch.object(part_file, "_FALSE_POSITIVES", false_positives):
-        writer = options.open(sink, schema)
+        writer = options.open(sink, options.file_schema(schema))
     for table in tables:
         writer.write_table(table, row_group_size=max(1, table.num_rows))
     written_groups = sum(table.num_rows > 0 for table in tables)
     if seal:
-        writer.add_key_value_metadata(blank_seal(written_groups * len(options.bloom_values)))
+        writer.add_key_value_metadata(blank(SEAL_KEY, written_groups * len(options.bloom_values)))
     writer.close()
     data = bytearray(sink.getvalue())
     if seal:

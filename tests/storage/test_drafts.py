@@ -68,7 +68,7 @@ def test_a_file_that_left_memory_is_the_file_that_memory_would_have(
 @pytest.mark.usefixtures("spilling")
 def test_a_draft_that_is_given_up_leaves_no_file(tmp_path: Path) -> None:
     uploads = Uploads(LocalStore(tmp_path))
-    draft = uploads.draft("data/x.0.parquet")
+    draft = drafts.Draft(uploads.store, "data/x.0.parquet")
     draft.write(b"x" * 2_000)
     assert [path.name[:5] for path in (tmp_path / "data").iterdir()] == [".tmp-"]
     del draft
@@ -79,7 +79,7 @@ def test_a_draft_that_is_given_up_leaves_no_file(tmp_path: Path) -> None:
 def test_a_draft_is_invisible_until_it_is_published(tmp_path: Path) -> None:
     store = LocalStore(tmp_path)
     uploads = Uploads(store)
-    draft = uploads.draft("data/x.0.parquet")
+    draft = drafts.Draft(uploads.store, "data/x.0.parquet")
     draft.write(b"abc" * 1_000)
     draft.write(b"end")
     draft.replace(3_000, b"END")
@@ -95,7 +95,7 @@ def test_a_store_without_files_keeps_drafts_in_memory(monkeypatch: pytest.Monkey
     monkeypatch.setattr(drafts, "SPILL_BYTES", 1_000)
     store = open_store("memory:///drafts")
     uploads = Uploads(store)
-    draft = uploads.draft("data/y.0.parquet")
+    draft = drafts.Draft(uploads.store, "data/y.0.parquet")
     draft.write(b"x" * 5_000)
     assert draft.file is None
     uploads.publish(draft)
@@ -134,7 +134,7 @@ def test_inv3_a_published_draft_is_synced_before_it_is_visible(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     uploads = Uploads(LocalStore(tmp_path))
-    draft = uploads.draft("data/z.0.parquet")
+    draft = drafts.Draft(uploads.store, "data/z.0.parquet")
     draft.write(b"x" * 2_000)
     calls = FileCalls(monkeypatch, names=("fsync", "link"))
     uploads.publish(draft)

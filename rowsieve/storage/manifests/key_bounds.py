@@ -50,8 +50,10 @@ def separated_bounds(
 
     Where short bounds of neighbours would overlap, both get as long as necessary.
     """
-    lower = [key_bound(key, first, "lower", limit) for first, _ in ends]
-    upper = [key_bound(key, last, "upper", limit) for _, last in ends]
+    lower, upper = [], []
+    for first, last in ends:
+        lower.append(key_bound(key, first, "lower", limit))
+        upper.append(key_bound(key, last, "upper", limit))
     for i, j in pairwise(range(len(ends))) if key else ():
         longest = limit
         while not _is_below(key, upper[i], lower[j]) and longest < MAX_BYTES:

@@ -35,7 +35,8 @@ from __future__ import annotations
 import uuid
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, Protocol, runtime_checkable
+from itertools import chain
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -45,21 +46,26 @@ import pyarrow.compute as pc
 from rowsieve.errors import CorruptData
 from rowsieve.parquet.stored_forms import STRUCTURED_FORMAT
 from rowsieve.stats.model import ColumnStatistics, Subject
-from rowsieve.stats.tabulate import scalar_array, statistics_columns
+from rowsieve.stats.tabulate import statistics_columns
 from rowsieve.storage.manifests.manifest_columns import Columns
 from rowsieve.storage.manifests.manifest_layout import (
     COLUMNS,
     DATA_CONTENT,
     DELETES_CONTENT,
     ENCODING,
+    ENTRY_FACTS,
+    ENTRY_TYPES,
     FILE_FIELDS,
     FIXED,
     INLINE_PREFIX,
     INLINE_VECTOR,
+    OLDEST_DELETE,
     PART_PATH,
     PLACED_PATH,
+    RARE,
     READING,
     SORT_ORDER,
+    WITHOUT_FILE,
     check_parts,
     counts_of,
     is_path,
@@ -78,7 +84,6 @@ from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Field
 from rowsieve.types.schema import Schema
 
-OLDEST_DELETE: Final = "order.oldest_delete"
 _COMPRESSED_FROM = 32  # parts; below it a codec costs more than it saves
 
 
@@ -223,37 +228,17 @@ class PartTable:
         sequence: Sequence[Field] = (),
     ) -> PartTable:
         """Make the manifest of finished parts with this schema, key and event order."""
-        entries = [part.entry for part in parts]
-        columns: dict[str, pa.Array] = {
-            name: pa.array([_fixed_value(entry, name) for entry in entries], type_)
-            for name, type_ in zip(FIXED.names, FIXED.types, strict=True)
-        }
-        mappings = [None if entry.data is None else entry.data.columns for entry in entries]
-        if any(mapping is not None for mapping in mappings):
-            columns[COLUMNS] = pa.array(mappings, pa.string())
-        encodings = [None if entry.data is None else entry.data.encoding for entry in entries]
-        if any(encoding is not None for encoding in encodings):
-            columns[ENCODING] = pa.array(encodings, pa.string())
-        if any(entry.sort_order is not None for entry in entries):
-            columns[SORT_ORDER] = pa.array([entry.sort_order for entry in entries], pa.string())
-        for name, refs in (
-            (DATA_CONTENT, [entry.data for entry in entries]),
-            (DELETES_CONTENT, [entry.deletes for entry in entries]),
-        ):
-            if any(ref is not None and ref.in_memory for ref in refs):
-                contents = [None if ref is None else ref.content for ref in refs]
-                columns[name] = pa.array(contents, pa.binary())
-        for i, key_field in enumerate(key):
-            type_ = arrow_type(key_field.type)
-            for side in ("lower", "upper"):
-                bounds = [getattr(entry, f"key_{side}")[i] for entry in entries]
-                columns[f"key.{key_field.id}.{side}"] = scalar_array(bounds, type_)
-        columns.update(_order_columns(parts, sequence))
+        rows = [_cells(part, key, sequence) for part in parts]
+        columns: dict[str, pa.Array] = {}
+        for name, type_ in (*ENTRY_TYPES.items(), *_bound_types(key, sequence)):
+            cells = [row[name] for row in rows]
+            if name not in RARE or cells.count(None) < len(cells):
+                columns[name] = pa.array(cells, type_)
         columns.update(statistics_columns([part.statistics for part in parts], schema))
-        for name in dict.fromkeys(name for part in parts for name in part.sketches):
+        for name in dict.fromkeys(chain.from_iterable(part.sketches for part in parts)):
             columns[name] = pa.array([part.sketches.get(name) for part in parts], pa.binary())
         table = cls(pa.table(columns))
-        vectors = [entry.vector for entry in entries]
+        vectors = [part.entry.vector for part in parts]
         return table.with_vectors(vectors) if any(vectors) else table
 
     @classmethod
@@ -398,6 +383,8 @@ class PartTable:
 
     def append(self, *others: PartTable) -> PartTable:
         """Concatenate these parts and the others'; a column that one side lacks is NULL there."""
+        if not others:
+            return self
         try:
             return PartTable(self._columns.append([other._columns for other in others]))
         except pa.ArrowException as error:
@@ -450,9 +437,7 @@ class PartTable:
         table = self.table
         for i, key_field in enumerate(key):
             for side, name in enumerate(("lower", "upper")):
-                column = scalar_array(
-                    [each[side][i] for each in bounds], arrow_type(key_field.type)
-                )
+                column = pa.array([each[side][i] for each in bounds], arrow_type(key_field.type))
                 table = table.append_column(f"key.{key_field.id}.{name}", column)
         return PartTable(table)
 
@@ -553,16 +538,34 @@ class PartTable:
         return zip(*columns, strict=True)
 
 
-def _order_columns(parts: Sequence[NewPart], sequence: Sequence[Field]) -> dict[str, pa.Array]:
-    """The bounds of sequences, and the oldest tombstones where some are rewritten."""
-    columns: dict[str, pa.Array] = {}
-    for i, column in enumerate(sequence):
-        uppers = [part.sequence_upper[i] for part in parts]
-        columns[f"order.{column.id}.upper"] = scalar_array(uppers, arrow_type(column.type))
-    oldest = [part.oldest_delete for part in parts]
-    if any(version is not None for version in oldest):
-        columns[OLDEST_DELETE] = pa.array(oldest, pa.int64())
-    return columns
+def _cells(part: NewPart, key: Sequence[Field], sequence: Sequence[Field]) -> dict[str, Any]:
+    """The row of a finished part in its manifest, without statistics and sketches."""
+    entry = part.entry
+    cells = {
+        name: getattr(getattr(entry, owner), fact, WITHOUT_FILE.get(fact))
+        if fact
+        else getattr(entry, owner)
+        for name, owner, fact in ENTRY_FACTS
+    }
+    cells[OLDEST_DELETE] = part.oldest_delete
+    for i, column in enumerate(key):
+        cells[f"key.{column.id}.lower"] = entry.key_lower[i]
+        cells[f"key.{column.id}.upper"] = entry.key_upper[i]
+    for column, upper in zip(sequence, part.sequence_upper, strict=True):
+        cells[f"order.{column.id}.upper"] = upper
+    return cells
+
+
+def _bound_types(
+    key: Sequence[Field], sequence: Sequence[Field]
+) -> Iterator[tuple[str, pa.DataType]]:
+    """The columns that depend on the table's key and event order, in their order."""
+    for column in key:
+        for side in ("lower", "upper"):
+            yield f"key.{column.id}.{side}", arrow_type(column.type)
+    for column in sequence:
+        yield f"order.{column.id}.upper", arrow_type(column.type)
+    yield OLDEST_DELETE, pa.int64()
 
 
 def placed_parts(
@@ -582,16 +585,6 @@ def placed_parts(
     return PartTable(
         pa.table({**dict(zip(table.column_names, table.columns, strict=True)), **statistics})
     )
-
-
-def _fixed_value(entry: PartEntry, name: str) -> Any:
-    owner, _, fact = name.partition(".")
-    value = getattr(entry, owner)
-    if not fact:
-        return value
-    if value is None:
-        return 0 if fact == "rows" else None
-    return getattr(value, fact)
 
 
 def _scalar_or_none(scalar: pa.Scalar) -> pa.Scalar | None:

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import chain
+from operator import attrgetter
 from typing import Final, Protocol, TypeAlias
 
 import numpy as np
@@ -189,27 +190,17 @@ class Columns:
 
     def append(self, others: Sequence[Columns]) -> Columns:
         """Concatenate these rows and the others'; pa.ArrowException if a column's types differ."""
-        if not others:
-            return self
-        schemas = [self.schema, *(other.schema for other in others)]
-        # Skip unify_schemas where possible: it is slow for thousands of schemas.
-        is_one = all(_is_part_of(other, self.schema) for other in schemas)
-        schema = self.schema if is_one else unified(schemas)
+        every = (self, *others)
+        schema = _joint_schema(every)
         blocks: list[Block] = []
-        every = [block for each in (self, *others) for block in each._blocks if len(block)]
-        for lazy, run in groupby(every, key=lambda block: not isinstance(block.source, pa.Table)):
-            if lazy:
-                blocks += run
-            else:
-                tables = [each.source for each in run]
-                if len(tables) == 1 and tables[0].schema.equals(schema):
-                    blocks.append(Block(tables[0]))
-                    continue
-                table = pa.concat_tables(
-                    [_in_types(table, schema) for table in tables], promote_options="default"
-                )
-                available = set(table.schema.names)
-                blocks.append(Block(table.select([n for n in schema.names if n in available])))
+        tables: list[pa.Table] = []  # since the last block of a source
+        for block in chain.from_iterable(map(_BLOCKS, every)):
+            if isinstance(block.source, pa.Table):
+                tables += [block.source] if block.source.num_rows else []
+            elif len(block):
+                blocks += [*_as_blocks(tables, schema), block]
+                tables = []
+        blocks += _as_blocks(tables, schema)
         return Columns(blocks or [Block(schema.empty_table())], schema)
 
     def take(self, rows: Indices) -> Columns:
@@ -243,13 +234,36 @@ class Columns:
                 yield block if whole else block.take(rows[first:stop] - start)
 
 
-def _is_part_of(schema: pa.Schema, whole: pa.Schema) -> bool:
-    """Return whether the columns of a schema are all in the other one, with their types."""
-    if schema.equals(whole):
-        return True
-    types = dict(zip(whole.names, whole.types, strict=True))
-    columns = zip(schema.names, schema.types, strict=True)
-    return all(types.get(name) == type_ for name, type_ in columns)
+_BLOCKS: Final = attrgetter("_blocks")
+
+
+def _joint_schema(every: Sequence[Columns]) -> pa.Schema:
+    """A schema with the columns of all; that of the first if the others have no further columns.
+
+    Arrow unifies thousands of schemas slowly, so that is left out where possible.
+    """
+    first = every[0].schema
+    types = dict(zip(first.names, first.types, strict=True))
+    for other in every[1:]:
+        schema = other.schema
+        if not schema.equals(first):
+            joint = {**types, **dict(zip(schema.names, schema.types, strict=True))}
+            if joint != types:
+                return unified([each.schema for each in every])
+    return first
+
+
+def _as_blocks(tables: Sequence[pa.Table], schema: pa.Schema) -> list[Block]:
+    """The rows of tables as one block, with columns in the order of the schema; [] of no tables."""
+    if not tables:
+        return []
+    if len(tables) == 1 and tables[0].schema.equals(schema):
+        return [Block(tables[0])]
+    table = pa.concat_tables(
+        [_in_types(table, schema) for table in tables], promote_options="default"
+    )
+    available = set(table.schema.names)
+    return [Block(table.select([name for name in schema.names if name in available]))]
 
 
 def at_places(table: pa.Table, rows: Indices) -> pa.Table:
@@ -264,10 +278,12 @@ def at_places(table: pa.Table, rows: Indices) -> pa.Table:
 
 def _in_types(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """Cast columns to the types that the schema has for them, which hold all their values."""
-    fields = [schema.field(name) for name in table.column_names]
-    if table.schema.types == [field.type for field in fields]:
+    if table.schema.equals(schema):
         return table
-    columns = [widened(table.column(field.name), field.type) for field in fields]
+    types = [schema.field(name).type for name in table.column_names]
+    if table.schema.types == types:
+        return table
+    columns = list(map(widened, table.columns, types))
     return pa.table(columns, names=table.column_names)
 
 

@@ -8,6 +8,7 @@ URI of a foreign file of rows, which has a mapping. Statistics are checked where
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -57,6 +58,24 @@ ENCODING: Final = "data.encoding"
 READING: Final = "data.reading"
 DATA_CONTENT: Final = "data.content"
 DELETES_CONTENT: Final = "deletes.content"
+OLDEST_DELETE: Final = "order.oldest_delete"
+ENTRY_TYPES: Final[Mapping[str, pa.DataType]] = {
+    **dict(zip(FIXED.names, FIXED.types, strict=True)),
+    COLUMNS: pa.string(),
+    ENCODING: pa.string(),
+    SORT_ORDER: pa.string(),
+    DATA_CONTENT: pa.binary(),
+    DELETES_CONTENT: pa.binary(),
+}
+ENTRY_FACTS: Final = tuple(
+    (name, *("sort_order" if name == SORT_ORDER else name).partition(".")[::2])
+    for name in ENTRY_TYPES
+)
+"""Each column of an entry with the attribute that has its value, and the attribute of that."""
+RARE: Final = frozenset({*ENTRY_TYPES, OLDEST_DELETE}.difference(FIXED.names))
+"""Columns that a manifest has only if one of its parts has a value there."""
+WITHOUT_FILE: Final = {"rows": 0}
+"""Facts of a file that a part lacks; the others are NULL."""
 _REQUIRED = ("part_id", "base_version", "schema_id", "format_version", "native_safe")
 _COUNTS = tuple(
     name

@@ -94,13 +94,10 @@ def sizes_of(table: pa.Table) -> list[int]:
     sizes = []
     for i, type_ in enumerate(table.schema.types):
         if (size := widths.get(type_)) is None:
-            size = widths[type_] = -(-type_.bit_width * rows // 8) if _is_plain(type_) else -1
+            is_plain = pa.types.is_primitive(type_) or pa.types.is_decimal(type_)
+            size = widths[type_] = -(-type_.bit_width * rows // 8) if is_plain else -1
         sizes.append(int(table.column(i).nbytes) if size < 0 else size)
     return sizes
-
-
-def _is_plain(type_: pa.DataType) -> bool:
-    return bool(pa.types.is_primitive(type_) or pa.types.is_decimal(type_))
 
 
 def encode_index(schema: pa.Schema, index: dict[str, pa.Array]) -> bytes:

@@ -7,23 +7,27 @@ those of other writers with the same columns and properties, which are read once
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
 
 from rowsieve.byte_cache import ByteCache, cached_in
-from rowsieve.encodings.file_encoding import halves_to_write
+from rowsieve.encodings.file_encoding import WRITE_ENCODING
 from rowsieve.errors import InvalidInput
 from rowsieve.parquet.codec_columns import CodecColumns
+from rowsieve.parquet.leaf_columns import member_paths
 from rowsieve.parquet.shredded_columns import Shredding
 from rowsieve.parquet.stored_forms import ENCODED_FORMAT, OPAQUE_FORMAT, STRUCTURED_FORMAT
+from rowsieve.properties import CONSTRAINTS
 from rowsieve.stats.selection import StatisticsOptions, statistics_options
 from rowsieve.storage.parts.encoded_rows import EncodedRows, encoding_of_columns
+from rowsieve.storage.parts.row_versions import without_versions
 from rowsieve.storage.parts.shredded_rows import ShreddedRows
-from rowsieve.types.logical import Field
+from rowsieve.types.logical import Field, Float
 from rowsieve.types.opaque_forms import has_opaque_forms, opaque, opaque_rows
+from rowsieve.types.ordering.sort_order import CLUSTER_BY
 from rowsieve.types.schema import Schema
 from rowsieve.types.stored_names import has_tags, tagged, tagged_rows
 
@@ -53,6 +57,14 @@ class FileForms:
     shredded: ShreddedRows | None
     target_bytes: int
     statistics: StatisticsOptions
+    collected: Schema
+    """The columns whose statistics the manifest has, with the types that they have in files."""
+    floats: tuple[tuple[str, ...], ...]
+    """The paths of `float_paths` in `schema`."""
+    has_checks: bool
+    """Whether rows must obey constraints of the table."""
+    is_clustered: bool
+    """Whether rows are sorted before they are written."""
 
     @classmethod
     def of(
@@ -64,7 +76,7 @@ class FileForms:
     ) -> FileForms:
         """The forms that a table's properties ask for; InvalidInput if they fit no columns."""
         columns = schema, tuple(key), tuple(sequence)
-        if halves_to_write(properties) != "columns":
+        if properties.get(WRITE_ENCODING, "columns") != "columns":
             return _read(properties.items(), *columns)  # a codec may be registered anew
         return _known(frozenset(properties.items()), *columns)
 
@@ -121,7 +133,21 @@ def _read(
         shredded=ShreddedRows.of(properties, schema, stored) if is_whole else None,
         target_bytes=target_part_bytes(properties),
         statistics=statistics_options(properties, schema, key),
+        collected=without_versions(with_forms),
+        floats=tuple(float_paths(stored)),
+        has_checks=CONSTRAINTS in properties,
+        is_clustered=not key and CLUSTER_BY in properties,
     )
+
+
+def float_paths(schema: Schema) -> Iterator[tuple[str, ...]]:
+    """The paths of the columns of floats, and of such members of structs."""
+    for column in schema:
+        if isinstance(column.type, Float):
+            yield (column.name,)
+    for path, type_ in member_paths(schema):
+        if isinstance(type_, Float):
+            yield path
 
 
 def _size_bytes(_forms: FileForms, _items: object, schema: Schema, *_keys: object) -> int:

@@ -19,12 +19,14 @@ import pyarrow.parquet as pq
 
 from rowsieve.checksums import checksum, checksum_text
 from rowsieve.objects import Draft, ObjectStore, Uploads
-from rowsieve.parquet.bloom_reader import blank_seal, seal_blooms
-from rowsieve.parquet.chunks import blank_chunks
+from rowsieve.parquet.bloom_reader import SEAL_KEY as BLOOMS_KEY
+from rowsieve.parquet.bloom_reader import seal_blooms
+from rowsieve.parquet.chunks import SEAL_KEY as CHUNKS_KEY
 from rowsieve.parquet.codec_columns import CODEC_KEY, CodecColumns
 from rowsieve.parquet.footer import read_footer, read_metadata, tail_start
-from rowsieve.parquet.leaf_columns import leaves_by_name
+from rowsieve.parquet.leaf_columns import leaf_count, member_paths
 from rowsieve.parquet.pages import blank_pages, seal_chunks_and_pages
+from rowsieve.parquet.seals import blank
 from rowsieve.parquet.shredded_columns import SHREDDED_KEY, Shredding
 from rowsieve.parquet.stored_forms import STRUCTURED_FORMAT
 from rowsieve.stats.json_shredding import FIELDS
@@ -38,7 +40,6 @@ from rowsieve.types.logical import (
     Field,
     Float,
     Int,
-    LogicalType,
     Struct,
     Time,
     Timestamp,
@@ -62,7 +63,7 @@ _FULL_KEY: Final = b"rowsieve.full"
 _FALSE_POSITIVES: Final = 0.03  # 64 KiB for a full row group of distinct keys; 2% takes 128 KiB
 _SAMPLE_ROWS: Final = 4_096
 _SAMPLE_BYTES: Final = 16 * 1024 * 1024  # counting distinct values holds a copy of each
-_MIN_COMPRESSED_BYTES: Final = 1_024  # per column; zstd hardly shrinks fewer
+_MIN_COMPRESSED_BYTES: Final = 1_024  # of a column, to justify setting up zstd for each
 # Decoding zstd pages costs about as much as all other decoding together. Numbers with random low
 # bits do not shrink, so they are stored uncompressed.
 _WORTH_COMPRESSING: Final = 0.9  # largest ratio of compressed to encoded bytes
@@ -109,45 +110,47 @@ class FileOptions:
 
         The hidden columns of `shredding` and `encoded` are the last ones of the rows.
         """
-        ordered = _ordered_columns(schema, key)
-        page_bytes, batch_rows = _page_limits(rows)
-        repeating = {
-            c.name
-            for c in ordered
-            if not isinstance(c.type, Float | Bool) and _repeats(rows.column(c.name))
-        }
+        statistics, dictionaries, deltas, has_members = [], [], [], False
+        for column in schema.fields:
+            has_members = has_members or isinstance(column.type, Struct)
+            if not _is_ordered(column, schema, key):
+                continue
+            if column.name not in nan_columns:
+                statistics.append(column.name)
+            if not isinstance(column.type, Float | Bool) and _repeats(rows.column(column.name)):
+                dictionaries.append(column.name)
+            elif isinstance(column.type, Int | Date | Time | Timestamp):
+                deltas.append(column.name)
+        if has_members:
+            statistics += map(".".join, _bounded_members(schema, nan_columns))
+        blooms, sorted_by = {}, []
+        for column in key:
+            sorted_by.append(schema.names.index(column.name))
+            if not isinstance(column.type, Float | Bool):
+                distinct = _distinct(rows.column(column.name))
+                blooms[column.name] = max(1, distinct)
+        largest_bytes = max(sizes_of(rows), default=0)
+        page_bytes, batch_rows = _page_limits(largest_bytes // max(rows.num_rows, 1))
         options = cls(
             schema_id=schema.id,
             codecs={},
-            statistics=(
-                *(c.name for c in ordered if c.name not in nan_columns),
-                *(".".join(path) for path in _bounded_members(schema, nan_columns)),
-            ),
-            dictionaries=tuple(c.name for c in ordered if c.name in repeating),
-            deltas=tuple(
-                c.name
-                for c in ordered
-                if isinstance(c.type, Int | Date | Time | Timestamp) and c.name not in repeating
-            ),
-            bloom_values={
-                c.name: max(1, int(pc.count_distinct(rows.column(c.name)).as_py()))
-                for c in key
-                if not isinstance(c.type, Float | Bool)
-            },
-            sorted_by=tuple(schema.names.index(c.name) for c in key),
+            statistics=tuple(statistics),
+            dictionaries=tuple(dictionaries),
+            deltas=tuple(deltas),
+            bloom_values=blooms,
+            sorted_by=tuple(sorted_by),
             page_bytes=page_bytes,
             batch_rows=batch_rows,
+            # For a small file, write time matters more than size.
+            codec=_COMPRESSION if largest_bytes >= _MIN_COMPRESSED_BYTES else "none",
+            encoded=encoded,
         )
-        options = replace(options, encoded=encoded)
         if shredding is not None:
             options = options._with_shredding(shredding, rows.column(shredding.column))
-        return options._with_codecs(rows, schema)
-
-    def _with_codecs(self, rows: pa.Table, schema: Schema) -> FileOptions:
-        """Choose which columns to compress by the rows of the first row group."""
-        if rows.num_rows < ROW_GROUP_ROWS:  # for a small file, write time matters more than size
-            return self if _is_worth_compressing(rows) else replace(self, codec="none")
-        return replace(self, codecs=self.tried(rows.slice(0, 2 * PAGE_ROWS), schema))
+        if rows.num_rows < ROW_GROUP_ROWS:
+            return options
+        options = replace(options, codec=_COMPRESSION)
+        return replace(options, codecs=options.tried(rows.slice(0, 2 * PAGE_ROWS), schema))
 
     def _with_shredding(self, shredding: Shredding, values: pa.ChunkedArray) -> FileOptions:
         """Add the hidden columns; strings that repeat get a dictionary."""
@@ -174,7 +177,7 @@ class FileOptions:
     def tried(self, sample: pa.Table, schema: Schema) -> dict[str, str]:
         """Choose the codec of each leaf: "none" where zstd hardly shrinks an encoded sample."""
         sink = pa.BufferOutputStream()
-        with self.open(sink, schema) as writer:
+        with self.open(sink, self.file_schema(schema)) as writer:
             writer.write_table(sample)
         group = pq.read_metadata(pa.BufferReader(sink.getvalue())).row_group(0)
         chunks = [group.column(i) for i in range(group.num_columns)]
@@ -185,18 +188,17 @@ class FileOptions:
             for chunk in chunks
         }
 
-    def open(self, sink: Any, schema: Schema) -> pq.ParquetWriter:
-        """Open a Parquet writer for the schema's storage types."""
+    def open(self, sink: Any, schema: pa.Schema) -> pq.ParquetWriter:
+        """Open a Parquet writer for the columns of `file_schema`."""
+        level: Any = _COMPRESSION_LEVEL if self.codec == _COMPRESSION else None
+        if self.codecs:
+            compressed = [leaf for leaf, codec in self.codecs.items() if codec == _COMPRESSION]
+            level = dict.fromkeys(compressed, _COMPRESSION_LEVEL) or None
         writer = pq.ParquetWriter(
             sink,
-            self.file_schema(schema),
+            schema,
             compression=self.codecs or self.codec,
-            compression_level={
-                leaf: _COMPRESSION_LEVEL
-                for leaf, codec in self.codecs.items()
-                if codec == _COMPRESSION
-            }
-            or (None if self.codecs or self.codec != _COMPRESSION else _COMPRESSION_LEVEL),
+            compression_level=level,
             use_dictionary=list(self.dictionaries),
             column_encoding=dict.fromkeys(self.deltas, "DELTA_BINARY_PACKED"),
             write_statistics=list(self.statistics),
@@ -209,7 +211,7 @@ class FileOptions:
                 name: {"ndv": values, "fpp": _FALSE_POSITIVES}
                 for name, values in self.bloom_values.items()
             },
-            sorting_columns=[pq.SortingColumn(i) for i in self.sorted_by] or None,
+            sorting_columns=list(map(pq.SortingColumn, self.sorted_by)) or None,
         )
         writer.add_key_value_metadata(
             {
@@ -228,12 +230,12 @@ class PartFile:
     """A Parquet file, written by whole row groups until `put`."""
 
     def __init__(self, schema: Schema, options: FileOptions, uploads: Uploads, path: str) -> None:
-        self._schema = options.file_schema(schema)
+        columns = options.file_schema(schema)
         self._uploads = uploads
-        self._draft = uploads.draft(path)
-        self._writer = options.open(self._draft, schema)
+        self._draft = Draft(uploads.store, path)
+        self._writer = options.open(self._draft, columns)
         self._blooms_per_group = len(options.bloom_values)
-        self._leaves = sum(map(len, leaves_by_name(self._schema).values()))
+        self._leaves = sum(map(leaf_count, columns.types))
         self._groups: list[int] = []  # row count of each row group
 
     @property
@@ -253,9 +255,10 @@ class PartFile:
         """
         if is_full:
             self._writer.add_key_value_metadata({_FULL_KEY.decode(): "1"})
-        self._writer.add_key_value_metadata(blank_seal(len(self._groups) * self._blooms_per_group))
-        self._writer.add_key_value_metadata(blank_chunks(len(self._groups) * self._leaves))
-        self._writer.add_key_value_metadata(blank_pages(self._groups, self._leaves, PAGE_ROWS))
+        filters, chunks = self._blooms_per_group, self._leaves
+        self._writer.add_key_value_metadata(blank(BLOOMS_KEY, len(self._groups) * filters))
+        self._writer.add_key_value_metadata(blank(CHUNKS_KEY, len(self._groups) * chunks))
+        self._writer.add_key_value_metadata(blank_pages(self._groups, chunks, PAGE_ROWS))
         draft, rows_end = self._draft, self._draft.size_bytes
         hashed = draft.hash_so_far()
         self._writer.close()
@@ -293,52 +296,27 @@ def _footer_of(draft: Draft) -> memoryview:
     return draft.read_span(size - 8 - length, size)
 
 
-def _is_worth_compressing(rows: pa.Table) -> bool:
-    """Return whether a column is large enough to justify setting up zstd for each column."""
-    return max(sizes_of(rows), default=0) >= _MIN_COMPRESSED_BYTES
+def _page_limits(row_bytes: int) -> tuple[int, int]:
+    """`page_bytes` and `batch_rows` for rows whose largest column has so many bytes in each.
 
-
-def _page_limits(rows: pa.Table) -> tuple[int, int]:
-    """`page_bytes` and `batch_rows` for these rows: no page is much longer than its limit."""
-    row_bytes = max(sizes_of(rows), default=0) // max(rows.num_rows, 1)
+    No page is much longer than its limit.
+    """
     is_split = row_bytes * PAGE_ROWS > _PAGE_BYTES
     page_bytes = _PAGE_BYTES_OF_LARGE_ROWS if is_split else _PAGE_BYTES
     fitting = max(1, page_bytes // max(row_bytes, 1))
     return page_bytes, min(_BATCH_ROWS, fitting)
 
 
-def _ordered_columns(schema: Schema, key: Sequence[Field]) -> list[Field]:
-    """The columns that may have statistics, dictionaries and deltas."""
-    return [
-        column
-        for column in schema
-        if is_ordered(column.type)
-        and (column in key or not is_opaque(column.alias))
-        and not _is_unclear(column.name, schema)
-    ]
+def _is_ordered(column: Field, schema: Schema, key: Sequence[Field]) -> bool:
+    """Return whether a column may have statistics, a dictionary and deltas."""
+    if not is_ordered(column.type) or ("." in column.name and _is_unclear(column.name, schema)):
+        return False
+    return column.alias is None or column in key or not is_opaque(column.alias)
 
 
 def _is_unclear(name: str, schema: Schema) -> bool:
     """Return whether a column may be named like a leaf of another, which would get its settings."""
-    return "." in name and any(name.startswith(f"{other}.") for other in schema.names)
-
-
-def member_paths(schema: Schema) -> Iterator[tuple[tuple[str, ...], LogicalType]]:
-    """Yield the path and type of all fields of structs that are not structs themselves."""
-    for column in schema:
-        if isinstance(column.type, Struct):
-            yield from _members(column.type, (column.name,))
-
-
-def _members(
-    struct: Struct, path: tuple[str, ...]
-) -> Iterator[tuple[tuple[str, ...], LogicalType]]:
-    for member in struct.fields:
-        here = (*path, member.name)
-        if isinstance(member.type, Struct):
-            yield from _members(member.type, here)
-        else:
-            yield here, member.type
+    return any(name.startswith(f"{other}.") for other in schema.names)
 
 
 def _bounded_members(schema: Schema, nan_columns: Collection[str]) -> Iterator[tuple[str, ...]]:

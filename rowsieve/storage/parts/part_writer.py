@@ -16,7 +16,8 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from operator import attrgetter
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,7 +26,7 @@ from rowsieve.objects import ObjectStore, Uploads
 from rowsieve.parquet.codec_columns import CodecColumns
 from rowsieve.parquet.shredded_columns import Shredding
 from rowsieve.parquet.stored_forms import STRUCTURED_FORMAT
-from rowsieve.progress_bars import rows_written
+from rowsieve.progress_bars import ROWS_WRITTEN
 from rowsieve.stats.bounds import LIMIT_BYTES
 from rowsieve.stats.collect import Collecting, StatisticsCollector
 from rowsieve.stats.values import without_nan
@@ -35,21 +36,21 @@ from rowsieve.storage.manifests.key_bounds import KeyBound, separated_bounds
 from rowsieve.storage.manifests.manifest import FileRef, NewPart, PartEntry, PartTable
 from rowsieve.storage.manifests.part_sketches import PartSketches
 from rowsieve.storage.parts.clustered_rows import ClusteredRows
-from rowsieve.storage.parts.file_forms import FileForms
+from rowsieve.storage.parts.file_forms import FileForms, float_paths
 from rowsieve.storage.parts.part_file import (
     ROW_GROUP_BYTES,
     ROW_GROUP_ROWS,
     FileOptions,
     PartFile,
-    member_paths,
 )
-from rowsieve.storage.parts.row_versions import without_versions
 from rowsieve.storage.parts.tombstones import DELETED_AT, tombstone_schema
-from rowsieve.types.logical import Field, Float
+from rowsieve.types.logical import Field
 from rowsieve.types.ordering.keys import Key, KeyOrder
 from rowsieve.types.ordering.sequences import greatest
 from rowsieve.types.ordering.sort_order import SortOrder
 from rowsieve.types.schema import Schema
+
+_NAME: Final = attrgetter("name")
 
 __all__ = ["ROW_GROUP_ROWS", "PartWriter", "write_parts"]
 
@@ -89,11 +90,14 @@ class PartWriter:
         *,
         checked: bool = False,
     ) -> None:
-        self._checks = None if checked else RowChecks.of(properties, schema, key)
+        self._forms = FileForms.of(properties, schema, key, sequence)
+        self._checks = None
+        if self._forms.has_checks and not checked:
+            self._checks = RowChecks.of(properties, schema, key)
         self._sketched = tuple(sketched)
         self._bound_bytes = bound_bytes
         self._clustered = None
-        if sorted_by is None:
+        if self._forms.is_clustered and sorted_by is None:
             self._clustered = ClusteredRows.of(properties, schema, key)
         order = sorted_by if self._clustered is None else self._clustered.order
         self._sort_order = None if order is None else order.to_text(schema)
@@ -102,11 +106,11 @@ class PartWriter:
         self._waits = uploads is None
         self._schema = schema
         self._key = tuple(key)
+        self._key_names = list(map(_NAME, self._key))
         self._order = KeyOrder(self._key) if self._key else None
         self._sequence = KeyOrder(tuple(sequence)) if sequence else None
-        self._forms = FileForms.of(properties, schema, self._key, sequence)
         self._base_version = base_version
-        self._collecting = collecting
+        self._collecting = Collecting() if collecting is None else collecting
         self._nan_columns: frozenset[str] = frozenset()  # by their names in files
         self._pending: list[pa.Table] = []
         self._pending_rows = self._pending_bytes = 0
@@ -119,7 +123,7 @@ class PartWriter:
         if not rows.num_rows:
             return
         table = _as_table(rows)
-        self._count_values(table)
+        self._collecting.metrics.arrow_bytes += table.nbytes
         if self._checks is not None:
             self._checks.check(table)
         if self._clustered is None:
@@ -135,13 +139,15 @@ class PartWriter:
 
     def _write_run(self) -> None:
         """Write the run of clustered rows, with row groups of its own."""
-        if self._clustered is not None and (rows := self._clustered.take()) is not None:
+        assert self._clustered is not None
+        if (rows := self._clustered.take()) is not None:
             self._add(rows)
             self._flush(everything=True)
             self._run_count += 1
 
     def _add(self, table: pa.Table) -> None:
-        self._note_nan(self._forms.rows(table))
+        if self._forms.floats:
+            self._note_nan(self._forms.rows(table))
         self._pending.append(table)
         self._pending_rows += table.num_rows
         self._pending_bytes += _varying_bytes(table)
@@ -152,7 +158,7 @@ class PartWriter:
         """Add tombstones: keys of deleted rows in key order, see `tombstone_schema`."""
         if keys.num_rows:
             deletes = _as_table(keys).select(self._delete_schema(keys).names)
-            self._count_values(deletes)
+            self._collecting.metrics.arrow_bytes += deletes.nbytes
             self._deletes.append(deletes)
 
     def finish(self) -> PartTable:
@@ -160,33 +166,32 @@ class PartWriter:
 
         The files are durable, unless `uploads` was given: then its owner waits for them.
         """
-        self._write_run()
+        if self._clustered is not None:
+            self._write_run()
         self._flush(everything=True)
         self._close()
-        deletes = self._split_deletes()
         rows: list[_FinishedRows | None] = [*self._finished]
-        if not rows and deletes:
-            rows = [None]
-        pieces = list(zip(rows, deletes, strict=True))
-        ends = [self._ends(*piece) for piece in pieces]
+        deletes: list[pa.Table | None] = [None] * len(rows)
+        if self._deletes and self._order is not None:
+            deletes = self._split_deletes(self._order)
+            rows = rows or [None]
+        ends = list(map(self._ends, rows, deletes))
         bounds = separated_bounds(self._key, ends, self._bound_bytes)
-        parts = [self._part(*piece, *bound) for piece, bound in zip(pieces, bounds, strict=True)]
+        parts = list(map(self._part, rows, deletes, bounds))
         if self._waits:
             self._uploads.wait()
         if not parts:
             return PartTable.empty()
-        if self._collecting is not None:
-            self._collecting.metrics.parts_written += len(parts)
+        self._collecting.metrics.parts_written += len(parts)
         sequence = () if self._sequence is None else self._sequence.fields
         return PartTable.of(parts, self._schema, self._key, sequence)
 
     def _collector(self) -> StatisticsCollector:
-        schema = without_versions(self._forms.with_forms)
-        return StatisticsCollector(schema, self._forms.statistics, self._collecting)
+        return StatisticsCollector(self._forms.collected, self._forms.statistics, self._collecting)
 
     def _note_nan(self, table: pa.Table) -> None:
         """Start a new file at the first NaN of a column: an open file's settings are fixed."""
-        seen = _nan_columns(self._forms.schema, table)
+        seen = _nan_columns(self._forms.floats, table)
         if not seen <= self._nan_columns:
             self._flush(everything=True)
             self._close()
@@ -216,8 +221,10 @@ class PartWriter:
         self._open.in_one_run &= self._open.run == self._run_count
         self._open.file.write(stored)
         self._open.statistics.add(rows)
-        self._open.sketches.add(rows)
-        self._open.upper = self._raised(self._open.upper, rows)
+        if self._open.sketches is not None:
+            self._open.sketches.add(rows)
+        if self._sequence is not None:
+            self._open.upper = _raised(self._open.upper, rows, self._sequence)
         self._open.last = self._end(rows, rows.num_rows - 1)
         if codec is not None:
             self._count_forms(self._open, stored, codec)
@@ -240,8 +247,8 @@ class PartWriter:
         part_id = uuid.uuid4().hex
         path = data_path(self._uploads.store, self._base_version, "parquet", part_id)
         file = PartFile(forms.schema, options, self._uploads, path)
-        statistics, sketches = self._collector(), PartSketches(self._sketched)
-        return _OpenPart(part_id, file, statistics, sketches, first, first, self._run_count)
+        sketches = PartSketches(self._sketched) if self._sketched else None
+        return _OpenPart(part_id, file, self._collector(), sketches, first, first, self._run_count)
 
     def _count_forms(self, part: _OpenPart, stored: pa.Table, codec: CodecColumns) -> None:
         """Count the bytes of both forms of a row group."""
@@ -249,9 +256,8 @@ class PartWriter:
         column_bytes = int(stored.nbytes) - codec_bytes
         part.codec_bytes += codec_bytes
         part.column_bytes += column_bytes
-        if self._collecting is not None:
-            self._collecting.metrics.codec_bytes += codec_bytes
-            self._collecting.metrics.column_bytes += column_bytes
+        self._collecting.metrics.codec_bytes += codec_bytes
+        self._collecting.metrics.column_bytes += column_bytes
 
     def _close(self, *, is_full: bool = False) -> None:
         if self._open is None:
@@ -264,7 +270,7 @@ class PartWriter:
                 self._open.part_id,
                 ref,
                 self._open.statistics,
-                self._open.sketches.finish(),
+                {} if self._open.sketches is None else self._open.sketches.finish(),
                 ends,
                 self._sort_order if self._open.in_one_run else None,
                 self._open.upper,
@@ -274,14 +280,12 @@ class PartWriter:
 
     def _end(self, rows: pa.Table, index: int) -> pa.Table:
         """Copy the key of one row, so that it does not keep the row group in memory."""
-        return rows.select([column.name for column in self._key]).take([index])
+        return rows.select(self._key_names).take([index])
 
-    def _split_deletes(self) -> list[pa.Table | None]:
+    def _split_deletes(self, order: KeyOrder) -> list[pa.Table | None]:
         """Split tombstones by part: each takes those up to its last key, the last one the rest."""
-        if not self._deletes or self._order is None:
-            return [None] * len(self._finished)
         keys = pa.concat_tables(self._deletes)
-        forms = self._order.columns(keys)
+        forms = order.columns(keys)
         cuts = [forms.count_up_to(self._key_of(part.ends[1])) for part in self._finished[:-1]]
         pieces = [
             keys.slice(start, stop - start) for start, stop in pairwise([0, *cuts, keys.num_rows])
@@ -293,8 +297,9 @@ class PartWriter:
     ) -> tuple[pa.Table, pa.Table]:
         """The first and the last key of a part, its tombstones included."""
         ends = [rows.ends] if rows else []
-        if deletes is not None:
-            ends.append((self._end(deletes, 0), self._end(deletes, deletes.num_rows - 1)))
+        if deletes is None:
+            return ends[0]
+        ends.append((self._end(deletes, 0), self._end(deletes, deletes.num_rows - 1)))
         first, last = zip(*ends, strict=True)
         return min(first, key=self._key_of), max(last, key=self._key_of)
 
@@ -302,15 +307,14 @@ class PartWriter:
         self,
         rows: _FinishedRows | None,
         deletes: pa.Table | None,
-        lower: KeyBound,
-        upper: KeyBound,
+        bounds: tuple[KeyBound, KeyBound],
     ) -> NewPart:
         part_id = rows.part_id if rows else uuid.uuid4().hex
         statistics = rows.statistics if rows else self._collector()
         ref = None
         if deletes is not None:
             ref = self._put_deletes(part_id, deletes)
-            statistics.add_tombstones(deletes.select([column.name for column in self._key]))
+            statistics.add_tombstones(deletes.select(self._key_names))
         entry = PartEntry(
             part_id=part_id,
             base_version=self._base_version,
@@ -320,13 +324,13 @@ class PartWriter:
             deletes=ref,
             format_version=self._forms.format_version if rows else STRUCTURED_FORMAT,
             sort_order=rows.sort_order if rows else None,
-            key_lower=lower,
-            key_upper=upper,
+            key_lower=bounds[0],
+            key_upper=bounds[1],
         )
         sketches = rows.sketches if rows else {}
         if self._sequence is None:
             return NewPart(entry, statistics.finish(), sketches)
-        greatest_row = self._raised(rows.upper if rows else None, deletes)
+        greatest_row = _raised(rows.upper if rows else None, deletes, self._sequence)
         assert greatest_row is not None
         upper = tuple(greatest_row.column(name)[0] for name in self._sequence.names)
         return NewPart(entry, statistics.finish(), sketches, upper, _oldest(deletes))
@@ -335,7 +339,8 @@ class PartWriter:
         columns = self._delete_schema(keys)
         schema, keys = self._forms.named_schema(columns), self._forms.named(keys, columns)
         key = self._forms.key
-        options = FileOptions.choose(schema, key, keys, _nan_columns(schema, keys))
+        nan_columns = _nan_columns(float_paths(schema), keys)
+        options = FileOptions.choose(schema, key, keys, nan_columns)
         path = data_path(self._uploads.store, self._base_version, "deletes.parquet", part_id)
         file = PartFile(schema, options, self._uploads, path)
         while keys.num_rows:
@@ -351,25 +356,11 @@ class PartWriter:
         dated = DELETED_AT.name in keys.schema.names
         return tombstone_schema(self._schema, self._key, sequence, dated=dated)
 
-    def _raised(self, upper: pa.Table | None, rows: pa.Table | None) -> pa.Table | None:
-        """The greatest sequence so far, and of these rows or tombstones."""
-        if self._sequence is None or rows is None:
-            return upper
-        ours = greatest(rows, self._sequence)
-        if upper is None:
-            return ours
-        return greatest(pa.concat_tables([upper, ours]), self._sequence)
-
-    def _count_values(self, rows: pa.Table) -> None:
-        if self._collecting is not None:
-            self._collecting.metrics.arrow_bytes += rows.nbytes
-
     def _count(self, ref: FileRef) -> None:
         """Add a written file to the metrics."""
-        if self._collecting is not None:
-            metrics = self._collecting.metrics
-            metrics.rows_written += ref.rows
-            metrics.bytes_written += ref.size_bytes
+        metrics = self._collecting.metrics
+        metrics.rows_written += ref.rows
+        metrics.bytes_written += ref.size_bytes
 
     def _key_of(self, row: pa.Table) -> Key:
         return self._order.columns(row).key(0) if self._order else ()
@@ -395,21 +386,15 @@ def write_parts(
     writer = PartWriter(
         store, schema, key, properties, base_version, collecting, uploads, sequence=sequence
     )
-    if rows is not None:
-        _write_all(writer, rows)
+    if rows is not None and (show := ROWS_WRITTEN.get()) is not None:
+        for start in range(0, rows.num_rows, ROW_GROUP_ROWS):
+            writer.write(rows.slice(start, ROW_GROUP_ROWS))
+            show(min(start + ROW_GROUP_ROWS, rows.num_rows), rows.num_rows)
+    elif rows is not None:
+        writer.write(rows)
     if deletes is not None:
         writer.write_deletes(deletes)
     return writer.finish()
-
-
-def _write_all(writer: PartWriter, rows: pa.Table) -> None:
-    """Write the rows, by row groups if somebody watches the progress."""
-    if (show := rows_written()) is None:
-        writer.write(rows)
-        return
-    for start in range(0, rows.num_rows, ROW_GROUP_ROWS):
-        writer.write(rows.slice(start, ROW_GROUP_ROWS))
-        show(min(start + ROW_GROUP_ROWS, rows.num_rows), rows.num_rows)
 
 
 @dataclass(slots=True)
@@ -422,7 +407,7 @@ class _OpenPart:
     part_id: str
     file: PartFile
     statistics: StatisticsCollector
-    sketches: PartSketches
+    sketches: PartSketches | None
     first: pa.Table
     last: pa.Table
     run: int
@@ -465,31 +450,33 @@ def _as_table(rows: Any) -> pa.Table:
     return pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
 
 
-def _nan_columns(schema: Schema, rows: pa.Table) -> frozenset[str]:
-    """Return the float columns, and members of structs by path, that contain NaN."""
-    paths = [
-        column.name
-        for column in schema
-        if isinstance(column.type, Float) and without_nan(rows.column(column.name))[1]
-    ]
-    for path, type_ in member_paths(schema):
-        if isinstance(type_, Float):
-            values = rows.column(path[0])
-            for step in path[1:]:
-                values = pc.struct_field(values, [step])
-            if without_nan(values)[1]:
-                paths.append(".".join(path))
+def _raised(upper: pa.Table | None, rows: pa.Table | None, sequence: KeyOrder) -> pa.Table | None:
+    """The greatest sequence so far, and of these rows or tombstones."""
+    if rows is None:
+        return upper
+    ours = greatest(rows, sequence)
+    return ours if upper is None else greatest(pa.concat_tables([upper, ours]), sequence)
+
+
+def _nan_columns(floats: Iterable[tuple[str, ...]], rows: pa.Table) -> frozenset[str]:
+    """Return the columns, and members of structs by path, that contain NaN among these paths."""
+    paths: list[str] = []
+    for path in floats:
+        values = rows.column(path[0])
+        for step in path[1:]:
+            values = pc.struct_field(values, [step])
+        if without_nan(values)[1]:
+            paths.append(".".join(path))
     return frozenset(paths)
 
 
 def _varying_bytes(rows: pa.Table) -> int:
     """The bytes of the columns whose values have no fixed width."""
-    varying = [
-        column
-        for column in rows.columns
-        if not (pa.types.is_primitive(column.type) or pa.types.is_fixed_size_binary(column.type))
-    ]
-    return sum(int(column.nbytes) for column in varying)
+    size_bytes = 0
+    for column in rows.columns:
+        if not (pa.types.is_primitive(column.type) or pa.types.is_fixed_size_binary(column.type)):
+            size_bytes += int(column.nbytes)
+    return size_bytes
 
 
 def _within_bytes(rows: pa.Table) -> pa.Table:
