@@ -246,7 +246,7 @@ class Handle:
             check_writable(change.operation, head)
             if must_write_again(request.operation, request.added, request.removed, head):
                 request = change.write(with_constraints_of(base, head), changes)
-            return with_eager_vectors(self.store, head, request)
+            return with_eager_vectors(self.store, head, request) if is_eager(head) else request
 
         while True:
             try:
@@ -367,14 +367,13 @@ class Handle:
 
     def reported(self, commit: Commit, started_s: float) -> Commit:
         """Report the commit and its write metrics, publish it, then return it."""
-        self._report(commit, started_s)
+        if (reporter := self.reporter) is not None:
+            self._report(reporter, commit, started_s)
         if self.publishes is not None:
             self.publishes(self)
         return commit
 
-    def _report(self, commit: Commit, started_s: float) -> None:
-        if (reporter := self.reporter) is None:
-            return
+    def _report(self, reporter: Reporter, commit: Commit, started_s: float) -> None:
         elapsed_s = time.perf_counter() - started_s
         with self._lock:
             now = replace(self.collecting.metrics)

@@ -124,15 +124,17 @@ def operation(kind: Kind, name: str, table: str, reporter: object) -> Iterator[O
         return
     inner = _new_operation(kind, name, table, reporter)
     token = _CURRENT.set(inner)
-    leave = inner.begin()
+    leave = None if inner.observer is None else inner.begin()
     try:
         yield inner
     except BaseException as error:
-        inner.end(error)
+        if leave is not None:
+            inner.end(error)
         raise
     finally:
-        inner.end()
-        leave()
+        if leave is not None:
+            inner.end()
+            leave()
         _CURRENT.reset(token)
 
 

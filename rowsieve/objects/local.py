@@ -310,7 +310,8 @@ class LocalStore:
 
     def _readable(self, path: str) -> str:
         """Return the file of a path of the table, or of a file in place by its URI."""
-        return self._resolved(path) if (other := in_place(path)) is None else _local(other)
+        other = in_place(path) if "://" in path else None
+        return self._resolved(path) if other is None else _local(other)
 
     def _resolved(self, path: str) -> str:
         """Return the file of a path; InvalidInput if a symbolic link leaves the directory."""

@@ -134,6 +134,8 @@ def publish_as_configured(handle: Handle, *, holds_all: bool = False) -> None:
     Not for branches, whose folder is another one, nor for a version that only a transaction has.
     """
     snapshot = handle.newest
+    if PUBLISH not in snapshot.table.properties:
+        return
     is_uncommitted = snapshot.based_on is not None
     if is_uncommitted or handle.read_only or handle.store is not table_store(handle.store):
         return

@@ -133,7 +133,7 @@ def with_frontiers(info: TableInfo, frontiers: Frontiers) -> TableInfo:
 
 def check_mode(operation: str, info: TableInfo) -> None:
     """Raise UnsupportedOperation for an operation that the mode of the table does not have."""
-    if is_differential(info):
+    if info.mode == DIFFERENTIAL:
         if operation not in OPERATIONS:
             raise UnsupportedOperation(
                 f"{operation}: the table is differential, its rows are updates with a time and a "
@@ -174,7 +174,7 @@ def read_at(snapshot: Snapshot, at: Any = None, *, expanded: bool = False) -> Sn
     InvalidInput for a time below `since`, or at or above `upper`. Without a complete time the
     default reads no rows. A version of another table is returned as it is.
     """
-    if not is_differential(snapshot.table):
+    if snapshot.table.mode != DIFFERENTIAL:
         if at is not None or expanded:
             raise InvalidInput(
                 f"scan: at= and expanded= are for differential tables, and this one has mode "

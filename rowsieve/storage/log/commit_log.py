@@ -41,7 +41,7 @@ from rowsieve.objects import (
     together,
 )
 from rowsieve.objects.durable import Patience
-from rowsieve.properties import MOVED, OLDEST_BASE
+from rowsieve.properties import MOVED, OLDEST_BASE, OLDEST_VERSION, OWN_REF
 from rowsieve.storage.differential import check_mode
 from rowsieve.storage.log.checkpoint import (
     read_commit_id,
@@ -144,7 +144,7 @@ class CommitLog(LogReader):
             commit_id=draft.commit_id,
             predecessor=None,
             table_uuid=table_info.uuid,
-            timestamp_us=_now_us(),
+            timestamp_us=clock.now_us(),
             operation=request.operation,
             rows_written=request.rows_written,
             metadata=request.metadata,
@@ -221,7 +221,8 @@ class CommitLog(LogReader):
         while True:
             schemas[head.schema.id] = head.schema
             check_writable(request.operation, head)
-            check_not_tag(request.operation, head)
+            if OWN_REF in head.table.properties:
+                check_not_tag(request.operation, head)
             if (earlier := self.committed_before(request.token, head)) is not None:
                 return earlier, head
             check_for(request, head, schemas)
@@ -261,10 +262,7 @@ class CommitLog(LogReader):
 
         When this returns, all files that the entry will name are stored (invariants, rule 3).
         """
-
-        def prove() -> None:
-            prove_create_only(self._store, head.table.uuid)
-
+        prove = partial(prove_create_only, self._store, head.table.uuid)
         if draft is not None and draft.request is request and not _is_given_up(draft, head):
             prove()
             return draft
@@ -283,10 +281,11 @@ class CommitLog(LogReader):
     ) -> Draft:
         """Store the parts under a fresh commit id (invariants, rule 4)."""
         commit_id = new_id(base_version)
-        tables = [parts for parts in (request.added, request.restored) if parts]
-        if not tables:
+        parts = request.added or request.restored
+        if not parts:
             return Draft(request, commit_id, None, None)
-        parts = tables[0].append(*tables[1:])
+        if request.added and request.restored:
+            parts = request.added.append(request.restored)
         if parts.has_no_files or bytes_of_vectors(parts):
             content, size = encode_inline(parts)
             if stands_in_entry(parts, size, properties):
@@ -519,7 +518,7 @@ def _entry_of(draft: Draft, head: Snapshot) -> LogEntry:
         commit_id=draft.commit_id,
         predecessor=head.commit_id,
         table_uuid=head.table.uuid,
-        timestamp_us=max(_now_us(), head.timestamp_us + 1),  # invariants, rule 8
+        timestamp_us=max(clock.now_us(), head.timestamp_us + 1),  # invariants, rule 8
         operation=request.operation,
         rows_written=request.rows_written,
         rows_deleted=request.rows_deleted,
@@ -559,7 +558,8 @@ def check_writable(operation: str, head: Snapshot) -> None:
     TableNotFound if the table was dropped with its files, UnsupportedProtocol if it needs a newer
     writer: nobody would delete the files of a refused change.
     """
-    check_open(operation, head)
+    if OLDEST_VERSION in head.table.properties:
+        check_open(operation, head)
     if head.table.writer_version > WRITER_VERSION:
         raise UnsupportedProtocol(
             f"{operation}: table {head.table.uuid} needs writer protocol "
@@ -583,7 +583,3 @@ def _check_info(info: TableInfo) -> None:
         )
     checkpoint_interval(info.properties)
     inline_bytes(info.properties)
-
-
-def _now_us() -> int:
-    return clock.now_us()

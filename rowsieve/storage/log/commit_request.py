@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from rowsieve.errors import CommitConflict, InvalidInput, UnsupportedOperation
 from rowsieve.objects import Uploads
 from rowsieve.properties import (
+    COLUMN_ORDER_BY,
     COMBINE,
     CONSTRAINTS,
     HISTORY,
@@ -92,11 +93,15 @@ def check_for(request: CommitRequest, head: Snapshot, known: Mapping[int, Schema
     check_request(request)
     check_against(request, head)
     check_in_memory(request, head.table)
-    check_order(request, head)
-    check_rules(request, head)
-    check_history(request, head)
+    properties = head.table.properties
+    if head.table.sequence:
+        check_order(request, head)
+    for name, check in _BY_PROPERTY:
+        if name in properties:
+            check(request, head)
     check_schemas(request, head, known)
-    check_constraints(request, head)
+    if CONSTRAINTS in properties:
+        check_constraints(request, head)
 
 
 def check_request(request: CommitRequest) -> None:
@@ -263,6 +268,14 @@ def check_constraints(request: CommitRequest, head: Snapshot) -> None:
     if OPERATIONS[request.operation] is Kind.REWRITING:
         return
     check_new_parts(request.operation, _written(request.added, request.removed), head)
+
+
+_BY_PROPERTY: Final[tuple[tuple[str, Callable[[CommitRequest, Snapshot], None]], ...]] = (
+    (COMBINE, check_rules),
+    (COLUMN_ORDER_BY, check_rules),
+    (HISTORY, check_history),
+)
+"""What upserts of a table must have regard to if it has a property."""
 
 
 def must_write_again(

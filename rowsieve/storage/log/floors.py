@@ -96,9 +96,9 @@ def check_bases(
 
 def is_given_up(added: PartTable | None, removed: tuple[str, ...], head: Snapshot) -> bool:
     """Return whether a new file of these parts may be deleted at any time: write it again."""
-    floor = floors_of(head.table.properties).oldest_base
-    if not floor or not added:
+    if not added or OLDEST_BASE not in head.table.properties:
         return False
+    floor = floors_of(head.table.properties).oldest_base
     lowest = lowest_base(added, removed, head.parts)
     return lowest is not None and lowest < floor
 
@@ -170,5 +170,7 @@ def _number(properties: Mapping[str, str], name: str) -> int:
 
 def reads_expired_files(known: Snapshot, newer: Snapshot) -> bool:
     """Return whether columns of the parts may be read later from files that have expired since."""
+    if newer.table is known.table:
+        return False
     before, after = floors_of(known.table.properties), floors_of(newer.table.properties)
     return before.oldest_version < after.oldest_version and not newer.parts.in_memory

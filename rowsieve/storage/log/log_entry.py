@@ -359,11 +359,6 @@ def _check_protocol(value: Any, where: str) -> None:
         )
 
 
-def first_absent(entries: Sequence[LogEntry | None]) -> int:
-    """The index of the first entry that does not exist; their number if all exist."""
-    return next((index for index, entry in enumerate(entries) if entry is None), len(entries))
-
-
 def newest_absent(start: int, entries: Sequence[LogEntry | None]) -> int:
     """The version of the last entry that does not exist; `start` is that of the first entry."""
     return max(number for number, entry in enumerate(entries, start) if entry is None)

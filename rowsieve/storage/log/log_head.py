@@ -32,6 +32,7 @@ from rowsieve.objects import (
     reading_whole,
     together,
 )
+from rowsieve.properties import MOVED
 from rowsieve.storage.log.checkpoint import (
     CHECKPOINTS,
     checkpoint_path,
@@ -46,7 +47,6 @@ from rowsieve.storage.log.log_entry import (
     LOG,
     LogEntry,
     decode_entry,
-    first_absent,
     log_path,
     version_of,
 )
@@ -169,7 +169,8 @@ class LogHead:
 
     def remember(self, snapshot: Snapshot) -> Snapshot:
         """Record a version as seen, so that no later read of this process returns an older one."""
-        self.check_in_place(snapshot)
+        if MOVED in snapshot.table.properties:
+            self.check_in_place(snapshot)
         uuid = snapshot.table.uuid
         with _seen_lock:
             versions = _seen.get(self._store.uri)
@@ -271,18 +272,20 @@ class LogHead:
 
         `first` is the entry directly after the snapshot, if already read.
         """
-        entries = [] if first is None else [first]
-        loading = dict(self._begin_loading(entries))
-        while len(entries) <= _FOLLOWED:
-            version = entries[-1].version if entries else known.version
-            ahead = _AHEAD if entries and self._store.overlaps else 1
+        entries: list[LogEntry] = []
+        loading: dict[str, Future[LogEntry]] = {}
+        ahead = _AHEAD if self._store.overlaps else 1
+        block = [first] if first is not None else self._entries([known.version + 1])
+        while True:
+            for entry in block:
+                if entry is None:
+                    return entries, loading
+                entries.append(entry)
+                loading |= self._begin_loading([entry])
+            if len(entries) > _FOLLOWED:
+                return entries, loading
+            version = entries[-1].version
             block = self._entries(range(version + 1, version + 1 + ahead))
-            next_entries = [entry for entry in block[: first_absent(block)] if entry is not None]
-            entries += next_entries
-            loading |= self._begin_loading(next_entries)
-            if len(next_entries) < len(block):
-                break
-        return entries, loading
 
     def _reread_last(
         self, version: int, known: Snapshot, entries: Sequence[LogEntry]

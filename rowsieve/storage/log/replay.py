@@ -36,7 +36,8 @@ def replay(base: Snapshot | None, entries: Sequence[LogEntry]) -> Snapshot:
         if entry.schema is not None and entry.next_field_id is not None:
             _check_later(entry, entry.schema, entry.next_field_id, schema, next_field_id)
             schema, next_field_id = entry.schema, entry.next_field_id
-        info = _same_table(info, entry, before, schema)
+        if entry.info is not None or schema is not before:
+            info = _same_table(info, entry, before, schema)
         if entry.token is not None:
             tokens = {**tokens, entry.token[0]: _token(entry, entry.token[1])}
         owed = owes_after(entry, info.properties, owed=owed)

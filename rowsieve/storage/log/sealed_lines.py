@@ -29,7 +29,7 @@ def damaged(problem: str) -> CorruptData:
 def seal(lines: Sequence[Mapping[str, Any]]) -> bytes:
     """Encode the lines and append their checksum; InvalidInput if JSON cannot encode a value."""
     try:
-        body = b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
+        body = b"\n".join((*map(msgspec.json.encode, lines), b""))
     except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
         raise InvalidInput(f"cannot be written to the log as JSON: {error}") from error
     return body + msgspec.json.encode({"checksum": checksum(body)}) + b"\n"
@@ -49,8 +49,11 @@ def unseal(data: bytes, where: str) -> list[tuple[str, dict[str, Any]]]:
             f"{where} does not match its checksum: it says {sealed!r}, but its {len(body)} bytes "
             f"have {checksum(body)!r}; {_DAMAGED}"
         )
-    lines = [_object(line, where) for line in body.split(b"\n")[:-1]]
-    return [(next(iter(line)), line) for line in lines]
+    lines = []
+    for text in body.split(b"\n")[:-1]:
+        line = _object(text, where)
+        lines.append((next(iter(line)), line))
+    return lines
 
 
 def _object(line: bytes, where: str) -> dict[str, Any]:
