@@ -58,12 +58,9 @@ class Kind(ABC):
     shown: str
     example: str
 
+    @abstractmethod
     def fit(self, value: Any) -> Any:
         """Return the value in the form that the function takes; Misfit for another kind."""
-        return self._fit(value)
-
-    @abstractmethod
-    def _fit(self, value: Any) -> Any: ...
 
     def refused(self, value: Any) -> Misfit:
         """Return the Misfit of a value that is not of this kind."""
@@ -76,7 +73,8 @@ class Text(Kind):
     def __init__(self, *, surrogates: bool = False) -> None:
         self.shown, self.example, self._surrogates = "text", "'name'", surrogates
 
-    def _fit(self, value: Any) -> Any:
+    def fit(self, value: Any) -> Any:
+        """See `Kind.fit`."""
         if not isinstance(value, str):
             raise self.refused(value)
         if not (self._surrogates or value.isascii()):
@@ -95,7 +93,8 @@ class Number(Kind):
         self.shown, self.example = ("a whole number", "1") if whole else ("a number", "1.5")
         self._whole = whole
 
-    def _fit(self, value: Any) -> Any:
+    def fit(self, value: Any) -> Any:
+        """See `Kind.fit`."""
         if isinstance(value, bool):
             raise self.refused(value)
         if isinstance(value, numbers.Integral):
@@ -113,7 +112,8 @@ class Flag(Kind):
 
     shown, example = "True or False", "True"
 
-    def _fit(self, value: Any) -> Any:
+    def fit(self, value: Any) -> Any:
+        """See `Kind.fit`."""
         if not isinstance(value, bool | np.bool_):
             raise self.refused(value)
         return bool(value)
@@ -124,7 +124,8 @@ class Nothing(Kind):
 
     shown, example = "None", ""
 
-    def _fit(self, value: Any) -> Any:
+    def fit(self, value: Any) -> Any:
+        """See `Kind.fit`."""
         if value is not None:
             raise self.refused(value)
 
@@ -138,7 +139,8 @@ class Instance(Kind):
         name = f"{owner}{class_.__qualname__}"
         self.shown, self.example, self._class = f"{_article(name)} {name}", "", class_
 
-    def _fit(self, value: Any) -> Any:
+    def fit(self, value: Any) -> Any:
+        """See `Kind.fit`."""
         if not isinstance(value, self._class):
             raise self.refused(value)
         return value
@@ -149,7 +151,8 @@ class Bytes(Kind):
 
     shown, example = "bytes", ""
 
-    def _fit(self, value: Any) -> Any:
+    def fit(self, value: Any) -> Any:
+        """See `Kind.fit`."""
         if not isinstance(value, bytes | bytearray | memoryview):
             raise self.refused(value)
         return value
@@ -163,7 +166,8 @@ class Having(Kind):
         calls = ", ".join(f"{name}()" for name in self._methods)
         self.shown, self.example = f"an object with {calls}", ""
 
-    def _fit(self, value: Any) -> Any:
+    def fit(self, value: Any) -> Any:
+        """See `Kind.fit`."""
         if not all(callable(getattr(value, name, None)) for name in self._methods):
             raise self.refused(value)
         return value
@@ -174,7 +178,8 @@ class Called(Kind):
 
     shown, example = "a function", ""
 
-    def _fit(self, value: Any) -> Any:
+    def fit(self, value: Any) -> Any:
+        """See `Kind.fit`."""
         if not callable(value):
             raise self.refused(value)
         return value
@@ -188,7 +193,8 @@ class Choice(Kind):
         self.shown = f"{', '.join(most)} or {last}" if most else last
         self.example, self._choices = "", choices
 
-    def _fit(self, value: Any) -> Any:
+    def fit(self, value: Any) -> Any:
+        """See `Kind.fit`."""
         if not (isinstance(value, str) and value in self._choices):
             raise self.refused(value)
         return str(value)
@@ -202,7 +208,8 @@ class Listed(Kind):
         self.shown = f"a list of {item.shown.removeprefix('a ')}"
         self.example = f"[{item.example}]"
 
-    def _fit(self, value: Any) -> Any:
+    def fit(self, value: Any) -> Any:
+        """See `Kind.fit`."""
         given = value
         if not isinstance(value, list | tuple):
             if isinstance(value, _NO_LISTS) or not isinstance(value, Iterable):
@@ -222,7 +229,8 @@ class Mapped(Kind):
         self.shown = f"a mapping of {key.shown} to {value.shown}"
         self.example = f"{{{key.example}: {value.example or '…'}}}"
 
-    def _fit(self, value: Any) -> Any:
+    def fit(self, value: Any) -> Any:
+        """See `Kind.fit`."""
         if not isinstance(value, Mapping):
             raise Misfit(type_of(value), self.shown)  # the value may be a misplaced secret
         fitted = {}
@@ -246,7 +254,8 @@ class Fixed(Kind):
         self.shown = f"a tuple ({', '.join(item.shown for item in items)})"
         self.example = f"({', '.join(item.example for item in items)})"
 
-    def _fit(self, value: Any) -> Any:
+    def fit(self, value: Any) -> Any:
+        """See `Kind.fit`."""
         if not isinstance(value, tuple):
             raise self.refused(value)
         if len(value) != len(self._items):
@@ -263,7 +272,8 @@ class Either(Kind):
         self.shown = " or ".join([kind.shown for kind in kinds if not isinstance(kind, Nothing)])
         self.example = next(filter(None, map(_EXAMPLE, kinds)), "")
 
-    def _fit(self, value: Any) -> Any:
+    def fit(self, value: Any) -> Any:
+        """See `Kind.fit`."""
         misfits = []
         for kind in self._kinds:
             try:
@@ -286,7 +296,8 @@ class Anything(Kind):
 
     shown, example = "a value", ""
 
-    def _fit(self, value: Any) -> Any:
+    def fit(self, value: Any) -> Any:
+        """See `Kind.fit`."""
         return value
 
 
@@ -297,7 +308,8 @@ class Illustrated(Kind):
         self.shown, self.example = example.shown or kind.shown, example.text
         self._kind = kind
 
-    def _fit(self, value: Any) -> Any:
+    def fit(self, value: Any) -> Any:
+        """See `Kind.fit`."""
         try:
             return self._kind.fit(value)
         except Misfit as misfit:

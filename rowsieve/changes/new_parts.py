@@ -38,13 +38,13 @@ def new_parts(
     return parts_by_size(
         store,
         schema,
-        tuple(schema.field(name) for name in info.key),
+        tuple(map(schema.field, info.key)),
         rows,
         deletes,
         base_version=base_version,
         in_memory_up_to=max(inline_limit(info), in_memory_up_to),
         properties=info.settings,
-        sequence=tuple(schema.field(name) for name in info.sequence),
+        sequence=tuple(map(schema.field, info.sequence)),
         collecting=collecting,
         uploads=uploads,
     )
@@ -65,7 +65,7 @@ def parts_by_size(
     uploads: Uploads | None = None,
 ) -> PartTable:
     """Return a part in memory of rows and tombstones of at most so many bytes, or write parts."""
-    if _size_of(rows) + _size_of(deletes) <= in_memory_up_to > 0:
+    if in_memory_up_to > 0 and _size_of(rows) + _size_of(deletes) <= in_memory_up_to:
         return memory_parts(
             schema,
             key,

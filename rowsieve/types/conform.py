@@ -57,11 +57,11 @@ def conform(rows: Any, schema: Schema) -> Any:
     """
     if COLUMN_ORDER in schema.names:
         rows = with_column_order(rows, arrow_type(schema.field(COLUMN_ORDER).type))
-    positions = _match(rows.schema.names, [field.name for field in schema], "the data", "column")
-    columns = [
-        _conform_column(rows.column(position), field)
-        for position, field in zip(positions, schema, strict=True)
-    ]
+    given, wanted = rows.schema.names, list(schema.names)
+    positions: Sequence[int] = range(len(wanted))
+    if given != wanted:
+        positions = _match(given, wanted, "the data", "column")
+    columns = list(map(_conform_column, map(rows.column, positions), schema.fields))
     kind = pa.RecordBatch if isinstance(rows, pa.RecordBatch) else pa.Table
     return kind.from_arrays(columns, schema=arrow_schema(schema))
 
@@ -122,8 +122,8 @@ def _listed(names: Sequence[str], noun: str) -> str:
 def _conform_column(values: Any, field: logical.Field) -> Any:
     try:
         converted = values
-        valid = isinstance(field.type, _ALL_VALID) and field.size is None
-        if not (valid and values.type == arrow_type(field.type)):
+        is_stored = field.size is None and values.type == arrow_type(field.type)
+        if not (is_stored and _are_valid(values, field)):
             converted = _per_chunk(values, lambda chunk: _convert(chunk, field, field.name))
     except SchemaMismatch as error:
         row = _first_failing(values, field)
@@ -136,6 +136,17 @@ def _conform_column(values: Any, field: logical.Field) -> Any:
             "values are NULL; give them values, or allow NULL by relax_not_null"
         )
     return converted
+
+
+def _are_valid(values: Any, field: logical.Field) -> bool:
+    """Return whether these values of the column's Arrow type are certainly values of the column."""
+    if isinstance(field.type, logical.String | logical.Json) and field.alias is None:
+        try:
+            values.validate(full=True)  # bounds and comparisons need valid UTF-8
+        except pa.ArrowException:
+            return False
+        return True
+    return isinstance(field.type, _ALL_VALID)
 
 
 def _first_failing(values: Any, field: logical.Field) -> int | None:

@@ -39,11 +39,15 @@ class RequiredNames:
             rows = [row for row in rows if str(row.get(self.op)).lower() not in self.deletes]
         _check_names(rows, self.schema.fields, "", self)
 
-    def check_values(self, column: str, values: Iterable[Any]) -> None:
-        """Raise SchemaMismatch for a struct among the values that lacks a field others have."""
-        for field in self.schema.fields:
-            if field.name.lower() == str(column).lower():
-                _check_values(values, field.type, field.name, self)
+    def check_columns(self, columns: Mapping[str, Any]) -> None:
+        """Raise SchemaMismatch for a struct in a list that lacks a field others have."""
+        nested = [each for each in self.schema.fields if isinstance(each.type, Struct | List | Map)]
+        if not nested:
+            return
+        for column, values in columns.items():
+            for field in nested if _is_list(values) else ():
+                if field.name.lower() == str(column).lower():
+                    _check_values(values, field.type, field.name, self)
 
 
 def _check_names(

@@ -36,14 +36,17 @@ from rowsieve.types.shown_values import shown_row
 
 OnDuplicate = Literal["error", "last"]
 
-_CHECKED_ELSEWHERE = (  # or all of their values are valid
-    pa.types.is_boolean,
-    pa.types.is_integer,
-    pa.types.is_floating,
-    pa.types.is_string,
-    pa.types.is_large_string,
-    pa.types.is_temporal,
+_ALWAYS_VALID = frozenset(
+    type_.id
+    for type_ in (
+        *(pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64()),
+        *(pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()),
+        *(pa.float16(), pa.float32(), pa.float64(), pa.string(), pa.large_string()),
+        *(pa.date32(), pa.date64(), pa.time32("s"), pa.time64("us"), pa.timestamp("us")),
+        *(pa.duration("us"), pa.month_day_nano_interval()),
+    )
 )
+"""Types of plain columns whose values are all valid, or are checked when they are converted."""
 _UPSERTS = frozenset({"i", "u", "c", "r", "insert", "update", "upsert", "create", "read"})
 _DELETES = frozenset({"d", "delete"})
 
@@ -58,7 +61,8 @@ class Changes:
     @property
     def is_empty(self) -> bool:
         """True if there is nothing to write and nothing to delete."""
-        return all(part is None or not part.num_rows for part in (self.rows, self.deletes))
+        has_rows = self.rows is not None and self.rows.num_rows > 0
+        return not has_rows and (self.deletes is None or not self.deletes.num_rows)
 
 
 def read_data(
@@ -82,6 +86,28 @@ def read_data(
     required = None
     if schema is not None:
         required = required_names(schema, operation, appends=appends, op=op, keeps=keeps)
+    table = _read(data, operation, required, storage_options)
+    if len(set(table.column_names)) < table.num_columns:
+        raise _repeated_columns(table.column_names, operation)
+    others = [field for field in table.schema if field.type.id not in _ALWAYS_VALID]
+    for field in others:
+        check_nesting(field)
+    for field in others:
+        _refuse_invalid_array(field, table.column(field.name), operation)
+    if schema is not None and not table.num_rows:
+        return _without_rows(table, schema)
+    return _plain(table) if others else table
+
+
+def _read(
+    data: Any,
+    operation: str,
+    required: RequiredNames | None,
+    storage_options: Mapping[str, Any] | None,
+) -> pa.Table:
+    """Convert data of any supported kind to an Arrow table, not checked yet."""
+    if isinstance(data, dict):
+        return from_python(data, operation, required)
     if is_paths(data):
         data = _from_paths(data, operation, required, storage_options)
     if isinstance(data, pa.Table):
@@ -104,13 +130,7 @@ def read_data(
             "DataFrame, a DuckDB or DataFusion result), a list of dicts, a dict of lists, a "
             f"structured NumPy array or paths of files, not {kind_of(data)}"
         )
-    _refuse_repeated_columns(table.column_names, operation)
-    for field in table.schema:
-        check_nesting(field)
-    _refuse_invalid_arrays(table, operation)
-    if schema is not None and not table.num_rows:
-        return _without_rows(table, schema)
-    return _plain(table)
+    return table
 
 
 def _from_paths(
@@ -199,32 +219,28 @@ def _without_rows(table: pa.Table, schema: Schema) -> pa.Table:
     return pa.Table.from_arrays([pa.nulls(0)] * table.num_columns, table.column_names)
 
 
-def _refuse_repeated_columns(names: Sequence[str], operation: str) -> None:
-    if len(set(names)) < len(names):
-        repeated = [name for name, count in Counter(names).items() if count > 1]
-        raise SchemaMismatch(
-            f"{operation}: the data has {', '.join(map(repr, repeated[:5]))} more than once among "
-            "its columns; rename or drop the duplicates"
-        )
+def _repeated_columns(names: Sequence[str], operation: str) -> SchemaMismatch:
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    return SchemaMismatch(
+        f"{operation}: the data has {', '.join(map(repr, repeated[:5]))} more than once among "
+        "its columns; rename or drop the duplicates"
+    )
 
 
-def _refuse_invalid_arrays(table: pa.Table, operation: str) -> None:
+def _refuse_invalid_array(field: pa.Field, column: pa.ChunkedArray, operation: str) -> None:
     """Check what kernels trust: digits of decimals, offsets, and the indices of dictionaries.
 
     Parquet has fewer bytes for a decimal of few digits, and would cut a longer number. Text and
     times of day are checked when they are converted; 5 ms for a million values.
     """
-    for field, column in zip(table.schema, table.columns, strict=True):
-        if any(is_checked(field.type) for is_checked in _CHECKED_ELSEWHERE):
-            continue
-        try:
-            column.validate(full=True)
-        except pa.ArrowException as error:
-            raise InvalidData(
-                f"{operation}: column {field.name!r} of type {field.type} is not a valid Arrow "
-                f"array: {error}; nothing was written. A library that made it without checks, or a "
-                "calculation that overflowed, gives such data: compute it again with checks"
-            ) from error
+    try:
+        column.validate(full=True)
+    except pa.ArrowException as error:
+        raise InvalidData(
+            f"{operation}: column {field.name!r} of type {field.type} is not a valid Arrow "
+            f"array: {error}; nothing was written. A library that made it without checks, or a "
+            "calculation that overflowed, gives such data: compute it again with checks"
+        ) from error
 
 
 def _plain(table: pa.Table) -> pa.Table:
@@ -391,6 +407,8 @@ def deletes_in(column: pa.ChunkedArray, op: str) -> np.ndarray[Any, np.dtype[np.
 
 def key_names(table: pa.Table, order: KeyOrder) -> list[str]:
     """Return the key columns' names as the data spells them; SchemaMismatch if it lacks one."""
+    if set(order.names).issubset(table.column_names):
+        return list(order.names)
     folded: Mapping[str, str] = {name.lower(): name for name in table.column_names}
     names = [
         name if name in table.column_names else folded.get(name.lower()) for name in order.names
@@ -431,6 +449,8 @@ def canonical_keys(table: pa.Table, order: KeyOrder) -> pa.Table:
 
 
 def _sorted(table: pa.Table, order: KeyOrder, on_duplicate: str, operation: str) -> pa.Table:
+    if table.num_rows < 2:
+        return table
     columns = order.columns(table)
     in_order = columns.is_sorted()
     positions = np.arange(len(columns), dtype=np.int64) if in_order else columns.sort()

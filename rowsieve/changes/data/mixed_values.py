@@ -15,6 +15,7 @@ from collections.abc import Set as AbstractSet
 from datetime import date, datetime, timedelta
 from datetime import time as time_of_day
 from decimal import Decimal
+from types import NoneType
 from typing import Any, Final
 
 import numpy as np
@@ -31,6 +32,8 @@ _FAMILIES: Final[tuple[tuple[str, tuple[type, ...]], ...]] = (
     ("durations", (timedelta,)),
     ("numbers", (int, float, Decimal, np.number)),
 )
+_PLAIN: Final = frozenset({NoneType, bool, int, float, str, bytes, Decimal, date, timedelta})
+"""Classes whose values mix with NULL and with each other: none is nested, or has a zone."""
 _TEMPORAL: Final = frozenset({"times", "dates", "times of day", "durations"})
 
 
@@ -41,6 +44,8 @@ def refuse_mixed(values: Iterable[Any], what: str) -> None:
     """
     values = list(values)
     kinds = set(map(type, values))
+    if len(kinds - {NoneType}) <= 1 and kinds <= _PLAIN:
+        return
     if odd := [kind.__name__ for kind in kinds if issubclass(kind, _UNORDERED)]:
         raise InvalidData(
             f"{what} has a {min(odd)} among its values: its items have no order, or can be read "

@@ -32,7 +32,7 @@ def from_pandas(frame: Any, operation: str, required: RequiredNames | None) -> p
     for name, values in _python_values(frame, operation):
         refuse_mixed(values, f"{operation}: column {name!r}")
         if required is not None:
-            required.check_values(name, values)
+            required.check_columns({name: list(values)})
     named = any(name is not None for name in frame.index.names)
     try:
         return pa.Table.from_pandas(frame, preserve_index=named)

@@ -44,34 +44,28 @@ def kind_of(data: object) -> str:
 def from_python(data: Any, operation: str, required: RequiredNames | None) -> pa.Table:
     """Convert rows or columns to a table; the schema of `required` says which columns are maps."""
     columns = data if isinstance(data, Mapping) else members_of(data)
-    if odd := [name for name in columns if not _is_name(name)]:
-        raise InvalidInput(
-            f"{operation}: column names must be text that can be encoded as UTF-8, not {odd[0]!a}"
-        )
+    for name in columns:
+        if not _is_name(name):
+            raise InvalidInput(
+                f"{operation}: column names must be text that can be encoded as UTF-8, not {name!a}"
+            )
+    maps: dict[str, Map] = {}
     if required is not None:
-        _check_names(data, required)
-    fields = () if required is None else required.schema.fields
-    maps = {field.name: field.type for field in fields if isinstance(field.type, Map)}
-    arrays = {
-        name: _array(values, f"{operation}: column {name!r}", maps.get(name))
-        for name, values in columns.items()
-    }
-    lengths = {name: len(array) for name, array in arrays.items()}
-    if len(set(lengths.values())) > 1:
-        shown = ", ".join(f"{name!r} has {length}" for name, length in lengths.items())
+        if isinstance(data, Mapping):
+            required.check_columns(data)
+        else:
+            required.check_rows(data)
+        fields = required.schema.fields
+        maps = {field.name: field.type for field in fields if isinstance(field.type, Map)}
+    arrays = {}
+    for name, values in columns.items():
+        arrays[name] = _array(values, f"{operation}: column {name!r}", maps.get(name))
+    if len(set(map(len, arrays.values()))) > 1:
+        shown = ", ".join(f"{name!r} has {len(array)}" for name, array in arrays.items())
         raise InvalidData(f"{operation}: all columns must have the same number of values; {shown}")
     if not columns and data:  # rows of what the table has by default
         return pa.table({"": pa.nulls(len(data))}).select([])
     return pa.table(arrays)
-
-
-def _check_names(data: Any, required: RequiredNames) -> None:
-    if not isinstance(data, Mapping):
-        required.check_rows(data)
-        return
-    for name, values in data.items():
-        if isinstance(values, list | tuple):
-            required.check_values(name, values)
 
 
 def _is_name(name: object) -> bool:
@@ -82,6 +76,19 @@ def _is_name(name: object) -> bool:
 
 
 def _array(values: Any, what: str, map_type: Map | None) -> Any:
+    if type(values) is not list and (exported := _exported(values, what)) is not None:
+        return exported
+    if isinstance(values, str | bytes | bytearray) or not isinstance(values, Sequence):
+        raise InvalidData(f"{what} must be a list of values, not {kind_of(values)}")
+    values = list(values)
+    if map_type is not None:
+        return _map_array(values, what, map_type)
+    refuse_mixed(values, what)
+    return _inferred(values, what)
+
+
+def _exported(values: Any, what: str) -> Any:
+    """Return the array of another library's object; None if it is no array of values."""
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return values
     if gives(values, "__arrow_c_stream__"):
@@ -94,13 +101,7 @@ def _array(values: Any, what: str, map_type: Map | None) -> Any:
         if getattr(getattr(values, "dtype", None), "kind", None) == "O":
             refuse_mixed(values, what)
         return _inferred(values, what)
-    if isinstance(values, str | bytes | bytearray) or not isinstance(values, Sequence):
-        raise InvalidData(f"{what} must be a list of values, not {kind_of(values)}")
-    values = list(values)
-    if map_type is not None:
-        return _map_array(values, what, map_type)
-    refuse_mixed(values, what)
-    return _inferred(values, what)
+    return None
 
 
 def _handed_over(values: Any, what: str, take: Callable[[Any], Any]) -> Any:

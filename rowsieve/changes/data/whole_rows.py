@@ -49,7 +49,8 @@ def upsert_whole(
     def prepare(schema: Schema) -> Changes:
         order = KeyOrder.of(schema, key)
         refuse_null_keys(table, order, "upsert")
-        _refuse_lacking(table, schema)
+        if not set(schema.names).issubset(table.column_names):
+            _refuse_lacking(table, schema)
         rows = prepare_rows(table, schema, order, on_duplicate, "upsert", sequence)
         return Changes(rows, None)
 

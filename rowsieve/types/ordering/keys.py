@@ -11,7 +11,8 @@ from __future__ import annotations
 import decimal
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from operator import attrgetter
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,8 @@ import pyarrow.compute as pc
 from rowsieve.errors import InvalidInput
 from rowsieve.types import logical
 from rowsieve.types.schema import Schema
+
+_NAME: Final = attrgetter("name")
 
 KeyPart: TypeAlias = int | str | bytes | decimal.Decimal
 Key: TypeAlias = tuple[KeyPart, ...]
@@ -121,7 +124,7 @@ class KeyOrder:
     @classmethod
     def of(cls, schema: Schema, key: Sequence[str]) -> KeyOrder:
         """Return the order of the named columns; InvalidInput for a type that cannot be a key."""
-        fields = tuple(schema.field(name) for name in key)
+        fields = tuple(map(schema.field, key))
         if len(set(fields)) < len(fields):
             raise InvalidInput(
                 f"the key ({', '.join(key)}) names a column twice; remove the duplicate"
@@ -137,7 +140,7 @@ class KeyOrder:
     @property
     def names(self) -> tuple[str, ...]:
         """The key's column names, in key order."""
-        return tuple(field.name for field in self.fields)
+        return tuple(map(_NAME, self.fields))
 
     @property
     def first(self) -> KeyOrder:
