@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from operator import attrgetter
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
 import msgspec
 import pyarrow as pa
@@ -31,7 +32,6 @@ from rowsieve.executor.audit import Auditor
 from rowsieve.executor.execute import Execution
 from rowsieve.executor.execute import resolve as resolve_plan
 from rowsieve.executor.read_settings import ReadSwitches
-from rowsieve.flags.resolution import flags_as_dict
 from rowsieve.metrics import Reporter, ScanMetrics, ScanReport, send
 from rowsieve.metrics.running_operations import Operation, opened
 from rowsieve.metrics.running_operations import operation as begun_operation
@@ -53,6 +53,8 @@ from rowsieve.storage.parts.reading_views import as_read, with_options
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.encodings import EXTENSION_KEYS, without_metadata
 from rowsieve.types.schema import Schema
+
+_PART_ID: Final = attrgetter("part_id")
 
 Columns: TypeAlias = Annotated[
     ColumnNames | Mapping[str, Any],
@@ -96,10 +98,13 @@ class Scan:
         reporter: Reporter | None = None,
     ) -> None:
         config = current()
-        snapshot = as_read(with_options(snapshot, read_encoding, on_encoding_difference))
+        if read_encoding is not None or on_encoding_difference is not None:
+            snapshot = with_options(snapshot, read_encoding, on_encoding_difference)
+        snapshot = as_read(snapshot)
         memory_bytes = config.memory_bytes if memory_bytes is None else memory_bytes
         _check_numbers(memory_bytes, threads, limit)
-        _check_order(order_by_key, snapshot)
+        if order_by_key:
+            _check_order(snapshot)
         self._store = store
         self._snapshot = snapshot
         self._memory_bytes = memory_bytes
@@ -391,7 +396,7 @@ class Scan:
             return unread
         metrics = planned_metrics(plan)
         metrics.planning_s = self._planning_s
-        metrics.flags = flags_as_dict(self._settings.flags)
+        metrics.flags = {name: {**shown} for name, shown in self._settings.flags_shown.items()}
         metrics.plans_reused = int(self._reused and plan is self._plan)
         return Execution(
             plan, self._store, metrics, threads=self._threads, memory_bytes=self._memory_bytes
@@ -419,7 +424,7 @@ def planned_metrics(plan: ScanPlan) -> ScanMetrics:
     kept: set[str] = set()
     for split in plan.splits:
         for piece in split.pieces:
-            kept.update(part.part_id for part in piece.parts)
+            kept.update(map(_PART_ID, piece.parts))
             metrics.bytes_considered += piece.size_bytes
     for group in plan.pruned:
         metrics.parts_pruned += group.parts
@@ -465,8 +470,8 @@ def _check_given(plan: ScanPlan, snapshot: Snapshot, has_others: bool) -> None:
     check_fits(plan, snapshot)
 
 
-def _check_order(order_by_key: bool, snapshot: Snapshot) -> None:
-    if order_by_key and not snapshot.table.key:
+def _check_order(snapshot: Snapshot) -> None:
+    if not snapshot.table.key:
         raise InvalidInput(
             "scan: order_by_key needs a table with a key, and this table has none; "
             "remove order_by_key"

@@ -213,10 +213,11 @@ def semantics_of(dialect: str, where: Any = None, session: Session | None = None
 
     `session`: its settings; rejected if the engine has none.
     """
-    bridge = _bridge_of(where)
+    bridge = None if isinstance(where, str) else _bridge_of(where)
     if bridge is not None and bridge.name != "rowsieve":
         return bridge.semantics_for(where, session)
-    return in_session(dialect_named(dialect).semantics, session)
+    rules = dialect_named(dialect).semantics
+    return rules if session is None else in_session(rules, session)
 
 
 def _bridge_of(where: Any) -> Bridge | None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import accumulate
+from operator import add
 
 import numpy as np
 import pyarrow as pa
@@ -273,7 +274,7 @@ def _arrays(
         table = None
         if any(isinstance(each, str) for each in some):
             table, read = _decoded(groups, pages, fields)
-            sizes = [size + more for size, more in zip(sizes, read, strict=True)]
+            sizes = list(map(add, sizes, read))
         for each, column in zip(some, fields, strict=True):
             if isinstance(each, str):
                 assert table is not None

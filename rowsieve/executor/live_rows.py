@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from operator import attrgetter
 
 import numpy as np
 import pyarrow as pa
@@ -48,6 +49,7 @@ BY_KEY_UP_TO_SHARE = 0.5  # of rows kept by key: visibility is resolved among th
 FEW_ROWS = 4 * ROW_GROUP_ROWS  # rows kept by key: up to it, they are read and merged at once
 _MERGE_FACTOR = 4  # a merge holds this many times the decoded bytes
 
+_PART, _PART_ID, _RESIDUAL = map(attrgetter, ("part", "part_id", "residual"))
 _VISIBLE = VisibilityCache(name="visibility")
 
 
@@ -77,8 +79,8 @@ class LiveRows:
     def prune(self, reads: Iterable[Read]) -> None:
         """Prune the row groups and pages of all these reads in one evaluation."""
         if self._predicate is not None and self._resolved is None:
-            parts = dict.fromkeys(read.part for read in reads if read.residual)
-            candidates_of([self._sources[part] for part in parts], self._predicate)
+            parts = dict.fromkeys(map(_PART, filter(_RESIDUAL, reads)))
+            candidates_of(list(map(self._sources.__getitem__, parts)), self._predicate)
 
     def row_groups(
         self, read: Read, columns: Schema, batch_rows: int = ROW_GROUP_ROWS
@@ -310,7 +312,7 @@ def with_columns(columns: Schema, others: Schema) -> Schema:
 
 
 def _identity(table_uuid: str, parts: Sequence[PlannedPart]) -> tuple[str, ...]:
-    return (table_uuid, *[part.part_id for part in parts])
+    return (table_uuid, *map(_PART_ID, parts))
 
 
 def _resolve_among(kept: list[tuple[RowSet, RowSet]], streams: Streams) -> tuple[RowSet, ...]:

@@ -216,8 +216,9 @@ class PartSource:
         """Open a file, or a part in memory; UnsupportedOperation if it cannot be read as asked."""
         if ref.in_memory:
             return MemoryFile(ref, age)
-        check_readable(ref)
-        if needs_codec(ref):
+        if ref.encoding is not None:
+            check_readable(ref)
+        if ref.encoding is not None and needs_codec(ref):
             return CodecFile(self._store, ref, age, self.metrics)
         return OpenFile(self._store, ref, age)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, cast
 
 from rowsieve.config import OnViolation, Pruning
 from rowsieve.encodings.file_encoding import OnDifference, ReadEncoding
 from rowsieve.flags.flag import FLAGS, Flag
-from rowsieve.flags.resolution import ResolvedFlag, Source
+from rowsieve.flags.resolution import ResolvedFlag, Source, TableFlags, flags_as_dict
 from rowsieve.storage.snapshot import TableInfo
 
 
@@ -25,6 +26,10 @@ class ReadSettings:
     audit_percent: float
     on_violation: OnViolation
     flags: tuple[ResolvedFlag, ...] = field(default=(), compare=False)
+    flags_shown: Mapping[str, Mapping[str, str | int | float]] = field(
+        default_factory=dict, compare=False
+    )
+    """The flags as reports have them."""
 
     @property
     def skips(self) -> bool:
@@ -54,13 +59,28 @@ class ReadSwitches:
 
     def settings(self, table: TableInfo) -> ReadSettings:
         """The settings of a read of this table; InvalidInput for a property that cannot be."""
-        flags = tuple([self._flag(flag, table.flags.by_name[flag.name]) for flag in READ_FLAGS])
+        of_table = table.flags
+        if not self.is_default:
+            return self._resolved(of_table)
+        if (settings := of_table.derived.get(ReadSettings)) is None:
+            settings = of_table.derived[ReadSettings] = self._resolved(of_table)
+        return cast("ReadSettings", settings)
+
+    @property
+    def is_default(self) -> bool:
+        """True if no option is given."""
+        given = [getattr(self, flag.argument) for flag in READ_FLAGS]
+        return given.count(None) == len(given)
+
+    def _resolved(self, of_table: TableFlags) -> ReadSettings:
+        flags = tuple([self._flag(flag, of_table.by_name[flag.name]) for flag in READ_FLAGS])
         pruning, audit_percent, on_violation, *_ = [flag.value for flag in flags]
         return ReadSettings(
             cast("Pruning", pruning),
             float(audit_percent),
             cast("OnViolation", on_violation),
             flags,
+            flags_as_dict(flags),
         )
 
     def _flag(self, flag: Flag, of_table: ResolvedFlag) -> ResolvedFlag:

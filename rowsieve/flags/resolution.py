@@ -7,9 +7,9 @@ rule or the process says; a property that could not be is refused when it is set
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 
 from rowsieve.flags.flag import FLAGS, Flag, FlaggedTable, text_of
 from rowsieve.flags.rollout import Flags
@@ -87,6 +87,8 @@ class TableFlags:
     defaults: Defaults
     by_name: Mapping[str, ResolvedFlag]
     settings: Mapping[str, str]
+    derived: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
+    """What others derive from the flags alone, for so long as they hold."""
 
     @classmethod
     def of(cls, table: FlaggedTable, defaults: Defaults) -> TableFlags:

@@ -74,8 +74,7 @@ class PlanCache:
                 snapshot, table_uri, predicate=predicate, columns=columns, now_us=now_us, **options
             )
             return planned, False
-        check_limits(predicate)  # hashing fails for a tree that is too deep
-        nodes = list(ir.walk(predicate))
+        nodes = check_limits(predicate)  # hashing fails for a tree that is too deep
         key = (
             table_uri,
             snapshot.table.uuid,

@@ -10,8 +10,12 @@ MAX_NODES = 200_000
 MAX_IN_VALUES = 10_000_000
 
 
-def check_limits(root: ir.Node) -> None:
-    """Raise for a tree that is too deep, too large, or has too many IN values; iterative."""
+def check_limits(root: ir.Node) -> list[ir.Node]:
+    """Return the nodes of the tree; raise if it is too deep, too large, or has too many IN values.
+
+    Iterative.
+    """
+    nodes: list[ir.Node] = []
     node_count = value_count = 0
     level: list[ir.Node] = [root]
     depth = 0
@@ -27,6 +31,7 @@ def check_limits(root: ir.Node) -> None:
             raise InvalidPredicate(
                 f"the predicate has more than {MAX_NODES:,} nodes; write long lists as IN"
             )
+        nodes += level
         below: list[ir.Node] = []
         for node in level:
             if isinstance(node, ir.InList):
@@ -42,6 +47,7 @@ def check_limits(root: ir.Node) -> None:
             f"the IN lists of the predicate hold {value_count:,} values, more than "
             f"{MAX_IN_VALUES:,}; join with a table of the values instead"
         )
+    return nodes
 
 
 def check_text(text: str) -> None:

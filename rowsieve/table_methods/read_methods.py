@@ -100,7 +100,8 @@ class ReadMethods(TableMethods):
         A differential table is read `at` a time, by default the latest complete one: rows have
         their multiplicity in `_rowsieve_diff`, or are there that often if `expanded`.
         """
-        where = with_values(where, params, "scan")
+        if params is not None:
+            where = with_values(where, params, "scan")
         if plan is not None and (version, as_of, as_of_event, at) != (None, None, None, None):
             raise InvalidInput(
                 "scan: plan= reads the plan's own version; remove version=, as_of=, as_of_event= "
