@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import decimal
+import gc
 import io
 import math
 from typing import Any
+from weakref import ref
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,7 +15,11 @@ import pytest
 
 from rowsieve.parquet.footer import read_footer
 from rowsieve.parquet.leaf_columns import file_columns
-from rowsieve.parquet.statistics.row_groups import RowGroupStatistics, joined_row_groups
+from rowsieve.parquet.statistics.row_groups import (
+    _JOINED,
+    RowGroupStatistics,
+    joined_row_groups,
+)
 from rowsieve.parquet.stored_forms import FORMAT_KEY
 from rowsieve.predicate.interpretation.abstract import AbstractColumn
 from rowsieve.predicate.ir import BoundColumn
@@ -317,3 +323,21 @@ def test_no_footer_takes_the_place_of_one_that_is_gone() -> None:
         known = found.subject(3)
         assert known is not None
         assert known.lower.to_pylist() == [i]
+
+
+def test_statistics_that_are_not_used_again_keep_few_footers() -> None:
+    """Each version of a table and each folder has other files; their statistics are not needed."""
+    schema = schema_of_one(Int(32))
+    _JOINED.clear()
+    used = footer_of(Int(32), [[1]])
+    statistics = [joined_row_groups([used], schema)[0] for _ in range(2)]
+    footers: list[ref[pq.FileMetaData]] = []
+    for i in range(1_000):
+        footer = footer_of(Int(32), [[i]])
+        joined_row_groups([footer], schema)
+        footers.append(ref(footer))
+    del footer
+    gc.collect()  # statistics refer to themselves
+    assert 0 < sum(each() is not None for each in footers) < 900
+    assert _JOINED.usage().size_bytes < 17 * 2**20
+    assert joined_row_groups([used], schema)[0] is statistics[0] is statistics[1]

@@ -51,9 +51,12 @@ from rowsieve.types.logical import LogicalType, is_ordered
 from rowsieve.types.schema import Schema
 from rowsieve.types.schema_cache import cached_by_schema
 
-CACHE_BYTES: Final = 32 * 1024 * 1024
+CACHE_BYTES: Final = 64 * 1024 * 1024
+ONCE_BYTES: Final = 16 * 1024 * 1024
+"""Of statistics that were not used again: those of files that a later version no longer has."""
 MAX_JOINED: Final = 64  # subjects whose joined statistics are cached
 _BYTES_PER_GROUP: Final = 2_048  # bounds of `MAX_JOINED` subjects in one row group
+_BYTES_PER_FOOTER: Final = 16_384  # what is derived from a footer and lives as long
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,14 +279,14 @@ def joined_row_groups(
     if (entry := _JOINED.get(key)) is None:
         files = [RowGroupStatistics(footer, schema, known) for footer in footers]
         entry = JoinedStatistics(files), files
-        footer_bytes = sum(int(footer.serialized_size) for footer in footers)
+        footer_bytes = sum(int(footer.serialized_size) + _BYTES_PER_FOOTER for footer in footers)
         _JOINED.put(key, entry, footer_bytes + entry[0].part_count * _BYTES_PER_GROUP)
     return entry
 
 
 _JOINED: Final[
     ByteCache[tuple[object, ...], tuple[JoinedStatistics, Sequence[RowGroupStatistics]]]
-] = ByteCache(CACHE_BYTES, "row group statistics")
+] = ByteCache(CACHE_BYTES, "row group statistics", once_bytes=ONCE_BYTES)
 """Joined statistics by footers, schema and usable columns."""
 
 
