@@ -121,10 +121,11 @@ class _Server:
                     await asyncio.sleep(self.delay_s)
                     status, more, data = self._answer(method, target, headers, body)
                 lines = [f"HTTP/1.1 {status} X", f"Content-Length: {len(data)}", *more, "", ""]
-                writer.write("\r\n".join(lines).encode() + (b"" if method == "HEAD" else data))
+                body = b"" if method == "HEAD" else data
+                writer.write("\r\n".join(lines).encode() + body)
                 await writer.drain()
                 if not target.startswith(_CONTROL):
-                    self.answered.append(Answered(begun, clock(), method, target, len(data)))
+                    self.answered.append(Answered(begun, clock(), method, target, len(body)))
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
