@@ -107,7 +107,7 @@ class Execution:
     def visible_parts(self) -> Iterator[tuple[PartSource, RowSet | None]]:
         """Every part that the plan reads, with its visible rows; None if all are visible."""
         with missing_files_named(self._store, self._plan.version), ReadAhead(1, 0) as ahead:
-            yield from self._visible_parts(ahead)
+            yield from self._visible_parts(ahead, known=_all_visible)
 
     def visible_rows(
         self, columns: Schema
@@ -124,8 +124,10 @@ class Execution:
             )
             yield from self._schedule.drawn(parts, PARTS_AHEAD)
 
-    def _visible_parts(self, ahead: ReadAhead) -> Iterator[tuple[PartSource, RowSet | None]]:
-        for piece in self._opened(self._plan.splits):
+    def _visible_parts(
+        self, ahead: ReadAhead, known: Callable[[Piece], bool] | None = None
+    ) -> Iterator[tuple[PartSource, RowSet | None]]:
+        for piece in self._opened(self._plan.splits, known=known):
             live = self._live(piece, ahead)
             for read in piece.reads:
                 yield live.source(read), live.rows(read)
@@ -173,7 +175,11 @@ class Execution:
         prefetched ahead of the tasks that were drawn, over all splits. `read_tasks` runs the tasks.
         """
         splits = self._plan.splits
-        pieces = self._opened(splits, with_pages=self._reads_all() and not counts, counts=counts)
+        pieces = self._opened(
+            splits,
+            with_pages=self._reads_all() and not counts,
+            known=self._is_counted if counts else None,
+        )
 
         def units() -> Iterator[tuple[int, Unit | Callable[[], Any] | None]]:
             for number, split in enumerate(splits):
@@ -233,7 +239,7 @@ class Execution:
             missing_files_named(self._store, self._plan.version),
             self._schedule.ahead() as ahead,
         ):
-            pieces = self._opened(self._plan.splits, counts=True)
+            pieces = self._opened(self._plan.splits, known=self._is_counted)
             units = self._expected(self._countable(pieces, ahead))
             tasks: Iterator[Callable[[], int]] = (
                 unit.count if isinstance(unit, Unit) else unit for unit in units
@@ -271,27 +277,31 @@ class Execution:
         return whole and self._packaging.filter is None and self._plan.limit is None
 
     def _opened(
-        self, splits: Sequence[Split], *, with_pages: bool = False, counts: bool = False
+        self,
+        splits: Sequence[Split],
+        *,
+        with_pages: bool = False,
+        known: Callable[[Piece], bool] | None = None,
     ) -> Iterator[Piece]:
         """The pieces; the ends of the files to open are prefetched some pieces ahead.
 
-        `with_pages`: also prefetch small files whose footers are cached. `counts`: pieces whose
-        number of rows is known without their files need no files.
+        `with_pages`: also prefetch small files whose footers are cached. `known`: whether the
+        result of a piece is known without its files.
         """
         pieces = _pieces(splits)
         if not self._schedule.fetches:
             return pieces
         return self._schedule.drawn(
-            self._announced_pieces(pieces, with_pages=with_pages, counts=counts), PIECES_AHEAD
+            self._announced_pieces(pieces, with_pages=with_pages, known=known), PIECES_AHEAD
         )
 
     def _announced_pieces(
-        self, pieces: Iterator[Piece], *, with_pages: bool, counts: bool
+        self, pieces: Iterator[Piece], *, with_pages: bool, known: Callable[[Piece], bool] | None
     ) -> Iterator[Piece]:
         """Announce the footers and deletion vectors of each piece as it is drawn."""
         last: Sequence[PlannedPart] = ()
         for piece in pieces:
-            if piece.parts is not last and not (counts and self._is_counted(piece)):
+            if piece.parts is not last and not (known is not None and known(piece)):
                 last = piece.parts
                 self._expect(piece, with_pages=with_pages)
             yield piece
@@ -491,6 +501,11 @@ class Execution:
             )
         statistics = self._packaging.filter if self._plan.pruning else None
         return LiveRows(self._plan.table_uuid, piece, streams, sources, statistics, self._resolved)
+
+
+def _all_visible(piece: Piece) -> bool:
+    """Return whether no part of the piece can hide a row of what it reads."""
+    return all(read.part == 0 and piece.parts[0].dv is None for read in piece.reads)
 
 
 def resolve(plan: ScanPlan, store: ObjectStore, *, threads: int | None = None) -> ScanPlan:
