@@ -33,6 +33,7 @@ from rowsieve.names.qualified_names import identifier
 from rowsieve.procedures.built_in import built_in
 from rowsieve.procedures.coordinator import Coordinator
 from rowsieve.procedures.procedure_registry import ProcedureRegistry
+from rowsieve.statements.alter import AlterTable
 from rowsieve.statements.call_values import Argument
 from rowsieve.statements.calls import Call, CallStatement, ExplainCall
 from rowsieve.statements.catalog_names import (
@@ -44,7 +45,7 @@ from rowsieve.statements.catalog_names import (
     ShowTables,
 )
 from rowsieve.statements.parse_statement import Statement, parse
-from rowsieve.statements.queries import Kept
+from rowsieve.statements.queries import Kept, Query
 from rowsieve.statements.read_change import Change, CreateTable, DropTable, read_change
 from rowsieve.statements.refused import Refused
 from rowsieve.statements.statement_parameters import refuse_values
@@ -236,7 +237,8 @@ class CatalogStatements(ABC):
         `INSERT`, `UPDATE`, `DELETE`, `MERGE`, `TRUNCATE` and `CREATE TABLE … AS` are one commit of
         their table, and return the number of rows as the column `count`.
         `CREATE SCHEMA`, `DROP SCHEMA`, `SHOW SCHEMAS`, `CREATE TABLE`, `DROP TABLE [PURGE]`, `SHOW
-        TABLES` and `ALTER TABLE … RENAME TO` concern its names. Tables are `namespace.name`;
+        TABLES` and `ALTER TABLE … RENAME TO` concern its names. Other actions of `ALTER TABLE` are
+        those of `Table.sql`, and return the column `version`. Tables are `namespace.name`;
         `namespace.name FOR VERSION AS OF 12` and `namespace."name@v12"` are version 12. All parts
         of a query read one version of a table. `params` are the values of `$name` or `:name` in a
         query; they are bound as typed values, never as text.
@@ -250,6 +252,11 @@ class CatalogStatements(ABC):
             return self._on_names(parsed)
         if isinstance(parsed, Refused):
             raise parsed.error
+        if isinstance(parsed, AlterTable):
+            refuse_values(params, "ALTER TABLE")
+            table = self.open_table(_dotted(parsed.target.parts))
+            commit = table.sql(f"ALTER TABLE this {parsed.actions}", "datafusion")
+            return pa.table({"version": pa.array([commit.version], pa.int64())})
         created = _created(parsed)
         if created is not None and created.query is None:
             refuse_values(params, "CREATE TABLE")
@@ -264,7 +271,7 @@ class CatalogStatements(ABC):
             self,
             statement,
             params=params,
-            changes=isinstance(parsed, Change),
+            changes=isinstance(parsed, Change) or (isinstance(parsed, Query) and parsed.explains),
             creates=created is not None,
         )
 

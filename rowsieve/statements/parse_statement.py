@@ -138,18 +138,18 @@ def _explained(text: str) -> Statement:
     words = "" if explain is None else explain[0]
     if _ANALYSES.search(blanked(words)) is None:
         return Query(explains=True, runs=False)
-    verb, inner = split_verb(text[len(words) :])
-    change = _change(with_inside(inner)) if verb in {*_CHANGES, "WITH"} else None
-    return ExplainedChange(change) if isinstance(change, Change) else Query(explains=True)
+    explained = explained_change(text)
+    return Query(explains=True) if explained is None else ExplainedChange(explained[1])
 
 
-def with_inside_explained(text: str) -> str:
-    """Return EXPLAIN of a change that WITH precedes with it inside of the queries of the change."""
+def explained_change(text: str) -> tuple[str, Change] | None:
+    """The words of EXPLAIN, and the change after them; None if it explains another statement."""
     _, explain = split_verb(text)
     if (words := _EXPLAIN.match(explain)) is None:
-        return text
+        return None
     verb, inner = split_verb(explain[words.end() :])
-    return text if verb != "WITH" else f"{words[0]} {with_inside(inner)}"
+    change = _change(with_inside(inner)) if verb in {*_CHANGES, "WITH"} else None
+    return (words[0], change) if isinstance(change, Change) else None
 
 
 def _change(text: str) -> Change | Query | Other:

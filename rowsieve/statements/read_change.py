@@ -7,15 +7,15 @@ too, which checks its grammar and names. The clauses become parts of queries tha
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final, TypeAlias
 
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.statements.merge_statement import Action, Merge, read_joined, read_merge
-from rowsieve.statements.refused import check_clauses
+from rowsieve.statements.refused import BEFORE_COLUMN, check_clauses
 from rowsieve.statements.table_options import read_table_options
-from rowsieve.statements.tokens import StatementTokens, Target
+from rowsieve.statements.tokens import StatementTokens, Target, quoted
 
 _BEFORE_NAME: Final = (
     ("INSERT",), ("REPLACE",), ("DELETE",), ("UPDATE",), ("MERGE",), ("TRUNCATE",), ("CREATE",),
@@ -23,6 +23,11 @@ _BEFORE_NAME: Final = (
     ("OVERWRITE",), ("INTO",), ("FROM",), ("TABLE",), ("IF", "NOT", "EXISTS"), ("IF", "EXISTS"),
 )  # fmt: skip
 """Keywords that may precede the name of the table, in the order in which they may occur."""
+
+_ENDS_EXPRESSIONS: Final = (
+    *("FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "FETCH", "INTO"),
+    *("UNION", "EXCEPT", "INTERSECT"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +80,10 @@ class OnConflict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Insert:
-    """`INSERT INTO`; `plain` is the statement without ON CONFLICT."""
+    """`INSERT INTO`; `plain` is the statement without ON CONFLICT.
+
+    `by_name`: each column of the query goes into the column of the table with its name.
+    """
 
     target: Target
     columns: tuple[str, ...] | None
@@ -85,6 +93,13 @@ class Insert:
     conflict_columns: tuple[str, ...] = ()
     assignments: Mapping[str, str] | None = None
     where: str = ""
+    by_name: bool = False
+
+    @property
+    def text(self) -> str:
+        """The statement without its action for keys that exist, in words that DataFusion plans."""
+        columns = [] if self.columns is None else [f"({', '.join(map(quoted, self.columns))})"]
+        return " ".join(["INSERT INTO", self.target.name, *columns, self.source])
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +117,19 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """`UPDATE`."""
+    """`UPDATE`; `assigns_rows` if it has `(a, b) = (x, y)`, which DataFusion does not plan."""
 
     target: Target
     assignments: Mapping[str, str]
     where: str
+    assigns_rows: bool = False
+
+    @property
+    def text(self) -> str:
+        """The statement, with each column assigned alone."""
+        pairs = (f"{quoted(name)} = {value}" for name, value in self.assignments.items())
+        where = ["WHERE", self.where] if self.where else []
+        return " ".join(["UPDATE", self.target.relation, "SET", ", ".join(pairs), *where])
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +204,25 @@ def read_change(reader: StatementTokens) -> ChangeStatement | None:
             return _drop(reader)
 
 
+def take_returning(reader: StatementTokens) -> str:
+    """Cut the final RETURNING off a statement; return its expressions, empty if there is none."""
+    reader.at = 0
+    place = reader.find("RETURNING", last=True)
+    if place >= reader.count - 1 or reader.words[place - 1] in BEFORE_COLUMN:
+        return ""
+    reader.at = place + 1
+    for word in _ENDS_EXPRESSIONS:
+        for end in reader.all(word):
+            if reader.words[end - 1] not in {*BEFORE_COLUMN, "RETURNING"}:
+                raise InvalidInput(
+                    f"sql: RETURNING takes expressions only, and has {word}; nothing was changed"
+                )
+    text = reader.until(reader.count, "expressions")
+    reader.cut(place)
+    reader.at = 0
+    return text
+
+
 def _insert(reader: StatementTokens) -> Insert:
     on_conflict = OnConflict.FAIL
     if reader.take("REPLACE") or reader.take("INSERT", "OR", "REPLACE"):
@@ -195,12 +237,13 @@ def _insert(reader: StatementTokens) -> Insert:
     reader.take("INTO")
     reader.take("TABLE")
     target = reader.target()
-    columns = reader.names() if reader.is_list() else None
+    by_name = not reader.take("BY", "POSITION") and reader.take("BY", "NAME")
+    columns = reader.names() if not by_name and reader.is_list() else None
     stop = _conflict_clause(reader)
-    source = reader.until(stop, "a query")
-    plain = reader.piece(0, stop)
+    source = _source(reader, stop)
+    insert = Insert(target, columns, source, on_conflict, reader.piece(0, stop), by_name=by_name)
     if stop == reader.count:
-        return Insert(target, columns, source, on_conflict, plain)
+        return insert
     reader.need("ON", "CONFLICT")
     if on_conflict is OnConflict.REPLACE:
         raise InvalidInput(
@@ -210,13 +253,27 @@ def _insert(reader: StatementTokens) -> Insert:
     reader.need("DO")
     if reader.take("NOTHING"):
         reader.end("ON CONFLICT DO NOTHING")
-        return Insert(target, columns, source, OnConflict.IGNORE, plain, names)
+        return replace(insert, on_conflict=OnConflict.IGNORE, conflict_columns=names)
     reader.need("UPDATE", "SET")
     if not names:
         raise InvalidInput("sql: ON CONFLICT DO UPDATE needs the key: ON CONFLICT (key) DO UPDATE")
     assignments = reader.assignments(reader.find("WHERE"))
-    where = reader.where("ON CONFLICT")
-    return Insert(target, columns, source, OnConflict.UPDATE, plain, names, assignments, where)
+    return replace(
+        insert,
+        on_conflict=OnConflict.UPDATE,
+        conflict_columns=names,
+        assignments=assignments,
+        where=reader.where("ON CONFLICT"),
+    )
+
+
+def _source(reader: StatementTokens, stop: int) -> str:
+    """Consume the query of an INSERT; `TABLE t` and `FROM t` become queries of all columns."""
+    if reader.take("TABLE"):
+        return " ".join(["SELECT * FROM", reader.until(stop, "a table")])
+    is_short = reader.next() == "FROM" and reader.find("SELECT") >= stop
+    query = reader.until(stop, "a query")
+    return f"SELECT * {query}" if is_short else query
 
 
 def _conflict_clause(reader: StatementTokens) -> int:
@@ -248,10 +305,11 @@ def _update(reader: StatementTokens) -> Update | Merge:
         if place < where and reader.words[place - 1] != "DISTINCT"  # IS DISTINCT FROM compares
     )
     stop = next(joins, where)
+    assigns_rows = reader.find(")", "=") < stop
     assignments = reader.assignments(stop)
     if reader.take("FROM"):
         return read_joined(reader, "UPDATE … FROM", target, Action.UPDATE, assignments)
-    return Update(target, assignments, reader.where("UPDATE"))
+    return Update(target, assignments, reader.where("UPDATE"), assigns_rows)
 
 
 def _create(reader: StatementTokens) -> CreateTable | None:

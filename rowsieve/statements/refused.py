@@ -9,7 +9,7 @@ from typing import Final
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.statements.tokens import StatementTokens
 
-_BEFORE_COLUMN: Final = frozenset(
+BEFORE_COLUMN: Final = frozenset(
     {
         *("SELECT", "DISTINCT", "ALL", "WHERE", "ON", "HAVING", "BY", "SET", "AND", "OR", "NOT"),
         *("IN", "BETWEEN", "LIKE", "FROM", "JOIN", "INTO", "UPDATE", "AS"),
@@ -86,15 +86,6 @@ def check_clauses(reader: StatementTokens) -> None:
 
 def _refused(reader: StatementTokens) -> Iterator[tuple[str, str]]:
     words = reader.words
-    place = reader.find("RETURNING", last=True)
-    if place < reader.count - 1 and words[place - 1] not in _BEFORE_COLUMN:
-        yield (
-            "RETURNING",
-            (
-                ": the result of the statement is the number of rows. Leave it out, and query the "
-                "rows afterwards, or read the change feed of the commit"
-            ),
-        )
     if reader.find("DEFAULT", "VALUES") < reader.count:
         yield "DEFAULT VALUES", "; name the columns that have values, the others get their defaults"
     if words[0] in _HAS_VALUES and any(_is_value(words, i) for i in range(1, reader.count)):
@@ -104,7 +95,7 @@ def _refused(reader: StatementTokens) -> Iterator[tuple[str, str]]:
         )
     if words[0] == "UPDATE":
         limited = min(reader.find("ORDER", "BY"), reader.find("LIMIT"))
-        if limited < reader.count and words[limited - 1] not in _BEFORE_COLUMN:
+        if limited < reader.count and words[limited - 1] not in BEFORE_COLUMN:
             yield f"UPDATE with {words[limited]}", "; choose the rows by a condition"
 
 

@@ -157,6 +157,11 @@ class StatementTokens:
         return len(self._places)
 
     @property
+    def whole(self) -> str:
+        """The text of all tokens, without comments."""
+        return self.piece(0, self.count)
+
+    @property
     def start(self) -> int:
         """The place of the next token in the text."""
         return self._places[self.at][0] if self.at < self.count else len(self._text)
@@ -253,7 +258,7 @@ class StatementTokens:
     def is_list(self) -> bool:
         """Return whether a pair of brackets is next that does not contain a query."""
         after = self.words[self.at + 1] if self.at + 1 < self.count else ""
-        return self.next() == "(" and after not in ("SELECT", "WITH", "VALUES", "(")
+        return self.next() == "(" and after not in ("SELECT", "WITH", "VALUES", "TABLE", "(")
 
     def names(self) -> tuple[str, ...]:
         """Consume a list of names in brackets; return their last parts."""
@@ -276,17 +281,54 @@ class StatementTokens:
         return [*ranges, (start, stop)]
 
     def assignments(self, stop: int) -> dict[str, str]:
-        """Consume `a = x, b = y` up to `stop`; return the texts by column."""
+        """Consume `a = x, (b, c) = (y, z)` up to `stop`; return the texts by column."""
         texts: dict[str, str] = {}
         for start, end in self.terms(stop):
             self.at = start
-            _, parts = self.path()
+            names = self.names() if self.next() == "(" else (self.path()[1][-1],)
+            is_row = self.at > start and self.words[self.at - 1] == ")"
             self.need("=")
-            if parts[-1] in texts:
-                raise InvalidInput(f"sql: column {parts[-1]!r} is assigned twice; keep one value")
-            texts[parts[-1]] = self.until(end, "a value")
+            values = self._row(end, len(names)) if is_row else [self.until(end, "a value")]
+            for name, value in zip(names, values, strict=True):
+                if name in texts:
+                    raise InvalidInput(f"sql: column {name!r} is assigned twice; keep one value")
+                texts[name] = value
         self.at = stop
         return texts
+
+    def _row(self, stop: int, count: int) -> list[str]:
+        """Consume `(x, y)` or `ROW (x, y)` up to `stop`: `count` values."""
+        start, is_list = self.at, self.take("ROW") or self.is_list() or self._is_nested(stop)
+        if not is_list:
+            shown = self.piece(start, stop)
+            raise UnsupportedOperation(
+                f"sql: several columns cannot be assigned from {shown[:60]!r}; give a value in "
+                "brackets for each, or join the query as a source, as in UPDATE … FROM (…) AS s"
+            )
+        self.bracket()
+        if self.at != stop:
+            raise self._unexpected("the end of the values")
+        self.at = self.opened + 1
+        values = [self.piece(*each) for each in self.terms(stop - 1)]
+        if len(values) != count or not all(values):
+            raise InvalidInput(f"sql: {len(values)} values for {count} columns; give one for each")
+        self.at = stop
+        return values
+
+    def _is_nested(self, stop: int) -> bool:
+        """Return whether brackets that are next begin with brackets and have several terms."""
+        if self.words[self.at : self.at + 2] != ["(", "("]:
+            return False
+        level = self._depths[self.at] + 1
+        places = range(self.at, stop)
+        return any(self.words[i] == "," and self._depths[i] == level for i in places)
+
+    def cut(self, place: int) -> str:
+        """Remove the tokens from `place` on; return their text."""
+        rest = self.piece(place, self.count)
+        self._places = self._places[:place]
+        del self.words[place:], self._depths[place:]
+        return rest
 
     def where(self, what: str) -> str:
         """Consume the final WHERE clause; empty if there is none."""

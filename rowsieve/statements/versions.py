@@ -26,15 +26,12 @@ _CLAUSE: Final = ("FOR", "VERSION", "AS", "OF")
 _BEFORE_TABLES: Final = frozenset({"FROM", "JOIN", ","})
 
 
-def with_named_versions(statement: str, *, numbers: bool = True) -> str:
-    """Rewrite every `name FOR VERSION AS OF n` and `name@ref`; the name becomes an alias.
-
-    Without `numbers`, only names of tags and branches.
-    """
+def with_named_versions(statement: str) -> str:
+    """Rewrite every `name FOR VERSION AS OF n` and `name@ref`; the name becomes an alias."""
     if _MAY_NAME.search(statement) is None:
         return statement
     if prefix := _PREFIX.match(statement):  # sqlglot makes one token of the text after it
-        return prefix[0] + with_named_versions(statement[prefix.end() :], numbers=numbers)
+        return prefix[0] + with_named_versions(statement[prefix.end() :])
     try:
         tokens = Postgres().tokenize(statement)
     except sqlglot.errors.SqlglotError as error:
@@ -47,8 +44,6 @@ def with_named_versions(statement: str, *, numbers: bool = True) -> str:
         name = tokens[place - 1]
         if _is_clause(tokens, place):
             last = tokens[place + len(_CLAUSE)]
-            if last.text.isdigit() and not numbers and not _is_text(last):
-                continue
             suffix, after = _version_of(last), place + len(_CLAUSE) + 1
             has_alias = _has_alias(tokens, after)
         elif _is_ref(tokens, place):

@@ -1,8 +1,8 @@
-"""Names of metadata tables, branches and tags in a statement over tables of a session.
+"""Names of metadata tables, versions, branches and tags in a statement over tables of a session.
 
-A session lists only what is registered in it, so `"flights$files"` and `flights@audit` are
-registered while a statement that may name them is planned. Those of a catalog are served by the
-catalog (`catalog_tables.py`).
+A session lists only what is registered in it, so `"flights$files"`, `"flights@v12"` and
+`flights@audit` are registered while a statement that may name them is planned. Those of a catalog
+are served by the catalog (`catalog_tables.py`).
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from rowsieve.statements.queries import Kept, read_kept
 from rowsieve.statements.query_words import may_name, searchable
 from rowsieve.statements.read_change import Change
 from rowsieve.statements.tokens import quoted_path
+from rowsieve.storage.log.version_arguments import resolve_snapshot
 from rowsieve.table import Table
 
 
@@ -34,6 +35,7 @@ def other_tables_in(
     plain = searchable(text)
     tables = list(own_tables) if "$" in plain or "@" in plain else []
     if "@" in plain:
+        yield from _versions_in(plain, tables)
         yield from _refs_in(plain, tables)
     if "$" in plain:
         for name, rows in _metadata_tables_in(plain, tables):
@@ -42,6 +44,22 @@ def other_tables_in(
 
 def _provider(rows: Callable[[], pa.Table]) -> Any:
     return rows_table(rows())
+
+
+def _versions_in(
+    plain: str, own_tables: Iterable[OwnTable]
+) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Yield the versions that a text names by a number, in quotes as FOR VERSION AS OF does."""
+    for own in own_tables:
+        pattern = rf'"({re.escape(own.last_name.casefold())})@v(\d{{1,18}})"'
+        for number in sorted({int(match[2]) for match in re.finditer(pattern, plain)}):
+            place = quoted_path((*own.parts[:-1], f"{own.last_name}@v{number}"))
+            yield place, partial(_at_version, own, number)
+
+
+def _at_version(own: OwnTable, number: int) -> Any:
+    handle = (own.outside or own.table).handle
+    return Table(handle.fixed_at(resolve_snapshot(handle.log, number, None))).to_datafusion()
 
 
 def _refs_in(plain: str, own_tables: Iterable[OwnTable]) -> Iterator[tuple[str, Callable[[], Any]]]:

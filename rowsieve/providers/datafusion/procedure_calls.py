@@ -50,7 +50,7 @@ def run_procedure_statement(
     default: str,
     given: tuple[Any, ...],
     zone: str | None,
-) -> list[pa.RecordBatch]:
+) -> pa.Table:
     """Run a statement on procedures and return its rows; `text` is that of the statement.
 
     `given` are the options and parameter values of the call to `sql`; these statements take none.
@@ -62,7 +62,7 @@ def run_procedure_statement(
     name = _named(catalogs, call) if isinstance(call, Call) else None
     tables = _chosen(catalogs, name, default)
     rows: pa.Table = tables.catalog.call(text, dialect=DIALECT, engine=SessionEngine(zone))
-    return rows.to_batches() or [pa.RecordBatch.from_pylist([], rows.schema)]
+    return rows
 
 
 def _named(catalogs: Mapping[str, CatalogTables], call: Call) -> str | None:

@@ -21,6 +21,11 @@ def rows_table(rows: pa.Table) -> Any:
 
 
 def _created(rows: pa.Table) -> Any:
-    batches = rows.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], rows.schema)]
     session = imported("datafusion", "datafusion").SessionContext()
+    batches = batches_of(rows.combine_chunks())
     return session.create_dataframe([batches]).into_view(temporary=True)
+
+
+def batches_of(rows: pa.Table) -> list[pa.RecordBatch]:
+    """The batches of the rows; at least one, from which DataFusion takes the columns."""
+    return rows.to_batches() or [pa.RecordBatch.from_pylist([], rows.schema)]

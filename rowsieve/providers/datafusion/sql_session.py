@@ -17,12 +17,15 @@ from functools import partial
 from typing import Any, Final
 
 import datafusion
+import pyarrow as pa
 
 from rowsieve.arguments import checked
 from rowsieve.errors import RowsieveError, UnsupportedOperation
 from rowsieve.predicate.ir import Predicate
 from rowsieve.providers.datafusion.catalog_tables import raising_refusals
 from rowsieve.providers.datafusion.changes import sql_transactions
+from rowsieve.providers.datafusion.changes.altered_table import alter
+from rowsieve.providers.datafusion.changes.explained_changes import text_to_explain
 from rowsieve.providers.datafusion.changes.refused_statements import (
     ENGINE_ERRORS,
     planning_error,
@@ -37,16 +40,17 @@ from rowsieve.providers.datafusion.procedure_calls import DIALECT, run_procedure
 from rowsieve.providers.datafusion.query_plan import QueryPlan
 from rowsieve.providers.datafusion.reads_by_table import open_read
 from rowsieve.providers.datafusion.registered_table import registrable
+from rowsieve.providers.datafusion.rows_in_memory import batches_of
 from rowsieve.providers.datafusion.sealed_frames import sealed, sealed_views
 from rowsieve.providers.datafusion.session_settings import IDENTIFIERS
 from rowsieve.providers.datafusion.session_tables import TableSession
 from rowsieve.statements import query_words as words
+from rowsieve.statements.alter import AlterTable
 from rowsieve.statements.calls import CallStatement
 from rowsieve.statements.parse_statement import (
     ExplainedChange,
     Statement,
     parse,
-    with_inside_explained,
 )
 from rowsieve.statements.queries import Deallocate, Execute, Kept, Other, Query, Setting
 from rowsieve.statements.read_change import Change
@@ -60,8 +64,9 @@ _SEVERAL: Final = (
     "sql: the text has several statements, and nothing was run; give each to a call of its own"
 )
 _OTHER_VERSION: Final = (
-    "sql: only FOR VERSION AS OF n of a table in a registered Rowsieve catalog is available; "
-    "register another version under a name of its own: rowsieve.open_table(uri, version=n)"
+    "sql: only FOR VERSION AS OF, with a number or the name of a tag, of a Rowsieve table is "
+    "available; for another form, register that version under a name of its own: "
+    "rowsieve.open_table(uri, version=n)"
 )
 
 
@@ -121,36 +126,49 @@ class SessionContext(TableSession):
         named_params: dict[str, Any],
     ) -> datafusion.DataFrame:
         """Run a statement that calls a procedure or changes a table; plan any other statement."""
-        query = with_named_versions(query, numbers=bool(self._catalogs))
+        query = with_named_versions(query)
         statement = parse(query, DIALECT, folds=self.setting(IDENTIFIERS) != "false")
         if sql_transactions.is_control(statement):
             tables = list(self._own_tables.values())
             return sql_transactions.control(self, query, options, tables)
         refuse(self, statement)
         if isinstance(statement, Query) and statement.explains:
-            query = with_inside_explained(query)
+            query = text_to_explain(self, query, param_values, named_params)
         self.transactions.check(statement)
-        if isinstance(statement, CallStatement):
-            given = (options, param_values, named_params)
-            default, zone = self.full_name(("",))[0], self.setting(_TIME_ZONE)
-            return self.read_batches(
-                run_procedure_statement(query, statement, self._catalogs, default, given, zone)
-            )
-        if isinstance(statement, Change):
-            count = changed_rows(self, statement, options, param_values, named_params)
-            if count is not None:
-                return super().sql(f"SELECT arrow_cast({count}, 'UInt64') AS count")
+        given = (options, param_values, named_params)
+        if (result := self._result(query, statement, given)) is not None:
+            return self.read_batches(batches_of(result))
 
         def plan(allowed: Any = options, text: str = query, values: Any = param_values) -> Any:
             return super(SessionContext, self).sql(text, allowed, values, **named_params)
 
-        texts = [str(v) for v in named_params.values() if not isinstance(v, datafusion.DataFrame)]
         has_values = bool(param_values or named_params)
+        texts = [str(v) for v in named_params.values() if not isinstance(v, datafusion.DataFrame)]
         with self._lock, raising_refusals(self._catalogs.values()):
             frame = self._plan(query, statement, texts, plan, has_values=has_values)
             if isinstance(statement, Change) and statement.removes_table:
                 self._forget(statement.name)  # the table itself is not deleted
         return frame
+
+    def _result(
+        self, query: str, statement: Statement, given: tuple[Any, Any, dict[str, Any]]
+    ) -> pa.Table | None:
+        """Run a call or a change of a table of ours at once; None for any other statement.
+
+        `given` are the options and the values of parameters of the call to `sql`.
+        """
+        if isinstance(statement, CallStatement):
+            default, zone = self.full_name(("",))[0], self.setting(_TIME_ZONE)
+            return run_procedure_statement(query, statement, self._catalogs, default, given, zone)
+        if isinstance(statement, AlterTable):
+            version = alter(self, statement, partial(super().sql, options=given[0]), given[1:])
+            return None if version is None else _number("version", version, pa.int64())
+        if not isinstance(statement, Change):
+            return None
+        changed = changed_rows(self, statement, *given)
+        if isinstance(changed, int):
+            return _number("count", changed, pa.uint64())
+        return changed
 
     def _plan(
         self,
@@ -310,3 +328,9 @@ class SessionContext(TableSession):
                 for catalog in self._catalogs.values():
                     served.enter_context(catalog.serving_instead(seal))
             return plan()
+
+
+def _number(name: str, value: int, type_: pa.DataType) -> pa.Table:
+    """A number as the only row of a result."""
+    schema = pa.schema([pa.field(name, type_, nullable=False)])
+    return pa.table([pa.array([value], type_)], schema=schema)

@@ -133,9 +133,7 @@ def test_rows_may_be_deleted_by_several_rows_of_the_source(
     [
         ("UPDATE t SET v = src.v FROM src, src r WHERE src.id = t.id", "UPDATE … FROM.*subquery"),
         ("DELETE FROM t USING src JOIN src r ON true", "DELETE … USING.*subquery"),
-        ("ALTER TABLE t ADD COLUMN z bigint", "ALTER TABLE.*table.alter"),
-        ("alter table if exists public.t rename to u", "ALTER TABLE.*table.alter"),
-        ("SELECT * FROM t FOR VERSION AS OF 0", "version=n"),
+        ("alter table if exists public.t rename to u", "RENAME TO is not available"),
         ("SELECT * FROM t VERSION AS OF 0", "version=n"),
         ("SELECT * FROM t FOR SYSTEM_TIME AS OF TIMESTAMP '2026-01-01 00:00:00'", "version=n"),
         ("SELECT * FROM t FOR TIMESTAMP AS OF '2026-01-01'", "version=n"),

@@ -13,18 +13,10 @@ from rowsieve.errors import UnsupportedOperation
 from rowsieve.providers.datafusion import SessionContext
 
 REFUSED = [
-    ("RETURNING", "INSERT INTO t VALUES (7, 1, 'x') RETURNING id"),
-    ("RETURNING", "INSERT INTO t SELECT 7, 1, 'x' FROM src RETURNING *"),
-    ("RETURNING", "INSERT OR REPLACE INTO t VALUES (1, 1, 'x') RETURNING id"),
-    ("RETURNING", "INSERT INTO t VALUES (1, 1, 'x') ON CONFLICT DO NOTHING RETURNING id"),
     (
         "RETURNING",
         "INSERT INTO t VALUES (1, 1, 'x') ON CONFLICT (id) DO UPDATE SET v = 1 returning id",
     ),
-    ("RETURNING", "UPDATE t SET v = 3 RETURNING id + 1 AS n"),
-    ("RETURNING", "UPDATE t SET v = 3 WHERE id = 1 RETURNING *"),
-    ("RETURNING", "DELETE FROM t RETURNING *"),
-    ("RETURNING", "DELETE FROM t WHERE id = 1 RETURNING id"),
     ("RETURNING", "MERGE INTO t USING src s ON t.id = s.id WHEN MATCHED THEN DELETE RETURNING t.v"),
     (
         "RETURNING",

@@ -11,6 +11,7 @@ from rowsieve.arguments.annotations import Metadata, Token
 from rowsieve.providers.datafusion.changes.run_change import with_columns
 from rowsieve.providers.datafusion.changes.sql_merge import merge_once
 from rowsieve.providers.datafusion.changes.statement_queries import StatementQueries, closing
+from rowsieve.providers.datafusion.rows_in_memory import batches_of
 from rowsieve.providers.datafusion.sql_session import SessionContext
 from rowsieve.statements.merge_statement import Merge
 from rowsieve.storage.log.log_entry import Commit
@@ -33,7 +34,7 @@ def merge_rows(
     name = statement.target.parts[-1]
     session.register_table(name, table)
     for source, rows in sources.items():
-        batches = rows.to_batches() or [pa.RecordBatch.from_pylist([], rows.schema)]
+        batches = batches_of(rows)
         session.register_record_batches(source, [batches])
     with table.handle.turn():
         table.refresh()

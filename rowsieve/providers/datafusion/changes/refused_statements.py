@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from rowsieve.errors import InvalidInput, RowsieveError, UnsupportedOperation
 from rowsieve.metadata_tables.table_kinds import METADATA_TABLES, split_metadata_name
-from rowsieve.statements.alter import AlterTable
 from rowsieve.statements.parse_statement import ExplainedChange, Statement
 from rowsieve.statements.queries import Other
 from rowsieve.statements.read_change import Change
@@ -37,11 +36,6 @@ def refuse(session: SessionContext, statement: Statement) -> None:
             raise UnsupportedOperation(
                 f"sql: {verb} SCHEMA in a Rowsieve catalog is not available in this "
                 "session; use the catalog's sql(), or its create_namespace and drop_namespace"
-            )
-        case AlterTable(target=target) if _is_ours(session, target.parts):
-            raise UnsupportedOperation(
-                "sql: ALTER TABLE is not available for a Rowsieve table in this session; use the "
-                "methods of the table, as in: with table.alter() as a: a.sql('ADD COLUMN n bigint')"
             )
         case Change(verb=verb, name=name) if verb != "CREATE" and _only_shows(session, name):
             raise UnsupportedOperation(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ from rowsieve.errors import (
     UnknownColumn,
     UnsupportedOperation,
 )
+from rowsieve.providers.datafusion.changes.returned_rows import ReturnedRows, returned_rows
 from rowsieve.providers.datafusion.changes.sql_changes import (
     Queries,
     delete,
@@ -47,6 +49,7 @@ from rowsieve.statements.read_change import (
     Truncate,
     Update,
     read_change,
+    take_returning,
 )
 
 if TYPE_CHECKING:
@@ -66,8 +69,8 @@ def changed_rows(
     options: Any,
     values: Mapping[str, Any] | None,
     given: Mapping[str, Any],
-) -> int | None:
-    """Run a statement that changes a table; return the number of rows.
+) -> int | pa.Table | None:
+    """Run a statement that changes a table; return the number of rows, or those of RETURNING.
 
     None if it is not one of our tables. An open writer has committed its earlier calls before.
     """
@@ -82,7 +85,7 @@ def _changed_rows(
     options: Any,
     values: Mapping[str, Any] | None,
     given: Mapping[str, Any],
-) -> int | None:
+) -> int | pa.Table | None:
     text, full = change.text, session.full_name(change.name)
     is_catalog = session.catalog_named(full[0]) is not None
     named = session.refreshed(" ".join([text, *(str(v) for v in given.values())]))
@@ -99,6 +102,7 @@ def _changed_rows(
                 "changes tables only; name the table that the view reads"
             )
         return None
+    returning = take_returning(change.tokens) if change.changes_rows else ""
     statement = read_change(change.tokens)
     if isinstance(statement, CreateTable | DropTable):
         return _create_or_drop(session, full, statement, options, (values, given))
@@ -107,35 +111,56 @@ def _changed_rows(
     _check_settings(session)
     changed.table.refresh()
     with closing(StatementQueries(session, changed, named, (values, given))) as queries:
-        if isinstance(statement, Merge):
-            if statement.takes_source:
-                statement = with_columns(queries, statement)
-            text = statement.text  # DataFusion does not know UPDATE … FROM and DELETE … USING
+        statement = spelled_out(queries, statement)
+        returned = returned_rows(queries, statement, returning)
         if isinstance(statement, Delete) and statement.target.alias:
             queries.check(statement.query, None)  # DataFusion's DELETE does not know the alias
         elif not isinstance(statement, Insert):
-            queries.check(text, options)
+            text = text if returned is None else change.tokens.whole
+            queries.check(text_for_engine(statement) or text, options)
         if options is not None:  # all of an INSERT but its query is checked here
             queries.check(f"DELETE FROM {statement.target.name}", options)  # noqa: S608 - a name
-        return _run(queries, statement)
+        count = _run(queries, statement, returned)
+        return count if returned is None else returned.result()
 
 
-def _run(queries: Queries, statement: ChangeStatement) -> int:
+def _run(queries: Queries, statement: ChangeStatement, returned: ReturnedRows | None) -> int:
     match statement:
         case Insert(on_conflict=OnConflict.UPDATE):
             return insert_or_update(queries, statement)
         case Insert():
-            return insert(queries, statement)
+            return insert(queries, statement, returned)
         case Delete():
-            return delete(queries, statement)
+            return delete(queries, statement, returned)
         case Update():
-            return update(queries, statement)
+            return update(queries, statement, returned)
         case Merge():
             return merge(queries, statement)
         case Truncate():
             return truncate(queries, statement)
         case _:
             raise AssertionError(statement)
+
+
+def text_for_engine(statement: ChangeStatement) -> str:
+    """The text of a statement whose written form DataFusion does not plan; empty for others."""
+    match statement:
+        case Merge() | Update(assigns_rows=True):  # also UPDATE … FROM and DELETE … USING
+            return statement.text
+        case _:
+            return ""
+
+
+def spelled_out(queries: StatementQueries, statement: ChangeStatement) -> ChangeStatement:
+    """The statement with the columns that its source names: those of `*` and of BY NAME."""
+    match statement:
+        case Merge(takes_source=True):
+            return with_columns(queries, statement)
+        case Insert(by_name=True, source=source):
+            columns = queries.columns(source, queries.table.handle.pinned)
+            return replace(statement, columns=tuple(columns), by_name=False)
+        case _:
+            return statement
 
 
 def with_columns(queries: StatementQueries, statement: Merge) -> Merge:

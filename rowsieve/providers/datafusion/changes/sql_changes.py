@@ -37,9 +37,10 @@ from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate.ir import TRUE, Now, Predicate, walk
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.properties import COMBINE
-from rowsieve.providers.datafusion.changes.assigned_values import assigned
+from rowsieve.providers.datafusion.changes.assigned_values import assigned, without_views
 from rowsieve.providers.datafusion.changes.checked_arithmetic import overflow_checks
 from rowsieve.providers.datafusion.changes.numbered_rows import PLACE
+from rowsieve.providers.datafusion.changes.returned_rows import ReturnedRows
 from rowsieve.providers.datafusion.changes.updated_rows import updated_rows
 from rowsieve.statements.read_change import (
     Delete,
@@ -50,6 +51,7 @@ from rowsieve.statements.read_change import (
 )
 from rowsieve.statements.tokens import Target, quoted
 from rowsieve.storage.snapshot import Snapshot
+from rowsieve.types.encodings import arrow_schema
 from rowsieve.types.logical import Decimal, Int
 from rowsieve.types.ordering.column_order import COLUMN_ORDER
 from rowsieve.types.ordering.keys import KeyOrder
@@ -92,7 +94,7 @@ class Queries(Protocol):
         """Register the rows of the changed table with their places; return the name."""
 
 
-def insert(queries: Queries, statement: Insert) -> int:
+def insert(queries: Queries, statement: Insert, returned: ReturnedRows | None = None) -> int:
     """Insert rows; return how many."""
     table = queries.table
     schema, key = table.handle.pinned.schema, table.key
@@ -100,16 +102,13 @@ def insert(queries: Queries, statement: Insert) -> int:
     if not key and statement.on_conflict is not OnConflict.FAIL:
         raise UnsupportedOperation("sql: the table has no key, so no row can conflict")
     check_conflict_columns(statement, key)
-    itself = queries.reads_table(statement.source)
-    if not itself and (not key or statement.on_conflict is OnConflict.REPLACE):
+    _refuse_combined(table, statement)
+    itself = queries.reads_table(statement.source, "" if returned is None else returned.text)
+    is_blind = not key or statement.on_conflict is OnConflict.REPLACE
+    if is_blind and not itself and returned is None:
         rows = inserted(queries, statement, table.handle.pinned, columns)
         if not key:
             return table.append(rows).rows_written
-        if COMBINE in table.handle.newest.table.properties:
-            raise UnsupportedOperation(
-                "sql: this statement replaces rows whose values the table combines by its property "
-                "combine; nothing was written. Use upsert or MERGE, or unset the property"
-            )
         return table.upsert(with_defaults(rows, without_order_column(schema))).rows_written
     count = 0
 
@@ -119,16 +118,35 @@ def insert(queries: Queries, statement: Insert) -> int:
         reads: Check = changes_rows if itself else never
         if not key:
             count = inserts.num_rows
-            return appended(change, snapshot, prepare_appended(inserts, snapshot.schema), reads)
+            rows = prepare_appended(inserts, snapshot.schema)
+            _return(returned, rows, snapshot)
+            return appended(change, snapshot, rows, reads)
         order = KeyOrder.of(snapshot.schema, key)
         rows = _one_per_key(inserts, statement.on_conflict, snapshot.schema, order)
         if statement.on_conflict is not OnConflict.REPLACE:
             rows = _absent(queries, statement, snapshot, order, rows)
         count = rows.num_rows
+        _return(returned, rows, snapshot)
         return keyed_change(change, snapshot, order, Changes(rows, None), reads)
 
     late = table.handle.commit_computed("insert", build).rows_late
     return count - late
+
+
+def _refuse_combined(table: Table, statement: Insert) -> None:
+    """Raise UnsupportedOperation if rows would replace those whose values the table combines."""
+    replaces = statement.on_conflict is OnConflict.REPLACE
+    if replaces and COMBINE in table.handle.newest.table.properties:
+        raise UnsupportedOperation(
+            "sql: this statement replaces rows whose values the table combines by its property "
+            "combine; nothing was written. Use upsert or MERGE, or unset the property"
+        )
+
+
+def _return(returned: ReturnedRows | None, rows: pa.Table, snapshot: Snapshot) -> None:
+    """Evaluate RETURNING over the rows, if the statement has it."""
+    if returned is not None:
+        returned.evaluate(rows, snapshot)
 
 
 def _one_per_key(
@@ -209,10 +227,12 @@ def _values_alone(
     return rows
 
 
-def delete(queries: Queries, statement: Delete) -> int:
+def delete(queries: Queries, statement: Delete, returned: ReturnedRows | None = None) -> int:
     """Delete the rows that match the condition; return how many."""
     table = queries.table
     key = table.key
+    if returned is not None:
+        return _delete_returning(queries, statement, returned)
     columns = ", ".join(quoted(name) for name in key) or "1"
     query = selected(columns, statement.target.relation, statement.where)
     count = 0
@@ -242,7 +262,32 @@ def delete(queries: Queries, statement: Delete) -> int:
     return count
 
 
-def update(queries: Queries, statement: Update) -> int:
+def _delete_returning(queries: Queries, statement: Delete, returned: ReturnedRows) -> int:
+    """Delete the rows that DataFusion finds; it reads all their columns."""
+    table, target = queries.table, statement.target
+    count = 0
+
+    def build(change: Change, snapshot: Snapshot) -> Mutation | None:
+        nonlocal count
+        relation = target.relation if table.key else numbered(queries, target, snapshot)
+        rows = queries.rows(selected("*", relation, statement.where), snapshot)
+        count = rows.num_rows
+        columns = [name for name in rows.column_names if name != PLACE]
+        returned.evaluate(without_views(rows.select(columns)), snapshot)
+        if not count:
+            return None
+        if not table.key:
+            places = places_in(rows.select([PLACE]))
+            return hide_places(change, snapshot, places, None, changes_rows)
+        order = KeyOrder.of(snapshot.schema, table.key)
+        gone = prepare_keys(rows.select(list(order.names)), snapshot.schema, order, "delete")
+        return keyed_change(change, snapshot, order, Changes(None, gone), changes_rows)
+
+    table.handle.commit_computed("delete", build)
+    return count
+
+
+def update(queries: Queries, statement: Update, returned: ReturnedRows | None = None) -> int:
     """Assign columns in the rows that match the condition; return how many.
 
     A row that a smaller sequence is assigned to, in a table with an event order, is late: it stays.
@@ -260,11 +305,13 @@ def update(queries: Queries, statement: Update) -> int:
         values = values.select(range(len(statement.assignments) + len(key or (PLACE,))))
         count = values.num_rows
         if not count:
+            _return(returned, arrow_schema(snapshot.schema).empty_table(), snapshot)
             return None
         reads: Check = changes_rows
         if not statement.where:
             predicate = TRUE
-        if predicate is not None and not itself and not _has_now(predicate):
+        reads_more = itself or returned is not None
+        if predicate is not None and not reads_more and not _has_now(predicate):
             question = Question(predicate, Semantics.DATAFUSION, clock.now_us())
             reads = AddsMatches(change.store, snapshot, question)
         order = KeyOrder.of(snapshot.schema, key) if key else None
@@ -272,8 +319,10 @@ def update(queries: Queries, statement: Update) -> int:
         if order is None:
             places = places_in(values.select([values.num_columns - 1]))
             rows = prepare_appended(rows, snapshot.schema)
+            _return(returned, rows, snapshot)
             return hide_places(change, snapshot, places, rows, reads)
         rows = prepare_rows(rows, snapshot.schema, order, "error", "update")
+        _return(returned, rows, snapshot)
         return keyed_change(change, snapshot, order, Changes(rows, None), reads)
 
     late = table.handle.commit_computed("update", build).rows_late

@@ -133,7 +133,15 @@ def insert_or_update(queries: Queries, statement: Insert) -> int:
         ),
     )
     merging = Merge(target, statement.source, "excluded", " AND ".join(same), clauses)
-    return merge(queries, merging, lambda at: inserted(queries, statement, at, columns))
+
+    def excluded(at: Snapshot) -> pa.Table:
+        """The rows to insert; columns that are not listed have their defaults."""
+        rows = inserted(queries, statement, at, columns)
+        names = [name for name in columns_of(at.schema, None) if name not in at.table.sequence]
+        others = [name for name in names if name not in columns]
+        return with_defaults(rows, at.schema.select((*columns, *others)))
+
+    return merge(queries, merging, excluded)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ import datafusion
 
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.providers.datafusion.session_settings import IDENTIFIERS
+from rowsieve.statements.alter import AlterTable
 from rowsieve.statements.calls import CallStatement
 from rowsieve.statements.parse_statement import Statement, split_verb
 from rowsieve.statements.queries import Kept, Other
@@ -134,6 +135,8 @@ def _refused(statement: Statement) -> str:
     """The verb of a statement that no transaction contains; empty for all others."""
     if isinstance(statement, CallStatement):
         return "CALL"
+    if isinstance(statement, AlterTable):
+        return "ALTER TABLE"
     match statement:
         case Change(changes_rows=False) | Kept(is_view=True) | Other(verb="CREATE" | "DROP"):
             return statement.verb

@@ -20,6 +20,7 @@ from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import EvaluationError, InvalidInput, RowsieveError
 from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.providers.datafusion.changes.numbered_rows import numbered_rows
+from rowsieve.providers.datafusion.rows_in_memory import batches_of
 from rowsieve.statements.query_words import may_name, searchable
 from rowsieve.statements.tokens import words_of
 from rowsieve.storage.snapshot import Snapshot
@@ -147,7 +148,7 @@ class StatementQueries:
     def register_rows(self, rows: pa.Table) -> str:
         """Register rows under a new name until the statement ends; return the name."""
         name = f"rowsieve_{uuid.uuid4().hex}"
-        batches = rows.to_batches() or [pa.RecordBatch.from_pylist([], rows.schema)]
+        batches = batches_of(rows)
         self._session.register_record_batches(name, [batches])
         self._kept.append(name)
         return name

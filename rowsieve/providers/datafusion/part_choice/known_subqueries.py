@@ -28,6 +28,7 @@ from rowsieve.providers.datafusion.part_choice.subquery_values import (
     is_ordered,
 )
 from rowsieve.providers.datafusion.query_plan import QueryPlan
+from rowsieve.providers.datafusion.rows_in_memory import batches_of
 from rowsieve.statements.query_words import searchable
 from rowsieve.statements.subqueries import may_have_subqueries, replaced, subqueries
 from rowsieve.statements.tokens import tokens_of, words_of
@@ -76,7 +77,7 @@ def known_query(
     known = _known(query, named, plan, run)
     try:
         for name, rows in known.rows.items():
-            batches = rows.to_batches() or [pa.RecordBatch.from_pylist([], rows.schema)]
+            batches = batches_of(rows)
             session.register_record_batches(name, [batches])
         yield known
     finally:
