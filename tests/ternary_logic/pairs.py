@@ -28,6 +28,7 @@ from tests.ternary_logic.readers import (
     Judge,
     Language,
     Reader,
+    Scanned,
     place_for,
 )
 
@@ -178,8 +179,10 @@ class Room:
             return
         forms = (condition, language.negated(condition), language.unknown(condition))
         differences = []
-        for i, form in enumerate(forms):
-            wanted = truths if isinstance(truths, Failure) else truths[i]
+        if isinstance(truths, Failure):  # as values do for `NULL AND error`, but not filters
+            every_part = Scanned(self.history.table, "off")
+            truths = [outcome(partial(every_part.kept, form)) for form in forms]
+        for i, (form, wanted) in enumerate(zip(forms, truths, strict=True)):
             found = outcome(partial(asked.kept, form))
             if isinstance(found, Failure) and found.is_lawful and not reader.raises:
                 what = "refused" if found.is_refusal else "fails alone"
@@ -187,17 +190,17 @@ class Room:
                 return
             if (text := difference(wanted, found)) and not _is_engine_s(judge, form, found, reader):
                 differences.append(f"{FORMS[i]} {text}")
-        differences += self._counted(condition, truths, asked) if not differences else []
+        differences += self._counted(condition, truths[0], asked) if not differences else []
         self.report.compared[reader_name] += 1
         if differences:
             self.report.findings.append(Finding(name, str(condition)[:600], differences))
 
     @staticmethod
-    def _counted(condition: Any, truths: Any, asked: Asked) -> list[str]:
+    def _counted(condition: Any, wanted: Ids | Failure, asked: Asked) -> list[str]:
         found = outcome(lambda: asked.count(condition))
-        if isinstance(truths, Failure):
+        if isinstance(wanted, Failure):
             return [] if isinstance(found, Failure) else [f"counts {found}, but fails on rows"]
-        return [] if found == len(truths[0]) else [f"counts {found}, not {len(truths[0])}"]
+        return [] if found == len(wanted) else [f"counts {found}, not {len(wanted)}"]
 
 
 def difference(wanted: Ids | Failure, found: Ids | Failure) -> str:
