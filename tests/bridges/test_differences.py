@@ -26,6 +26,7 @@ WIDE = schema_of(
             ("d", pa.decimal128(8, 2)),
             ("exact", pa.decimal128(18, 16)),
             ("f64", pa.float64()),
+            ("n", pa.int32()),
         ]
     )
 )[0]
@@ -39,6 +40,8 @@ FOUND = [
     ("datafusion", READS, "TRY_CAST(f64 AS real) > 0", "CAST(1e0 AS real) > 0", "infinity"),
     ("datafusion", WRITES, "d IN (1) AND d IN (2)", "d IN (1, 2) AND d IN (2)", "no member"),
     ("datafusion", ANSWERS, ONE_ZERO, f"{ONE_ZERO} OR f64 = -0e0", "0.0"),
+    ("datafusion", ANSWERS, "NOT (d IN (1) AND d IN (2))", "d IN (1) AND d IN (2)", "no member"),
+    ("datafusion", ANSWERS, "n # (d::int # n) = 1", "n # d::int = 1", "twice"),
     ("spark", ANSWERS, "-w > 0", "-d > 0", "34 digits"),
     ("spark", ANSWERS, "abs(w) > 0", "w + 1 > 0", "34 digits"),
     ("duckdb", WRITES, "w > exact", "d > exact", "38 digits"),
@@ -92,6 +95,12 @@ def test_rows_name_known_engines_and_their_direction() -> None:
         assert Semantics.named(row.engine).name == row.engine
         assert row.direction
         assert not row.reason.endswith(".")
+
+
+@pytest.mark.parametrize("text", ["s !~ '.*'", "(s ~* '.*') IS NULL", "NOT (b OR s ~ '.*')"])
+def test_a_pattern_of_any_text_is_read_where_a_filter_keeps_it_alike(text: str) -> None:
+    assert from_text(text, SCHEMA, dialect="datafusion").residual == text
+    assert from_text("s ~ '.*' OR b", SCHEMA, dialect="datafusion").residual is None
 
 
 @pytest.mark.parametrize("text", ["i64 IN (1, 'x')", "i64 = 'x' OR i64 = 0", "s = 'a' OR s = 1"])

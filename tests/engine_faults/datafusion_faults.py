@@ -254,6 +254,16 @@ def lists_of_one_value_merge_without_null() -> bool:
     return _values(query, rows) == [False]
 
 
+def operands_cancel_without_null() -> bool:
+    rows = pa.table({"x": pa.array([None], pa.int64())})
+    return _values("SELECT x ^ x FROM t", rows) == [0]
+
+
+def patterns_of_any_text_lose_null() -> bool:
+    rows = pa.table({"s": pa.array([None], pa.string())})
+    return _values("SELECT s ~ '.*' FROM t", rows) == [False]
+
+
 def comparisons_lose_casts() -> bool:
     query = "SELECT count(*) AS c FROM t WHERE CAST(x AS INT) = 7"
     return not raises("", lambda: _values(query, pa.table({"x": [2**33, 7]})))
@@ -295,6 +305,18 @@ FAULTS: Final = (
         "makes FALSE of `x IN (1) AND x IN (2)`, and TRUE of `x NOT IN (1) OR x NOT IN (2)`, also "
         "where `x` is NULL. Such lists are neither read from it nor written for it.",
         "rowsieve.bridges.differences.merged_lists:_loses_null_value",
+    ),
+    _row(
+        operands_cancel_without_null,
+        "drops an operand that a chain of `^` has twice, also where it is NULL. Such a chain is "
+        "neither read from it nor written for it.",
+        "rowsieve.bridges.differences.folded_nulls:_cancels",
+    ),
+    _row(
+        patterns_of_any_text_lose_null,
+        "makes `IS NOT NULL` of `~ '.*'`, which is FALSE for NULL. Its negation, and a test for "
+        "NULL, are neither read from it nor written for it.",
+        "rowsieve.bridges.differences.folded_nulls:_tells_null_of_any_text",
     ),
     _row(
         comparisons_lose_casts,

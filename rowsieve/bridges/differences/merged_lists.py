@@ -22,6 +22,8 @@ from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Float
 
 _JUNCTIONS = frozenset({ir.And, ir.Or})
+_TELLS_NULL = frozenset({ir.Not, ir.Or, ir.Condition})
+_MERGES = "merges lists about one value with no member in common to TRUE or FALSE, also for NULL"
 _LOSES_NULL = "loses a NULL in one of several lists about one value"
 _BITS = {pa.float32(): pa.int32(), pa.float64(): pa.int64()}
 
@@ -36,6 +38,16 @@ def _loses_null_value(node: ir.And | ir.Or) -> bool:
         if is_kept and len(lists) + len(others) > 1 and _is_empty(lists, others):
             return True
     return False
+
+
+def _shows_lost_null(node: ir.Not | ir.Or | ir.Condition) -> bool:
+    """Find such a junction where FALSE of a filter is another answer than NULL, or TRUE."""
+    match node:
+        case ir.Or():
+            return _loses_null_value(node)
+        case ir.Not(term=inner) | ir.Condition(predicate=inner):
+            junctions = (each for each in ir.walk(inner) if isinstance(each, ir.And | ir.Or))
+            return any(map(_loses_null_value, junctions))
 
 
 def _loses_null_member(node: ir.And | ir.Or) -> bool:
@@ -167,11 +179,16 @@ def _is_empty(kept: Sequence[pa.Array], removed: Sequence[pa.Array]) -> bool:
 
 
 ROWS = (
+    Difference(*("datafusion", Direction.ANSWERS, _TELLS_NULL, _shows_lost_null), _MERGES),
     Difference(
         *("datafusion", Direction.READS | Direction.WRITES, _JUNCTIONS, _loses_null_value),
-        "merges lists about one value with no member in common to TRUE or FALSE, also for NULL",
+        _MERGES,
     ),
-    Difference(*("datafusion", Direction.READS, _JUNCTIONS, _loses_null_member), _LOSES_NULL),
+    Difference(
+        *("datafusion", Direction.ANSWERS | Direction.READS, _JUNCTIONS, _loses_null_member),
+        _LOSES_NULL,
+        "write IS NULL and the list without NULL",
+    ),
     Difference(
         *("datafusion", Direction.IN_CONJUNCTION, frozenset({ir.Not}), _not_in_null), _LOSES_NULL
     ),
