@@ -95,6 +95,7 @@ OWN_REF = "rowsieve.own_ref"
 MOVED = "rowsieve.moved"
 SINCE = "rowsieve.since"
 UPPER = "rowsieve.upper"
+TRUNCATED = "rowsieve.truncated_before"
 MANAGED: Mapping[str, str] = {
     OLDEST_VERSION: "expire_versions",
     OLDEST_BASE: "remove_orphans",
@@ -106,6 +107,7 @@ MANAGED: Mapping[str, str] = {
     MOVED: "move_in of a database",
     SINCE: "advance_since",
     UPPER: "append_updates",
+    TRUNCATED: "apply_events of a truncate",
 }
 """Properties that only their own operations set, and one of these."""
 

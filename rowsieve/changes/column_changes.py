@@ -24,7 +24,8 @@ from rowsieve.changes.constraint_changes import (
     check_evolution,
     drops_constraint,
 )
-from rowsieve.changes.event_order.too_late import widened_floor
+from rowsieve.changes.event_order.stored_floors import widened_floor
+from rowsieve.changes.event_order.truncation import truncated_as
 from rowsieve.changes.expiry_condition import EXPIRE_ROWS_WHEN, ids_used
 from rowsieve.changes.history.history_columns import named_history
 from rowsieve.changes.partial.combine_rules import table_rules
@@ -115,14 +116,15 @@ def _altered(change: Change, head: Snapshot, changes: Sequence[SchemaChange]) ->
     if changes_kinds(head.schema, schema):
         needed.add(KIND_CHANGES)
     features = tuple(sorted({*head.table.features, *needed}))
+    types = head.sequence_fields, tuple(map(schema.field, sequence))
+    properties = head.table.properties
     info = dataclasses.replace(
         head.table,
         features=features,
         key=key,
         sequence=sequence,
-        late_floor=widened_floor(
-            head.table.late_floor, head.sequence_fields, tuple(map(schema.field, sequence))
-        ),
+        late_floor=widened_floor(head.table.late_floor, *types),
+        properties=truncated_as(properties, properties, *types),
     )
     return dataclasses.replace(
         change.request(None), info=info, schema=schema, next_field_id=next_field_id

@@ -8,7 +8,7 @@ which knows its conflicts, or None if there is nothing to change.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -21,7 +21,8 @@ from rowsieve.changes.column_changes import check_restorable
 from rowsieve.changes.column_order.updated_orders import with_assigned_values
 from rowsieve.changes.constraint_changes import check_all
 from rowsieve.changes.data.ingest import Changes, prepare_keys
-from rowsieve.changes.event_order.too_late import widened_floor
+from rowsieve.changes.event_order.stored_floors import widened_floor
+from rowsieve.changes.event_order.truncation import truncated_as
 from rowsieve.changes.hiding import hide_and_add, hide_and_append
 from rowsieve.changes.mutation import AddsMatches, AnyOf, Mutation, TouchesKeys, key_columns_of
 from rowsieve.errors import (
@@ -48,6 +49,7 @@ from rowsieve.storage.manifests.vector_columns import VectorRef
 from rowsieve.storage.parts.row_versions import noted_restore
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.conform import conform
+from rowsieve.types.logical import Field
 from rowsieve.types.ordering.column_order import COLUMN_ORDER
 from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
@@ -205,7 +207,7 @@ def overwrite_all(
     hidden = int(pc.sum(snapshot.parts.column("data.rows")).as_py() or 0)
     removed = snapshot.parts.part_ids
     request = change.request(added, removed, rows_written=rows, rows_deleted=hidden)
-    return _at_floor(request, snapshot, ())
+    return _at_floor(request, snapshot, (), {})
 
 
 def restore_to(change: Change, head: Snapshot, target: Snapshot) -> CommitRequest:
@@ -224,16 +226,26 @@ def restore_to(change: Change, head: Snapshot, target: Snapshot) -> CommitReques
     removed = tuple(part_id for part_id in head.parts.part_ids if part_id not in unchanged)
     back = [i for i, part_id in enumerate(target.parts.part_ids) if part_id not in unchanged]
     request = change.request(None, removed, restored=target.parts.take(back))
-    floor = widened_floor(target.table.late_floor, target.sequence_fields, head.sequence_fields)
-    return _at_floor(request, head, floor)
+    fields = target.sequence_fields
+    floor = widened_floor(target.table.late_floor, fields, head.sequence_fields)
+    return _at_floor(request, head, floor, target.table.properties, fields)
 
 
-def _at_floor(request: CommitRequest, head: Snapshot, floor: tuple[str, ...]) -> CommitRequest:
+def _at_floor(
+    request: CommitRequest,
+    head: Snapshot,
+    floor: tuple[str, ...],
+    properties_of: Mapping[str, str],
+    fields: Sequence[Field] = (),
+) -> CommitRequest:
     """Set the floor of an event order to that of the tombstones which the new parts lack.
 
-    Tombstones that were dropped before have overtaken nothing of what replaces the rows.
+    Tombstones that were dropped before, and truncates, have overtaken nothing of what replaces the
+    rows: only those of the version that comes back count, whose properties and `fields` these are.
     """
-    properties = head.table.properties
+    properties = truncated_as(
+        head.table.properties, properties_of, fields, head.sequence_fields if fields else ()
+    )
     if request.restored is not None:
         properties = noted_restore(properties, head.version + 1)
     if head.table.late_floor == floor and properties is head.table.properties:

@@ -25,8 +25,9 @@ import pyarrow as pa
 
 from rowsieve import clock
 from rowsieve.changes.event_order.horizons import LateHorizon, event_us, horizon_of
+from rowsieve.changes.event_order.stored_floors import floor_texts
 from rowsieve.changes.event_order.stored_sequences import sequence_bounds
-from rowsieve.changes.event_order.too_late import floor_of, floor_texts
+from rowsieve.changes.event_order.too_late import floor_of
 from rowsieve.errors import RowsieveError
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.manifests.manifest_layout import OLDEST_DELETE

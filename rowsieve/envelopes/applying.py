@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Annotated, Any, Literal, Protocol, TypeAlias
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from rowsieve.changes.change import Change
 from rowsieve.changes.column_methods import SchemaMode
 from rowsieve.changes.data.ingest import Changes, deletes_in, read_data, reduce_changes
 from rowsieve.changes.event_order.too_late import OnTooLate
+from rowsieve.changes.event_order.truncating import truncate_before
 from rowsieve.changes.partial.events import prepare_events
 from rowsieve.changes.partial.given_values import read_given
 from rowsieve.changes.partial.resolving import resolve_events
@@ -28,8 +30,9 @@ from rowsieve.envelopes.values.readings import Target
 from rowsieve.envelopes.values.text_rules import TextRules, Unit
 from rowsieve.errors import InvalidData, InvalidInput, UnsupportedOperation
 from rowsieve.input_files.given_paths import events_of_paths, names_files
+from rowsieve.properties import COLUMN_ORDER_BY, COMBINE, HISTORY, is_by_column
 from rowsieve.storage.log.log_entry import Commit
-from rowsieve.storage.snapshot import Snapshot
+from rowsieve.storage.snapshot import Snapshot, TableInfo
 from rowsieve.types.encodings import arrow_schema
 from rowsieve.types.schema import Schema
 
@@ -141,11 +144,31 @@ def _read_as(
     targets = tuple(Target(each, rules) for each in schema)
     fills = options.schema_mode == "merge" and format_.whole_rows
     destination = Destination(
-        targets, table.key, table.sequence, options.source, options.sources, ignored, fills
+        targets,
+        table.key,
+        table.sequence,
+        options.source,
+        options.sources,
+        ignored,
+        fills,
+        _why_no_truncates(table),
     )
     bad = BadEvents(messages.places, messages.shown, messages.numbers)
     reading = read_events(messages, format_, destination, bad)
     return change_batch(reading, schema, destination, bad), bad
+
+
+def _why_no_truncates(table: TableInfo) -> str | None:
+    """Why a truncate, which may come late, cannot be undone in the table's rows."""
+    if not table.sequence:
+        return None
+    for name in (COLUMN_ORDER_BY, COMBINE, HISTORY):
+        if name in table.properties and (name != COLUMN_ORDER_BY or is_by_column(table.properties)):
+            return (
+                "may come after changes that it precedes, and a row of the table has values of "
+                f"several changes (property {name})"
+            )
+    return None
 
 
 def check_dead_letters(bad: Any, on_bad: OnBad) -> None:
@@ -205,22 +228,59 @@ def commit_batch(
     bad_rows = bad.table()
     if bad_table is not None and bad_rows.num_rows:
         bad_table.append(bad_rows, token=token)
-    if batch.truncated:
+    if batch.truncate is not None:
+        commit = _truncated(table, batch, options, metadata, token)
+    elif batch.truncated:
         commit = _overwritten(table.handle, batch, metadata, token)
     else:
-        commit = table.apply_changes(
-            batch.rows,
-            op=batch.op,
-            sequence=batch.sequence,
-            missing="error" if batch.unchanged is None else "keep",
-            unchanged=batch.unchanged,
-            schema_mode=options.schema_mode,
-            on_too_late=options.on_too_late,
-            metadata=metadata,
-            token=token,
-        )
+        commit = _applied(table, batch, options, metadata, token)
     skipped = {kind.value: count for kind, count in batch.skipped.items()}
     return AppliedEvents(commit, batch.rows.num_rows, skipped, bad_rows)
+
+
+def _applied(
+    table: RowChanges,
+    batch: ChangeBatch,
+    options: EventOptions,
+    metadata: Mapping[str, str] | None,
+    token: tuple[str, int] | None,
+) -> Commit:
+    return table.apply_changes(
+        batch.rows,
+        op=batch.op,
+        sequence=batch.sequence,
+        missing="error" if batch.unchanged is None else "keep",
+        unchanged=batch.unchanged,
+        schema_mode=options.schema_mode,
+        on_too_late=options.on_too_late,
+        metadata=metadata,
+        token=token,
+    )
+
+
+def _truncated(
+    table: RowChanges,
+    batch: ChangeBatch,
+    options: EventOptions,
+    metadata: Mapping[str, str] | None,
+    token: tuple[str, int] | None,
+) -> Commit:
+    """Truncate at a place of the event order, then apply the changes after it: two commits.
+
+    The second one has the token. A call that is repeated before it truncates at the same place
+    again, which changes nothing.
+    """
+    handle, place = table.handle, batch.truncate
+    assert place is not None
+    if (done := handle.committed_before(token)) is not None:
+        return done
+    with handle.failures_reported("overwrite"):
+        change = handle.change("overwrite", metadata, None if batch.rows.num_rows else token)
+        truncate = partial(truncate_before, change, place=place)
+        commit = handle.commit_mutation(change, truncate)
+    if not batch.rows.num_rows:
+        return commit
+    return _applied(table, batch, options, metadata, token)
 
 
 def _overwritten(
@@ -236,10 +296,7 @@ def _overwritten(
 
 
 def _since_empty(handle: Handle, change: Change, batch: ChangeBatch) -> Changes:
-    """Resolve changes against a table without rows, which is what a truncate leaves.
-
-    The table has no event order, because truncates are bad events where it has one.
-    """
+    """Resolve changes against a table without rows and event order, as a truncate leaves it."""
     newest, order = handle.newest, handle.order(OPERATION)
     op, sequence = batch.op, batch.sequence
     if batch.unchanged is None:

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from rowsieve.envelopes.actions import Skipped
 from rowsieve.envelopes.bad_events import BadEvents
 from rowsieve.envelopes.changes_table import (
+    EMPTY_IT,
     EVENT,
     OP,
     OWNERS,
@@ -36,12 +37,13 @@ from rowsieve.envelopes.event_orders import (
 )
 from rowsieve.envelopes.messages import OPERATION
 from rowsieve.envelopes.reading_events import Reading
-from rowsieve.envelopes.table_orders import rows_have_order, with_order_columns
+from rowsieve.envelopes.table_orders import are_named, rows_have_order, with_order_columns
 from rowsieve.errors import KeyViolation
 from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
 
 _TRUNCATE: Final = ord("t")
+_APART: Final = "apply events without it in calls of their own"
 _DELETE: Final = ord("d")
 
 
@@ -49,8 +51,9 @@ _DELETE: Final = ord("d")
 class ChangeBatch:
     """Changes of one table: `rows` with the columns `op`, `sequence` and, if needed, `unchanged`.
 
-    `truncated`: the table is emptied before. `sequence` are the columns of the table's event order,
-    if it has one; the other names are those of no column of the table.
+    `truncated`: the table is emptied before; `truncate` is the place of that in its event order,
+    one row. `sequence` are the columns of that order, if the table has one; the other names are
+    those of no column of the table.
     """
 
     rows: pa.Table
@@ -60,6 +63,7 @@ class ChangeBatch:
     truncated: bool
     skipped: Mapping[Skipped, int]
     order: EventOrder | None = None
+    truncate: pa.Table | None = None
 
     def warn_of_order(self) -> None:
         """Warn if the numbers that order the events may not tell the order of two of them."""
@@ -87,6 +91,7 @@ def change_batch(
         if destination.order and table.num_rows:
             of_log = None if order is None or order.of_messages else order
             table = with_order_columns(table, destination, of_log, columns, bad)
+            _note_lone_truncates(table, destination, of_log, bad)
             marks = beside.pop(SNAPSHOT, None)  # the table's order has no place for it
     at = _places(order, columns, beside, table, bad)
     if marks is not None and table.num_rows:
@@ -96,10 +101,15 @@ def change_batch(
         wrong = np.isin(table.column(EVENT).to_numpy(), np.array(list(bad.reasons), np.int64))
         table = table.filter(pa.array(~wrong))
         at = at.take(~wrong)
-    table, at, truncated = _since_truncate(table, at, order, bad)
+    last = _last_truncate(table, at, order, bad)
+    truncate = None
+    if last is not None:
+        truncate = _place_of(table, last, destination)
+        later = (table.column(OP).to_numpy() != _TRUNCATE) & (at.numbers > at.numbers[last])
+        table, at = table.filter(pa.array(later)), at.take(later)
     table, at = _without_repeats(table, at, order, schema, destination, bad)
-    batch = _named(table, at.numbers, truncated, reading, schema, destination)
-    return replace(batch, order=order)
+    batch = _named(table, at.numbers, last is not None, reading, schema, destination)
+    return replace(batch, order=order, truncate=truncate)
 
 
 def _before_changes(
@@ -127,7 +137,7 @@ def _order_of_rows(
     fields = tuple(OrderField(name, "", as_it_is) for name in destination.order)
     columns = [table.column(f"c.{name}") for name in destination.order]
     for name, column in zip(destination.order, columns, strict=True):
-        _note_without(name, column, table, bad)
+        _note_without(name, column, table, bad, of_truncates=f"a truncate has no row: {EMPTY_IT}")
     return EventOrder(fields), columns
 
 
@@ -160,13 +170,33 @@ def _order_of_envelope(
     return order, columns, {name: column(name) for name, path in paths.items() if path is not None}
 
 
-def _note_without(name: str, column: pa.ChunkedArray, table: pa.Table, bad: BadEvents) -> None:
+def _note_without(
+    name: str,
+    column: pa.ChunkedArray,
+    table: pa.Table,
+    bad: BadEvents,
+    of_truncates: str = _APART,
+) -> None:
     if column.null_count:
-        for event in table.column(EVENT).to_numpy()[np.asarray(column.is_null())]:
+        rows = table.select([EVENT, OP]).filter(column.is_null())
+        for event, op in zip(*(each.to_pylist() for each in rows.columns), strict=True):
+            advice = of_truncates if op == _TRUNCATE else _APART
+            bad.add(event, f"it has no {name}, by which the events are ordered; {advice}")
+
+
+def _note_lone_truncates(
+    table: pa.Table, destination: Destination, order: EventOrder | None, bad: BadEvents
+) -> None:
+    """Note truncates without a row that would show whether the table is ordered by the log."""
+    if not (table.column(OP).to_numpy() == _TRUNCATE).all():
+        return
+    if order is None or not are_named(destination.order, order):
+        for event in table.column(EVENT).to_pylist():
             bad.add(
-                int(event),
-                f"it has no {name}, by which the events are ordered; apply events without it in "
-                "calls of their own",
+                event,
+                f"a truncate has no row, and no other event of the call shows that the table is "
+                f"ordered by numbers of the log ({', '.join(destination.order)}); apply it "
+                "together with the events around it",
             )
 
 
@@ -218,14 +248,22 @@ def _of_one_type(arrays: list[Any]) -> pa.ChunkedArray:
     return pa.chunked_array(chunks, type_)
 
 
-def _since_truncate(
+def _place_of(table: pa.Table, last: int, destination: Destination) -> pa.Table | None:
+    """The place of a truncate in the table's event order, one row; None without such an order."""
+    if not destination.order:
+        return None
+    names = [f"c.{name}" for name in destination.order]
+    return table.slice(last, 1).select(names).rename_columns(list(destination.order))
+
+
+def _last_truncate(
     table: pa.Table, at: Places, order: EventOrder | None, bad: BadEvents
-) -> tuple[pa.Table, Places, bool]:
-    """The changes after the last truncate; KeyViolation for one that may be before or after it."""
+) -> int | None:
+    """The row of the last truncate; KeyViolation for a change that may be before or after it."""
     ops = table.column(OP).to_numpy()
     truncates = ops == _TRUNCATE
     if not truncates.any():
-        return table, at, False
+        return None
     if order is None and not truncates.all():
         raise KeyViolation(
             f"{OPERATION}: the events have no order, so which of them a truncate removes is "
@@ -245,8 +283,7 @@ def _since_truncate(
             "unknown; nothing was written. Let the source send numbers of its log, or apply these "
             "events one after the other"
         )
-    later = ~truncates & (numbers > numbers[last])
-    return table.filter(pa.array(later)), at.take(later), True
+    return last
 
 
 def _why_unknown(order: EventOrder | None, *, apart: bool) -> str:

@@ -39,10 +39,9 @@ OWNERS: Final = "within"
 SNAPSHOT: Final = "snapshot"
 Mask = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.int64]
-_TRUNCATE_AMONG_LATE_EVENTS: Final = (
-    "a truncate removes rows that later events brought before it, in a table with an event order; "
-    "leave it out and empty the table yourself (overwrite, TRUNCATE) when all events up to it are "
-    "applied, or use a table without an event order"
+EMPTY_IT: Final = (
+    "leave it out, and empty the table yourself (overwrite, TRUNCATE) when all events up to it are "
+    "applied"
 )
 _CODE: Final = {meaning: code for code, meaning in enumerate([*Action, *Skipped], 1)}
 
@@ -58,6 +57,7 @@ class Destination:
     sources: frozenset[str] | None = None  # others are of another table of the call
     ignored: frozenset[str] = frozenset()  # names of rows that are NULL, and no columns yet
     fills: bool = False  # a column that a whole row lacks is NULL: the source has dropped it
+    no_truncates: str | None = None  # why the table takes none
 
     def named(self, names: tuple[str, ...]) -> tuple[Target, ...]:
         """The columns of these names."""
@@ -105,9 +105,9 @@ def read_block(
         places += _write(entries, format_, destination, writes, bad, block)
     if len(deletes):
         places += _delete(entries, format_, destination, deletes, bad, block)
-    if destination.order:
+    if len(truncates) and destination.no_truncates is not None:
         for event in entries.events[truncates]:
-            bad.add(int(event), _TRUNCATE_AMONG_LATE_EVENTS)
+            bad.add(int(event), f"a truncate {destination.no_truncates}; {EMPTY_IT}")
     elif len(truncates):
         block.changes.append(_piece(destination, {}, "t", entries.events[truncates]))
         places.append(truncates)

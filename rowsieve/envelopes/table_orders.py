@@ -60,8 +60,8 @@ def _chosen(
     names = destination.order
     pairs = [] if order is None else list(zip(order.fields, numbers, strict=True))
     used = [(each, column) for each, column in pairs if column.null_count < len(column)]
-    known = {each.name.lower().replace("-", "_"): (each, column) for each, column in pairs}
-    by_name = [known.get(name.lower().removeprefix("_").removeprefix("_source_")) for name in names]
+    known = {_word(each): (each, column) for each, column in pairs}
+    by_name = [known.get(_named(name)) for name in names]
     if all(each is not None for each in by_name):
         matched = [each for each in by_name if each is not None]
         own = [each for each, _ in matched]
@@ -78,6 +78,20 @@ def _chosen(
         f"{OPERATION}: the table is ordered by ({', '.join(names)}), and the numbers that order "
         f"the events are {given}; create the table with a column for each of these, in this order"
     )
+
+
+def are_named(names: Sequence[str], order: EventOrder) -> bool:
+    """Whether columns of these names are for the numbers of the source's order."""
+    return {_named(name) for name in names} <= {_word(each) for each in order.fields}
+
+
+def _word(field: OrderField) -> str:
+    return field.name.lower().replace("-", "_")
+
+
+def _named(column: str) -> str:
+    """The word for a number in the name of a column."""
+    return column.lower().removeprefix("_").removeprefix("_source_")
 
 
 def _are_times(destination: Destination) -> bool:

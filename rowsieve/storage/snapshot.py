@@ -21,7 +21,7 @@ from rowsieve.types.logical import Field
 from rowsieve.types.schema import Schema
 
 READER_VERSION: Final = 11  # the newest protocol that this code reads
-WRITER_VERSION: Final = 13  # the newest protocol that this code writes
+WRITER_VERSION: Final = 14  # the newest protocol that this code writes
 ISOLATION_WRITER: Final = 2  # the first writer that keeps tables serializable
 RETENTION_WRITER: Final = 3  # the first writer that obeys the floors of retention
 VECTORS_WRITER: Final = 4  # the first writer that keeps stored deletion vectors right
@@ -33,6 +33,7 @@ DIFFERENTIAL_PROTOCOL: Final = 9  # the first reader and writer that sum differe
 ENCODINGS_PROTOCOL: Final = 10  # the first reader and writer that know rows of codecs
 MOVES_PROTOCOL: Final = 11  # the first reader and writer that know tables that moved
 COLUMN_ORDER_WRITER: Final = 13  # the first writer that keeps an event order by column
+TRUNCATES_WRITER: Final = 14  # the first writer that leaves out changes before a truncate
 FIRST_READER: Final = 1  # the protocol of tables without such parts
 SCHEMA_CHANGES: Final = "schema_changes"  # columns were added, dropped or changed: read by id
 FIELD_CHANGES: Final = "field_changes"  # fields inside columns, keys or dates were changed

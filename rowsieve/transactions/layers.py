@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from rowsieve.changes.mutation import Check, never
 from rowsieve.errors import UnsupportedOperation
+from rowsieve.properties import TRUNCATED
 from rowsieve.storage.log.commit_ids import new_id
 from rowsieve.storage.log.commit_request import (
     CommitRequest,
@@ -29,7 +30,7 @@ from rowsieve.storage.log.commit_request import (
 from rowsieve.storage.log.conflicts import Kind
 from rowsieve.storage.log.log_entry import Commit, LogEntry
 from rowsieve.storage.log.replay import replay
-from rowsieve.storage.snapshot import Snapshot
+from rowsieve.storage.snapshot import Snapshot, TableInfo
 from rowsieve.transactions.condition_log import ConditionLog
 from rowsieve.types.instants import from_microseconds
 
@@ -126,9 +127,7 @@ def _refuse_other_changes(request: CommitRequest, head: Snapshot) -> None:
     """Raise UnsupportedOperation for a change of anything but rows."""
     changes_columns = request.schema is not None and request.schema != head.schema
     info = request.info
-    changes_info = (
-        info is not None and replace(info, late_floor=head.table.late_floor) != head.table
-    )
+    changes_info = info is not None and _without_floors(info) != _without_floors(head.table)
     if changes_columns or changes_info or request.restored:
         what = "columns" if changes_columns else "properties" if changes_info else "versions"
         raise UnsupportedOperation(
@@ -136,3 +135,9 @@ def _refuse_other_changes(request: CommitRequest, head: Snapshot) -> None:
             "the transaction stays open, without this change. Make it before or after the "
             "transaction"
         )
+
+
+def _without_floors(info: TableInfo) -> TableInfo:
+    """All but what a change of rows says of an event order: what is overtaken in it."""
+    properties = {name: text for name, text in info.properties.items() if name != TRUNCATED}
+    return replace(info, late_floor=(), writer_version=0, properties=properties)

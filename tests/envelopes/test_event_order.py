@@ -85,17 +85,81 @@ def test_text_numbers_of_a_log_fill_integers() -> None:
     assert rows(table)[0]["lsn"] == (1 << 32) + 0x16B3748
 
 
-@pytest.mark.parametrize("others", [(), (STREAM[1],)])
-def test_a_truncate_is_refused_where_events_may_be_late(others: tuple[Any, ...]) -> None:
+def test_a_truncate_removes_what_is_before_it_and_what_comes_later() -> None:
     table = ordered(LSN, sequence=["lsn"])
-    table.apply_events(texts(event("c", None, crate(7), 30)), format="debezium")
-    call = texts(event("t", None, None, 20), *others)
+    early, late, newer = (
+        event("c", None, crate(id_), at) for id_, at in ((7, 30), (8, 10), (9, 50))
+    )
+    table.apply_events(texts(early, newer), format="debezium")
+    truncate = event("t", None, None, 40)
+    applied = table.apply_events(texts(truncate), format="debezium")
+    assert (applied.commit.rows_deleted, crate_rows(table)) == (1, [crate(9)])
+    assert [row["_change_type"] for row in table.changes(2).read_all().to_pylist()] == ["delete"]
+    for call in ((late,), (early, truncate), (truncate,)):
+        commit = table.apply_events(texts(*call), format="debezium").commit
+        assert (commit.committed, crate_rows(table)) == (False, [crate(9)])
+    assert table.apply_events(texts(late), format="debezium").commit.rows_late == 1
+    table.compact()
+    table.delete("id = 9")
+    table.apply_events(texts(late, event("c", None, crate(5), 41)), format="debezium")
+    assert crate_rows(table) == [crate(5)]
+
+
+def test_a_call_goes_on_after_its_truncate_and_repeats_nothing() -> None:
+    table = ordered(LSN, sequence=["lsn"])
+    table.apply_events(texts(event("c", None, crate(7), 10)), format="debezium")
+    call = texts(event("t", None, None, 20), event("c", None, crate(8), 30))
+    for _ in range(2):
+        commit = table.apply_events(call, format="debezium", token=("feed", 1)).commit
+        assert (commit.version, crate_rows(table)) == (3, [crate(8)])
+    assert table.version == 3
+
+
+@pytest.mark.parametrize("back", ["restore", "overwrite"])
+def test_a_new_epoch_forgets_a_truncate(back: str) -> None:
+    """Invariant 37: a restore wins over everything before."""
+    table = ordered(LSN, sequence=["lsn"])
+    table.apply_events(texts(event("c", None, crate(7), 10)), format="debezium")
+    table.apply_events(texts(event("t", None, None, 20)), format="debezium")
+    if back == "restore":
+        table.restore(1)
+    else:
+        table.overwrite(
+            pa.Table.from_pylist([{**crate(1), "lsn": 90_000}], table.scan().to_arrow().schema)
+        )
+    table.apply_events(texts(event("c", None, crate(8), 15)), format="debezium")
+    assert crate(8) in crate_rows(table)
+    if back == "restore":
+        table.restore(2)
+        table.apply_events(texts(event("c", None, crate(9), 15)), format="debezium")
+        assert crate_rows(table) == []
+
+
+def test_a_truncate_keeps_its_place_when_the_order_gets_a_wider_type() -> None:
+    table = ordered(pa.field("lsn", pa.int32(), nullable=False), sequence=["lsn"])
+    table.apply_events(texts(event("t", None, None, 20), STREAM[0]), format="debezium")
+    table.widen_column("lsn", "int64")
+    late = event("c", None, crate(9), -40_000)
+    assert table.apply_events(texts(late), format="debezium").commit.rows_late == 1
+
+
+@pytest.mark.parametrize(
+    "properties", [{"column_order": "each"}, {"combine": "grams: max"}], ids=str
+)
+def test_rows_of_several_changes_take_no_truncate(properties: dict[str, str]) -> None:
+    schema = pa.schema([*CRATES, LSN])
+    table = rowsieve.create_table(
+        fresh_uri(), schema, key=["id"], sequence=["lsn"], properties=properties
+    )
     with pytest.raises(InvalidData, match=r"event 0, .* truncate .*overwrite, TRUNCATE"):
-        table.apply_events(call, format="debezium")
-    assert table.version == 1
-    applied = table.apply_events(call, format="debezium", on_bad="collect")
-    assert applied.bad.column("event").to_pylist() == [0]
-    assert crate_rows(table) == [each["after"] for each in others] + [crate(7)]
+        table.apply_events(texts(event("t", None, None, 20)), format="debezium")
+
+
+def test_a_truncate_alone_needs_columns_with_the_names_of_the_log() -> None:
+    """A column of a clock of its own would get the number of the log."""
+    table = ordered(pa.field("seen", pa.int64(), nullable=False), sequence=["seen"])
+    with pytest.raises(InvalidData, match=r"event 0, .* together with the events around it"):
+        table.apply_events(texts(event("t", None, None, 20)), format="debezium")
 
 
 def test_rows_with_their_own_order_take_no_truncate() -> None:
@@ -113,6 +177,10 @@ def histories(draw: Any) -> tuple[list[Any], list[list[Any]]]:
     for at in range(draw(st.integers(1, 14))):
         id_ = draw(st.integers(1, 3))
         row = crate(id_, draw(st.sampled_from(["a", "b", None])), draw(st.integers(0, 3)))
+        if not draw(st.integers(0, 6)):
+            events.append(event("t", None, None, at))
+            now.clear()
+            continue
         if id_ not in now:
             events.append(event(draw(st.sampled_from("cr")), None, row, at))
         elif draw(st.booleans()):

@@ -45,8 +45,8 @@ MUTANTS = (
     Mutant(
         BATCHES,
         "a truncate removes what is after it",
-        "later = ~truncates & (numbers > numbers[last])",
-        "later = ~truncates & (numbers < numbers[last])",
+        "(at.numbers > at.numbers[last])",
+        "(at.numbers < at.numbers[last])",
     ),
     Mutant(
         BATCHES,

@@ -22,6 +22,13 @@ MUTANTS = (
         "if False:",
         WRITERS,
     ),
+    Mutant(  # seed 2
+        "changes/event_order/too_late.py",
+        "a truncate has no effect on what comes later",
+        "    if place is None:",
+        "    if True:",
+        ORDERS,
+    ),
     Mutant(  # seed 7
         "writer/flushing.py",
         "records of a log are replayed twice",

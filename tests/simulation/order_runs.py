@@ -1,4 +1,4 @@
-"""Random runs over a table with an event order: appliers, upkeep, restores and overwrites.
+"""Random runs over a table with an event order: appliers, truncates, upkeep, restores, overwrites.
 
 Half of the tables order each column. The oracle replays the calls in the order of their commits on
 a register for each key. A call that commits nothing must have been late in the version it names.
@@ -8,6 +8,7 @@ python -m tests.simulation.order_runs FIRST LAST     runs seeds FIRST to LAST - 
 
 from __future__ import annotations
 
+import json
 import random
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -31,6 +32,8 @@ SCHEMA: Final = pa.schema(
     [("k", pa.int64()), ("lsn", pa.int64()), *((name, pa.int64()) for name in COLUMNS)]
 )
 KEYS: Final = 5
+FLOOR: Final = -1
+"""The key of a state's last truncate: events before its sequence change nothing."""
 KINDS: Final = ("none", *sorted({*FAULTS} - {"disk", "death"}))
 
 Event: TypeAlias = Mapping[str, Any]
@@ -60,6 +63,8 @@ def applied(state: State, events: Sequence[Event], *, by_column: bool) -> State:
     for event in sorted(events, key=lambda each: each["lsn"]):
         key: int = event["k"]
         lsn: int = event["lsn"]
+        if lsn < state.get(FLOOR, Register()).lsn:
+            continue
         old, is_delete = after.get(key, Register()), event["op"] == "d"
         if not by_column and lsn < state.get(key, Register()).lsn:
             continue
@@ -78,6 +83,18 @@ def applied(state: State, events: Sequence[Event], *, by_column: bool) -> State:
             {**old.since, **dict.fromkeys(wins, lsn)},
         )
     return after
+
+
+def truncated(state: State, lsn: int) -> State:
+    """The state after a truncate, which removes the rows before it."""
+    if lsn <= state.get(FLOOR, Register()).lsn:
+        return state
+    left = {
+        key: each if each.lsn >= lsn else Register(each.lsn)
+        for key, each in state.items()
+        if key != FLOOR
+    }
+    return {**left, FLOOR: Register(lsn)}
 
 
 def rows_of(state: State) -> list[tuple[int | None, ...]]:
@@ -116,9 +133,17 @@ class Appliers:
     def draw(self, draws: random.Random, mark: str) -> Callable[[Table, Mapping[str, Any]], Any]:
         """A call and its effect."""
         kind = draws.choices(
-            ("apply", "write", "overwrite", "restore", "compact", "vectors"), (7, 3, 1, 1, 2, 1)
+            ("apply", "write", "overwrite", "restore", "compact", "vectors"), (7, 3, 1, 1, 2, 2)
         )[0]
         events = draw_events(draws)
+        if kind == "vectors" and not self.by_column and draws.random() < 0.7:
+            lsn = draws.randrange(12)
+            self.effects[mark] = lambda state, _: truncated(state, lsn)
+            source = {"connector": "postgresql", "lsn": lsn, "ts_ms": 1, "snapshot": "false"}
+            event = {"before": None, "after": None, "source": source, "op": "t", "ts_ms": 1}
+            return lambda table, notes: (
+                table.apply_events([json.dumps(event)], format="debezium", **notes).commit
+            )
         if kind == "apply":
             self.effects[mark] = lambda state, _: applied(state, events, by_column=self.by_column)
             return lambda table, notes: table.apply_changes(

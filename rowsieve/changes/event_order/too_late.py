@@ -9,7 +9,6 @@ stored version of its key is not too late: changes by condition keep that sequen
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
@@ -17,17 +16,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from rowsieve.changes.event_order.sequence_columns import order_of
+from rowsieve.changes.event_order.stored_floors import floor_row
 from rowsieve.changes.event_order.stored_sequences import stored_versions
+from rowsieve.changes.event_order.truncation import is_below, truncated_before
 from rowsieve.errors import InvalidData
 from rowsieve.objects import ObjectStore
 from rowsieve.storage.snapshot import Snapshot
-from rowsieve.types.encodings import arrow_schema
-from rowsieve.types.logical import Field
 from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.ordering.sequences import is_above
-from rowsieve.types.schema import Schema
 from rowsieve.types.shown_values import python_value, shown_row
-from rowsieve.types.stored_defaults import constant, constant_text, widened_text
 
 ON_TOO_LATE: Final = "on_too_late"
 OnTooLate: TypeAlias = Literal["error", "drop"]
@@ -40,30 +37,6 @@ def floor_of(snapshot: Snapshot) -> pa.Table | None:
     return floor_row(texts, snapshot.sequence_fields) if texts else None
 
 
-def floor_row(texts: Sequence[str], fields: tuple[Field, ...]) -> pa.Table:
-    """The row that `floor_texts` stores as these texts."""
-    values = [constant(text, field.type) for text, field in zip(texts, fields, strict=True)]
-    schema = arrow_schema(Schema(0, fields))
-    return pa.table([pa.array([v], t) for v, t in zip(values, schema.types, strict=True)], schema)
-
-
-def floor_texts(floor: pa.Table, fields: Sequence[Field]) -> tuple[str, ...]:
-    """The texts that the log stores for a floor of one row."""
-    texts = [constant_text(floor.column(f.name)[0], f.type, f.name) for f in fields]
-    return tuple(text for text in texts if text is not None)
-
-
-def widened_floor(
-    texts: Sequence[str], old: Sequence[Field], new: Sequence[Field]
-) -> tuple[str, ...]:
-    """The texts of a floor whose columns had the types of `old`, in those that they were given."""
-    widened = (
-        widened_text(text, before.type, after.type, after.name)
-        for text, before, after in zip(texts, old, new, strict=bool(texts))
-    )
-    return tuple(text for text in widened if text is not None)
-
-
 def too_late(
     store: ObjectStore,
     snapshot: Snapshot,
@@ -71,10 +44,29 @@ def too_late(
     operation: str,
     on_too_late: OnTooLate | None,
 ) -> Mask | None:
-    """(n,) which actions are at or below the floor; None if none is.
+    """(n,) which actions are at or below the floor, or before a truncate; None if none is.
 
-    InvalidData if there are some, unless `on_too_late`, or without it the property, is "drop".
+    InvalidData if it is unknown whether one was overtaken, unless `on_too_late`, or without it the
+    property, is "drop".
     """
+    place = truncated_before(snapshot)
+    if place is None:
+        return _below_floor(store, snapshot, actions, operation, on_too_late)
+    overtaken = is_below(snapshot, place, actions)
+    others = np.flatnonzero(~overtaken)
+    low = _below_floor(store, snapshot, actions.take(pa.array(others)), operation, on_too_late)
+    if low is not None:
+        overtaken[others[low]] = True
+    return overtaken if overtaken.any() else None
+
+
+def _below_floor(
+    store: ObjectStore,
+    snapshot: Snapshot,
+    actions: pa.Table,
+    operation: str,
+    on_too_late: OnTooLate | None,
+) -> Mask | None:
     floor = floor_of(snapshot)
     if floor is None:
         return None

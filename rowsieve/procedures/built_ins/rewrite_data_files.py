@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.arguments.annotations import StorageOptions
-from rowsieve.changes.event_order.too_late import floor_row
+from rowsieve.changes.event_order.stored_floors import floor_row
 from rowsieve.compaction.late_horizon import reached_horizon, with_raised_floor
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.executor.consolidation.advanced_updates import advanced_updates

@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from rowsieve.changes.event_order.too_late import floor_texts
+from rowsieve.changes.event_order.stored_floors import floor_texts
 from rowsieve.compaction.late_horizon import KEEPS_ALL, Dropping, Horizon
 from rowsieve.executor.newest_actions import dated
 from rowsieve.executor.part_sources import PartSource
