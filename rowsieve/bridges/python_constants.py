@@ -6,6 +6,7 @@ SQL.
 
 from __future__ import annotations
 
+import decimal
 import uuid
 from typing import Any
 
@@ -60,4 +61,12 @@ def constant_of(value: Any) -> pa.Scalar:
         raise InvalidInput(
             f"{repr_of(value)} is an expression, not a constant; give a value, or SQL text"
         )
-    return pa.scalar(operand.value) if operand.type is None else scalar(operand)
+    if operand.type is not None:
+        return scalar(operand)
+    number = operand.value
+    if type(number) is not int or -(2**63) <= number < 2**63:
+        return pa.scalar(number)
+    try:
+        return pa.scalar(decimal.Decimal(number))
+    except pa.ArrowException as error:
+        raise InvalidInput(f"{repr_of(number)} has more digits than any type of columns") from error

@@ -20,7 +20,9 @@ TYPES: dict[str, pa.DataType] = {
     "text": pa.string(),
     "whole": pa.int64(),
     "float": pa.float64(),
+    "real": pa.float32(),
     "amount": pa.decimal128(9, 2),
+    "large": pa.decimal128(38, 2),
     "day": pa.date32(),
     "clock": pa.time64("us"),
     "at": pa.timestamp("us", "UTC"),
@@ -97,6 +99,13 @@ def test_a_number_that_would_be_another_text_is_never_stored_as_text(
         ("whole", decimal.Decimal("7.5")),
         ("whole", pa.scalar(0.25)),
         ("amount", decimal.Decimal("0.005")),
+        ("amount", 0.005),
+        ("large", decimal.Decimal("1234567890123456789012345678.005")),
+        ("real", 2**24 + 1),
+        ("is", 2),
+        ("day", dt.datetime(2026, 1, 1, 12)),
+        ("day", pa.scalar(1, pa.timestamp("ns"))),
+        ("local", pa.scalar(1_001, pa.timestamp("ns"))),
     ],
 )
 def test_a_number_is_never_rounded(table: rs.Table, column: str, value: Any) -> None:
@@ -107,9 +116,33 @@ def test_a_number_is_never_rounded(table: rs.Table, column: str, value: Any) -> 
 def test_a_whole_number_of_another_type_is_stored(table: rs.Table) -> None:
     row = {**dict.fromkeys(TYPES), "k": 1}
     table.upsert(pa.Table.from_pylist([row], schema=table.schema.remove_metadata()))
-    table.update({"whole": 7.0, "amount": decimal.Decimal("1.500")}, where="k = 1")
+    large = decimal.Decimal("1234567890123456789012345678.01")
+    table.update(
+        {
+            "whole": 7.0,
+            "amount": decimal.Decimal("1.500"),
+            "large": large,
+            "real": 0.1,
+            "day": dt.datetime(2026, 1, 1),
+            "local": pa.scalar(2_000, pa.timestamp("ns")),
+        },
+        where="k = 1",
+    )
     (after,) = table.to_arrow("k = 1").to_pylist()
     assert (after["whole"], after["amount"]) == (7, decimal.Decimal("1.50"))
+    assert (after["large"], after["real"]) == (large, pytest.approx(0.1))
+    assert (after["day"], after["local"]) == (
+        dt.date(2026, 1, 1),
+        dt.datetime(1970, 1, 1, 0, 0, 0, 2),
+    )
+
+
+@pytest.mark.parametrize("number", [2**63, 2**64, 10**37, -(10**40), 10**80])
+def test_a_merge_refuses_whole_numbers_that_no_column_holds(table: rs.Table, number: int) -> None:
+    row = {**dict.fromkeys(TYPES), "k": 1}
+    table.upsert(pa.Table.from_pylist([row], schema=table.schema.remove_metadata()))
+    with pytest.raises(RowsieveError):
+        table.merge([row], on="k").when_matched_update({"whole": number}).execute()
 
 
 @pytest.mark.parametrize(("column", "text"), [("text", "hello"), ("day", "2026-01-01")])

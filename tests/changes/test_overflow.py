@@ -183,3 +183,17 @@ def test_an_overflow_of_a_column_spelled_like_a_keyword_stores_nothing(word: str
     statement(f"UPDATE t SET {word} = {word} - {{v}}")(table, "1")
     table.refresh()
     assert table.to_arrow()[word].to_pylist() == [GREATEST - 1]
+
+
+@pytest.mark.parametrize("type_", ["Float16", "Decimal32(9, 2)", "Decimal64(18, 2)"])
+@pytest.mark.parametrize("column", [pa.int8(), pa.int64(), pa.uint16()])
+def test_numbers_of_few_bits_are_stored_or_overflow(type_: str, column: pa.DataType) -> None:
+    rows = pa.table({"id": [1], "v": pa.array([1], column)})
+    table = rs.create_table(fresh_uri(), rows, key=["id"])
+    session = SessionContext()
+    session.register_table("t", table)
+    session.sql(f"UPDATE t SET v = arrow_cast(3, '{type_}')")
+    assert table.to_arrow()["v"].to_pylist() == [3]
+    if column == pa.int8():
+        with pytest.raises(EvaluationError, match="does not hold 300"):
+            session.sql(f"UPDATE t SET v = arrow_cast(300, '{type_}')")

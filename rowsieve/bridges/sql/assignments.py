@@ -9,15 +9,34 @@ import decimal
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
 
 from rowsieve.bridges.python_constants import lit
 from rowsieve.bridges.where import to_operand
 from rowsieve.errors import InvalidInput, InvalidPredicate, UnsupportedOperation, repr_of
 from rowsieve.predicate.ir import Literal, Operand
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.types.logical import Decimal, Field, Int, String, is_nested, type_name
+from rowsieve.types.days import DAY_US, NANOS_OF_MICRO
+from rowsieve.types.logical import (
+    Bool,
+    Date,
+    Decimal,
+    Field,
+    Float,
+    Int,
+    LogicalType,
+    Nanos,
+    String,
+    Timestamp,
+    is_nested,
+    type_name,
+)
 from rowsieve.types.schema import Schema
+
+_MAX_BITS: Final = 64  # of an integer that is compared with its float
 
 
 def assigned(
@@ -32,7 +51,11 @@ def assigned(
                 "values, or give None, or SQL text such as the name of another column"
             )
         constant = lit(value)
-        _refuse_rounding(constant, field)
+        if _is_changed(constant, field.type):
+            raise InvalidInput(
+                f"update: column {field.name!r} is {type_name(field.type)}, which does not hold "
+                f"{repr_of(value)} without loss; round it, or widen the column"
+            )
         return constant
     if not value.strip():
         raise InvalidInput(
@@ -57,24 +80,38 @@ def noting_that_text_is_sql(value: Any) -> Iterator[None]:
         raise
 
 
-def _refuse_rounding(constant: Operand, field: Field) -> None:
-    """Raise InvalidInput for a number that an integer or decimal column would round."""
-    number = constant.value if isinstance(constant, Literal) else None
-    if not isinstance(number, float | decimal.Decimal) or not math.isfinite(number):
-        return
-    match field.type:
-        case Int():
-            is_rounded = number != int(number)
-        case Decimal(scale=scale) if isinstance(number, decimal.Decimal):
-            exponent = number.normalize().as_tuple().exponent
-            is_rounded = isinstance(exponent, int) and -exponent > scale
+def _is_changed(constant: Operand, type_: LogicalType) -> bool:
+    """Return whether a column of the type would round a constant, or cut a time off.
+
+    A float is the shortest decimal number that is read back as it. A fraction may be rounded to the
+    nearest float. What overflows has errors of its own.
+    """
+    value = constant.value if isinstance(constant, Literal) else None
+    match type_:
+        case Int() | Decimal() if isinstance(value, float | decimal.Decimal):
+            scale = type_.scale if isinstance(type_, Decimal) else 0
+            return math.isfinite(value) and (Fraction(str(value)) * 10**scale).denominator > 1
+        case Float(bits=bits) if type(value) is int and value.bit_length() <= _MAX_BITS:
+            return int(np.dtype(f"float{bits}").type(value)) != value
+        case Bool():
+            return isinstance(value, int) and value not in (0, 1)
+        case Date() | Timestamp():
+            return isinstance(value, int) and value % _unit_of(type_, constant) != 0
         case _:
-            return
-    if is_rounded:
-        raise InvalidInput(
-            f"update: column {field.name!r} is {type_name(field.type)}, which does not hold "
-            f"{number} without loss; round it, or widen the column"
-        )
+            return False
+
+
+def _unit_of(type_: LogicalType, constant: Operand) -> int:
+    """The value of a time's constant that is one day, or one microsecond, of a column; 1 if any."""
+    match constant:
+        case Literal(type=Nanos()) if isinstance(type_, Timestamp):
+            return NANOS_OF_MICRO
+        case Literal(type=Nanos(utc=False)):
+            return DAY_US * NANOS_OF_MICRO
+        case Literal(type=Timestamp(utc=False)) if isinstance(type_, Date):
+            return DAY_US
+        case _:
+            return 1
 
 
 def refuse_number(text: str, number: float | decimal.Decimal, field: Field, operation: str) -> None:

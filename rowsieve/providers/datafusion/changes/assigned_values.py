@@ -36,6 +36,7 @@ _PARSED: Final = (
 _WHOLE_DATE: Final = r"^\s*[+-]?\d+-\d+-\d+\s*$"
 _BELOW_MICROSECONDS: Final = r"\.\d{6}\d*[1-9]"
 _MAX_DIGITS: Final = 76
+_DECIMAL_BITS: Final = 128
 
 
 def assigned(rows: pa.Table, fields: Sequence[Field]) -> pa.Table:
@@ -59,7 +60,7 @@ def without_views(rows: pa.Table) -> pa.Table:
 
 
 def _assigned(values: Any, field: Field, target: pa.DataType) -> Any:
-    values = _without_views(values)
+    values = _wide(_without_views(values))
     if values.type == target or pa.types.is_null(values.type) or logical.is_nested(field.type):
         return values
     if isinstance(field.type, logical.Int):
@@ -96,6 +97,15 @@ def _without_views(values: pa.Array) -> pa.Array:
         return values.cast(pa.string())
     if pa.types.is_binary_view(values.type):
         return values.cast(pa.binary())
+    return values
+
+
+def _wide(values: pa.Array) -> pa.Array:
+    """The same numbers in types that Arrow has kernels for: wider floats and decimals."""
+    if pa.types.is_float16(values.type):
+        return values.cast(pa.float32())
+    if pa.types.is_decimal(values.type) and values.type.bit_width < _DECIMAL_BITS:
+        return values.cast(pa.decimal128(values.type.precision, values.type.scale))
     return values
 
 
