@@ -27,8 +27,8 @@ from rowsieve.types.variants.json_trees import written
 from rowsieve.types.variants.variant_json import json_of_variants
 from rowsieve.types.variants.variant_nodes import (
     Ints,
+    NodePlaces,
     Nodes,
-    Places,
     byte_ranges,
     decode_keys,
     decode_values,
@@ -168,7 +168,9 @@ def _path_in_binary(values: pa.StructArray) -> pa.Array:
     top = np.full(count, -1)
     roots = nodes.add(top, top, np.zeros(count, np.int64), depth=0)
     nodes.add_keys(names)
-    places = Places(roots, start, stop, firsts[kind], counts[kind], np.zeros(len(row), np.bool_))
+    places = NodePlaces(
+        roots, start, stop, firsts[kind], counts[kind], np.zeros(len(row), np.bool_)
+    )
     decode_values(data, [(0, places)], nodes)
     return written(nodes, count).cast(pa.string())
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import cache, wraps
 from typing import Any, Final, ParamSpec, TypeVar, get_type_hints
 
-from rowsieve.arguments.kinds import Anything, Kind, Misfit, kind_of
+from rowsieve.arguments.kinds import Anything, ArgumentKind, Misfit, kind_of
 from rowsieve.arguments.short_tracebacks import is_shortened, shortened
 from rowsieve.errors import InvalidInput, RowsieveError
 
@@ -73,7 +73,7 @@ def checked_methods(cls: type[C]) -> type[C]:
 @cache
 def kinds_of(
     function: Callable[..., Any],
-) -> tuple[tuple[str, ...], dict[str, Kind], frozenset[str]]:
+) -> tuple[tuple[str, ...], dict[str, ArgumentKind], frozenset[str]]:
     """Return the positional names, the kind of each argument, and the required names."""
     parameters = inspect.signature(function).parameters.values()
     # The type of the result is not evaluated: its engine may not be imported.
@@ -99,7 +99,7 @@ def _shown(function: Callable[..., Any]) -> str:
     return function.__name__
 
 
-def _refusal(function: str, name: str, kind: Kind, misfit: Misfit) -> InvalidInput:
+def _refusal(function: str, name: str, kind: ArgumentKind, misfit: Misfit) -> InvalidInput:
     example = f", such as {name}={kind.example}" if kind.example else ""
     takes = "" if misfit.wanted == kind.shown else f"; {name}= takes {kind.shown}"
     return InvalidInput(

@@ -52,7 +52,7 @@ class Misfit(Exception):
         self.actual, self.wanted, self.place = actual, wanted, place
 
 
-class Kind(ABC):
+class ArgumentKind(ABC):
     """The values that an annotation allows; `shown` and `example` describe them in messages."""
 
     shown: str
@@ -67,7 +67,7 @@ class Kind(ABC):
         return Misfit(described(value), self.shown)
 
 
-class Text(Kind):
+class Text(ArgumentKind):
     """Text that can be encoded as UTF-8."""
 
     def __init__(self, *, surrogates: bool = False) -> None:
@@ -86,7 +86,7 @@ class Text(Kind):
         return value
 
 
-class Number(Kind):
+class Number(ArgumentKind):
     """A Python or NumPy number of up to 64 bits, but not a boolean."""
 
     def __init__(self, *, whole: bool) -> None:
@@ -107,7 +107,7 @@ class Number(Kind):
         raise self.refused(value)
 
 
-class Flag(Kind):
+class Flag(ArgumentKind):
     """A Python or NumPy boolean."""
 
     shown, example = "True or False", "True"
@@ -119,7 +119,7 @@ class Flag(Kind):
         return bool(value)
 
 
-class Nothing(Kind):
+class Nothing(ArgumentKind):
     """None."""
 
     shown, example = "None", ""
@@ -130,7 +130,7 @@ class Nothing(Kind):
             raise self.refused(value)
 
 
-class Instance(Kind):
+class Instance(ArgumentKind):
     """An object of a class."""
 
     def __init__(self, class_: type) -> None:
@@ -146,7 +146,7 @@ class Instance(Kind):
         return value
 
 
-class Bytes(Kind):
+class Bytes(ArgumentKind):
     """Bytes in any of Python's types."""
 
     shown, example = "bytes", ""
@@ -158,7 +158,7 @@ class Bytes(Kind):
         return value
 
 
-class Having(Kind):
+class Having(ArgumentKind):
     """An object with the methods of a protocol."""
 
     def __init__(self, protocol: type) -> None:
@@ -173,7 +173,7 @@ class Having(Kind):
         return value
 
 
-class Called(Kind):
+class Called(ArgumentKind):
     """A function or another callable."""
 
     shown, example = "a function", ""
@@ -185,7 +185,7 @@ class Called(Kind):
         return value
 
 
-class Choice(Kind):
+class Choice(ArgumentKind):
     """One of a few texts."""
 
     def __init__(self, choices: tuple[str, ...]) -> None:
@@ -200,10 +200,10 @@ class Choice(Kind):
         return str(value)
 
 
-class Listed(Kind):
+class ListKind(ArgumentKind):
     """A list, tuple or other ordered, sized collection of items of one kind."""
 
-    def __init__(self, item: Kind) -> None:
+    def __init__(self, item: ArgumentKind) -> None:
         self._item = item
         self.shown = f"a list of {item.shown.removeprefix('a ')}"
         self.example = f"[{item.example}]"
@@ -221,10 +221,10 @@ class Listed(Kind):
         return given if fitted == given else type(given)(fitted)
 
 
-class Mapped(Kind):
+class Mapped(ArgumentKind):
     """A mapping with keys of one kind and values of one kind."""
 
-    def __init__(self, key: Kind, value: Kind) -> None:
+    def __init__(self, key: ArgumentKind, value: ArgumentKind) -> None:
         self._key, self._value = key, value
         self.shown = f"a mapping of {key.shown} to {value.shown}"
         self.example = f"{{{key.example}: {value.example or '…'}}}"
@@ -246,10 +246,10 @@ class Mapped(Kind):
         return fitted
 
 
-class Fixed(Kind):
+class Fixed(ArgumentKind):
     """A tuple with one item for each kind."""
 
-    def __init__(self, items: tuple[Kind, ...]) -> None:
+    def __init__(self, items: tuple[ArgumentKind, ...]) -> None:
         self._items = items
         self.shown = f"a tuple ({', '.join(item.shown for item in items)})"
         self.example = f"({', '.join(item.example for item in items)})"
@@ -264,10 +264,10 @@ class Fixed(Kind):
         return tuple(_member(item, f"[{i}]", each) for i, (item, each) in enumerate(pairs))
 
 
-class Either(Kind):
+class Either(ArgumentKind):
     """A value of one of several kinds."""
 
-    def __init__(self, kinds: Sequence[Kind]) -> None:
+    def __init__(self, kinds: Sequence[ArgumentKind]) -> None:
         self._kinds = kinds
         self.shown = " or ".join([kind.shown for kind in kinds if not isinstance(kind, Nothing)])
         self.example = next(filter(None, map(_EXAMPLE, kinds)), "")
@@ -291,7 +291,7 @@ class Either(Kind):
         raise relevant[0] if len(relevant) == 1 else self.refused(value)
 
 
-class Anything(Kind):
+class Anything(ArgumentKind):
     """Any value; the function checks it itself."""
 
     shown, example = "a value", ""
@@ -301,10 +301,10 @@ class Anything(Kind):
         return value
 
 
-class Illustrated(Kind):
+class Illustrated(ArgumentKind):
     """A kind with an example, and optionally a description, from the annotation."""
 
-    def __init__(self, kind: Kind, example: Example) -> None:
+    def __init__(self, kind: ArgumentKind, example: Example) -> None:
         self.shown, self.example = example.shown or kind.shown, example.text
         self._kind = kind
 
@@ -319,7 +319,7 @@ class Illustrated(Kind):
 
 
 @cache
-def kind_of(annotation: Any, *, surrogates: bool = False) -> Kind:
+def kind_of(annotation: Any, *, surrogates: bool = False) -> ArgumentKind:
     """Return the kind of an annotation; TypeError for an unsupported form."""
     origin, members = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
@@ -332,7 +332,7 @@ def kind_of(annotation: Any, *, surrogates: bool = False) -> Kind:
     if origin is Literal:
         return Choice(members)
     if origin is Sequence or origin is list:
-        return Listed(kind_of(members[0]))
+        return ListKind(kind_of(members[0]))
     if origin is Mapping or origin is dict:
         return Mapped(kind_of(members[0]), kind_of(members[1]))
     if origin is tuple and members and members[-1] is not Ellipsis:
@@ -344,7 +344,7 @@ def kind_of(annotation: Any, *, surrogates: bool = False) -> Kind:
     return _kind_of_class(os.PathLike if origin is os.PathLike else annotation)
 
 
-def _kind_of_class(annotation: Any) -> Kind:
+def _kind_of_class(annotation: Any) -> ArgumentKind:
     if annotation in (Any, object) or isinstance(annotation, TypeVar):
         return Anything()
     if annotation in (None, type(None)):
@@ -383,7 +383,7 @@ def type_of(value: object) -> str:
     return f"{_article(name)} {name}"
 
 
-def _member(kind: Kind, place: str, value: Any) -> Any:
+def _member(kind: ArgumentKind, place: str, value: Any) -> Any:
     try:
         return kind.fit(value)
     except Misfit as misfit:

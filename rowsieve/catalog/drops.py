@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import Literal
 
 from rowsieve.catalog.catalog_log import CatalogState
-from rowsieve.catalog.table_places import Places
+from rowsieve.catalog.table_places import CatalogPlaces
 from rowsieve.errors import (
     CommitConflict,
     CorruptData,
@@ -33,7 +33,7 @@ from rowsieve.retention.dropping import close, delete_files, is_dropped
 from rowsieve.storage.snapshot import Snapshot
 
 
-class Dropping(Places):
+class Dropping(CatalogPlaces):
     """Base class of `Catalog` with the methods that remove names."""
 
     def drop_table(

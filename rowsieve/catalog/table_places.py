@@ -25,7 +25,7 @@ from rowsieve.storage.log.commit_log import CommitLog
 _LOG: Final = "_rowsieve"
 
 
-class Places:
+class CatalogPlaces:
     """Base class of `Catalog` with names and places."""
 
     def __init__(self, uri: TableUri, storage_options: StorageOptions | None) -> None:

@@ -25,8 +25,8 @@ from rowsieve.changes.change import nothing_done
 from rowsieve.changes.column_changes import alter_columns
 from rowsieve.changes.constraint_changes import Proof, changes_constraints
 from rowsieve.changes.constraint_texts import text_to_add
+from rowsieve.changes.method_base import TableMethods, changes
 from rowsieve.changes.property_changes import change_properties, checked_settings, is_set
-from rowsieve.changes.table_methods import TableMethods, changes
 from rowsieve.errors import InvalidInput, InvalidSchemaChange
 from rowsieve.properties import check_name
 from rowsieve.statements.alter import AlterTable

@@ -17,72 +17,88 @@ from typer.main import get_command
 SETTINGS: Final = {"help_option_names": ["-h", "--help"]}
 
 
-class Listed(NamedTuple):
+class ListedCommand(NamedTuple):
     """What is known of a command without its module."""
 
     place: str  # module.function, in commands/
     summary: str  # a line of the list
 
 
-GROUPS: Final[Mapping[str, Mapping[str, Listed]]] = {
+GROUPS: Final[Mapping[str, Mapping[str, ListedCommand]]] = {
     "Read": {
-        "query": Listed("querying.query", "Run a SELECT over tables."),
-        "head": Listed("querying.head", "Show the first rows."),
-        "show": Listed("querying.show", "Show rows that match a condition."),
-        "explain": Listed("looking.explain", "Show what a read skips, and why."),
-        "changes": Listed("following.changes", "Print the changes that commits made."),
-        "history": Listed("looking.history", "List the commits, newest first."),
-        "ui": Listed("serving.ui", "Serve pages of a table to a browser, read-only."),
-        "diff": Listed("looking.diff", "Compare two versions, by key."),
-        "profile": Listed("looking.profile", "Show NULLs and bounds of columns."),
-        "du": Listed("looking.du", "Show the bytes of a table, or of all."),
-        "inspect": Listed("looking.inspect", "Show columns, key, version and sizes."),
+        "query": ListedCommand("querying.query", "Run a SELECT over tables."),
+        "head": ListedCommand("querying.head", "Show the first rows."),
+        "show": ListedCommand("querying.show", "Show rows that match a condition."),
+        "explain": ListedCommand("looking.explain", "Show what a read skips, and why."),
+        "changes": ListedCommand("following.changes", "Print the changes that commits made."),
+        "history": ListedCommand("looking.history", "List the commits, newest first."),
+        "ui": ListedCommand("serving.ui", "Serve pages of a table to a browser, read-only."),
+        "diff": ListedCommand("looking.diff", "Compare two versions, by key."),
+        "profile": ListedCommand("looking.profile", "Show NULLs and bounds of columns."),
+        "du": ListedCommand("looking.du", "Show the bytes of a table, or of all."),
+        "inspect": ListedCommand("looking.inspect", "Show columns, key, version and sizes."),
     },
     "Change rows": {
-        "create": Listed("create_from_file.create", "Create a table from a file."),
-        "upsert": Listed("changing.upsert", "Insert rows, or replace those with the same key."),
-        "apply": Listed("change_data.apply", "Apply a file of changes (CDC) in one commit."),
-        "ingest": Listed("change_data.ingest", "Upsert JSON lines as they come, durably."),
-        "update": Listed("changing.update", "Set columns of the rows that match."),
-        "delete": Listed("changing.delete", "Delete rows by condition or by key."),
-        "overwrite": Listed("changing.overwrite", "Replace the rows that match by a file's."),
-        "restore": Listed("changing.restore", "Restore an earlier version, as a new commit."),
+        "create": ListedCommand("create_from_file.create", "Create a table from a file."),
+        "upsert": ListedCommand(
+            "changing.upsert", "Insert rows, or replace those with the same key."
+        ),
+        "apply": ListedCommand("change_data.apply", "Apply a file of changes (CDC) in one commit."),
+        "ingest": ListedCommand("change_data.ingest", "Upsert JSON lines as they come, durably."),
+        "update": ListedCommand("changing.update", "Set columns of the rows that match."),
+        "delete": ListedCommand("changing.delete", "Delete rows by condition or by key."),
+        "overwrite": ListedCommand(
+            "changing.overwrite", "Replace the rows that match by a file's."
+        ),
+        "restore": ListedCommand(
+            "changing.restore", "Restore an earlier version, as a new commit."
+        ),
     },
     "Change the table": {
-        "alter": Listed("altering.alter", "Add, drop, rename or widen columns."),
-        "set": Listed("altering.set_properties", "Set table properties."),
-        "unset": Listed("altering.unset_properties", "Reset table properties to their defaults."),
-        "refs": Listed("naming.refs", "List branches and tags."),
-        "tag": Listed("naming.tag", "Give a version a name that keeps it for ever."),
-        "branch": Listed("naming.branch", "Begin a branch with a version."),
-        "fast-forward": Listed("naming.fast_forward", "Make a branch's newest version ours."),
-        "drop-ref": Listed("naming.drop_ref", "Remove a branch or tag."),
+        "alter": ListedCommand("altering.alter", "Add, drop, rename or widen columns."),
+        "set": ListedCommand("altering.set_properties", "Set table properties."),
+        "unset": ListedCommand(
+            "altering.unset_properties", "Reset table properties to their defaults."
+        ),
+        "refs": ListedCommand("naming.refs", "List branches and tags."),
+        "tag": ListedCommand("naming.tag", "Give a version a name that keeps it for ever."),
+        "branch": ListedCommand("naming.branch", "Begin a branch with a version."),
+        "fast-forward": ListedCommand(
+            "naming.fast_forward", "Make a branch's newest version ours."
+        ),
+        "drop-ref": ListedCommand("naming.drop_ref", "Remove a branch or tag."),
     },
     "Keep it fast": {
-        "compact": Listed("changing.compact", "Rewrite overlapping and small parts."),
-        "maintain": Listed("maintain_table.maintain", "Compact, analyze and clean up as advised."),
-        "analyze": Listed("maintain_table.analyze", "Collect statistics that parts lack."),
-        "expire": Listed("cleaning.expire", "Give up old versions, and delete their files."),
-        "vacuum": Listed("cleaning.vacuum", "Expire versions, and remove unneeded files."),
-        "metrics": Listed("maintain_table.metrics", "Print the state of tables for Prometheus."),
-        "verify": Listed("maintain_table.verify", "Compare every file with its checksums."),
-        "clone": Listed("maintain_table.clone", "Copy one version into a new table."),
+        "compact": ListedCommand("changing.compact", "Rewrite overlapping and small parts."),
+        "maintain": ListedCommand(
+            "maintain_table.maintain", "Compact, analyze and clean up as advised."
+        ),
+        "analyze": ListedCommand("maintain_table.analyze", "Collect statistics that parts lack."),
+        "expire": ListedCommand("cleaning.expire", "Give up old versions, and delete their files."),
+        "vacuum": ListedCommand("cleaning.vacuum", "Expire versions, and remove unneeded files."),
+        "metrics": ListedCommand(
+            "maintain_table.metrics", "Print the state of tables for Prometheus."
+        ),
+        "verify": ListedCommand("maintain_table.verify", "Compare every file with its checksums."),
+        "clone": ListedCommand("maintain_table.clone", "Copy one version into a new table."),
     },
     "Catalogs (after --catalog)": {
-        "sql": Listed("calling.sql", "Run a statement in the catalog."),
-        "call": Listed("calling.call", "Call a procedure on a table."),
-        "tables": Listed("naming.tables", "List the tables."),
-        "drop": Listed("naming.drop", "Drop a table."),
-        "rename": Listed("naming.rename", "Give a table another name."),
-        "register": Listed("naming.register", "Give a table that exists elsewhere a name."),
-        "move-out": Listed("naming.move_out", "Let a table leave the database."),
-        "namespaces": Listed("naming.namespaces", "List the namespaces."),
-        "create-namespace": Listed("naming.create_namespace", "Create an empty namespace."),
-        "drop-namespace": Listed("naming.drop_namespace", "Drop a namespace."),
+        "sql": ListedCommand("calling.sql", "Run a statement in the catalog."),
+        "call": ListedCommand("calling.call", "Call a procedure on a table."),
+        "tables": ListedCommand("naming.tables", "List the tables."),
+        "drop": ListedCommand("naming.drop", "Drop a table."),
+        "rename": ListedCommand("naming.rename", "Give a table another name."),
+        "register": ListedCommand("naming.register", "Give a table that exists elsewhere a name."),
+        "move-out": ListedCommand("naming.move_out", "Let a table leave the database."),
+        "namespaces": ListedCommand("naming.namespaces", "List the namespaces."),
+        "create-namespace": ListedCommand("naming.create_namespace", "Create an empty namespace."),
+        "drop-namespace": ListedCommand("naming.drop_namespace", "Drop a namespace."),
     },
     "Others": {
-        "translate": Listed("translating.translate", "Translate a condition for another engine."),
-        "demo": Listed("run_demo.demo", "Load, correct and query a year of flights."),
+        "translate": ListedCommand(
+            "translating.translate", "Translate a condition for another engine."
+        ),
+        "demo": ListedCommand("run_demo.demo", "Load, correct and query a year of flights."),
     },
 }
 COMMANDS: Final = {name: listed for group in GROUPS.values() for name, listed in group.items()}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Change:
+class ChangeInProgress:
     """A change in progress: its table, the version at its begin, and its commit if it has one."""
 
     uri: str
@@ -44,17 +44,17 @@ class CatalogChange:
 
 
 _PATIENCE_S: Final = 10.0  # how long to wait for the store when looking for the commit
-_CURRENT: ContextVar[Change | CatalogChange | None] = ContextVar("change", default=None)
+_CURRENT: ContextVar[ChangeInProgress | CatalogChange | None] = ContextVar("change", default=None)
 
 
-def begin(change: Change | CatalogChange | None) -> None:
+def begin(change: ChangeInProgress | CatalogChange | None) -> None:
     """Set the change that the command makes from now on; None: it changes nothing."""
     _CURRENT.set(change)
 
 
 def watch(table: Table) -> Table:
     """Return the table, and track its commits as those of the command."""
-    change = Change(table.uri, table.version, dict(table.handle.storage_options))
+    change = ChangeInProgress(table.uri, table.version, dict(table.handle.storage_options))
     table.report_to(change)
     begin(change)
     return table
@@ -75,7 +75,7 @@ def what_the_command_did() -> str:
 def what_was_committed() -> str:
     """Describe the command's commits; reads the table if they are unknown."""
     change = _CURRENT.get()
-    if not isinstance(change, Change) or change.committed is not None:
+    if not isinstance(change, ChangeInProgress) or change.committed is not None:
         return what_the_command_did()
     versions: list[int | None] = []
     looking = threading.Thread(target=_append_newest, args=(change, versions), daemon=True)
@@ -89,7 +89,7 @@ def what_was_committed() -> str:
     return f"version {now} exists, committed by this command or another: see rowsieve history"
 
 
-def _append_newest(change: Change, versions: list[int | None]) -> None:
+def _append_newest(change: ChangeInProgress, versions: list[int | None]) -> None:
     """Append the newest version to `versions`; appends nothing if the table cannot be read."""
     with suppress(RowsieveError, OSError):
         try:

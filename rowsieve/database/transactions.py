@@ -55,7 +55,7 @@ UriOf = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
-class NewTable:
+class DatabaseNewTable:
     """A table that a transaction creates: its name, and the call that creates it."""
 
     name: str
@@ -67,7 +67,7 @@ class DatabaseOrder:
 
     def __init__(self, shared: SharedTables, state: State) -> None:
         self.shared, self.state = shared, state
-        self.created: dict[str, NewTable] = {}
+        self.created: dict[str, DatabaseNewTable] = {}
         """The tables to create, by id."""
         self.commits: dict[str, Commit] = {}
         self._joint: JointCommit | None = None
@@ -219,7 +219,7 @@ class DatabaseTransaction(TransactionBlock):
                 del shared.reserved[table_id]
             return table.history()[0]
 
-        self._order.created[table_id] = NewTable(wanted, created)
+        self._order.created[table_id] = DatabaseNewTable(wanted, created)
 
     def sql(self, statement: str, *, params: Mapping[str, Any] | None = None) -> pa.Table:
         """Run a query, or a change of rows, over the tables as the transaction sees them.

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from rowsieve.arguments.annotations import Metadata, RetryTimeout, Token
-from rowsieve.changes.table_methods import TableMethods, changes
+from rowsieve.changes.method_base import TableMethods, changes
 from rowsieve.differential.advancing import ADVANCE, advance_since
 from rowsieve.differential.appending import APPEND, append_updates
 from rowsieve.differential.subscriptions import Updates, subscription

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 
-class Action(Enum):
+class EventAction(Enum):
     """What an event does."""
 
     WRITE = "write"

@@ -19,14 +19,14 @@ from rowsieve.changes.partial.events import prepare_events
 from rowsieve.changes.partial.given_values import read_given
 from rowsieve.changes.partial.resolving import resolve_events
 from rowsieve.changes.table_handle import Handle
-from rowsieve.envelopes.bad_events import BAD_EVENTS, BadEvents, Places
+from rowsieve.envelopes.bad_events import BAD_EVENTS, BadEvents, MessagePlaces
 from rowsieve.envelopes.change_batches import ChangeBatch, change_batch
 from rowsieve.envelopes.changes_table import Destination
 from rowsieve.envelopes.event_formats import FORMATS, EventFormat
 from rowsieve.envelopes.merged_schema import with_columns_of
 from rowsieve.envelopes.messages import OPERATION, Messages, read_messages
 from rowsieve.envelopes.reading_events import read_events
-from rowsieve.envelopes.values.readings import Target
+from rowsieve.envelopes.values.readings import TargetColumn
 from rowsieve.envelopes.values.text_rules import TextRules, Unit
 from rowsieve.errors import InvalidData, InvalidInput, UnsupportedOperation
 from rowsieve.input_files.given_paths import events_of_paths, names_files
@@ -115,7 +115,7 @@ def read_batch(
     evolved = snapshot
     if messages.structs is not None:
         evolved, _ = with_columns_of(
-            snapshot, messages, BadEvents(Places(), messages.shown), format_
+            snapshot, messages, BadEvents(MessagePlaces(), messages.shown), format_
         )
     while True:
         batch, bad = _read_as(messages, evolved, options, ignored)
@@ -141,7 +141,7 @@ def _read_as(
     schema, table = snapshot.schema, snapshot.table
     format_ = FORMATS[options.format]
     rules = options.rules(format_.rules, schema)
-    targets = tuple(Target(each, rules) for each in schema)
+    targets = tuple(TargetColumn(each, rules) for each in schema)
     fills = options.schema_mode == "merge" and format_.whole_rows
     destination = Destination(
         targets,

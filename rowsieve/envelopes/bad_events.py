@@ -33,7 +33,7 @@ _LARGEST: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class MessagePlaces:
     """Where messages come from: partition and offset of each, if the data has them."""
 
     partitions: pa.ChunkedArray | None = None
@@ -67,7 +67,7 @@ class BadEvents:
     `numbers` are those of the messages in the caller's data, where only some of them are read.
     """
 
-    places: Places
+    places: MessagePlaces
     message: Callable[[int], Any]
     numbers: Sequence[int] | None = None
     reasons: dict[int, str] = field(default_factory=dict)

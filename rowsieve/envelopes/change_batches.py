@@ -30,8 +30,8 @@ from rowsieve.envelopes.changes_table import (
 )
 from rowsieve.envelopes.event_orders import (
     EventOrder,
+    EventPlaces,
     OrderField,
-    Places,
     as_it_is,
     places_of,
 )
@@ -113,7 +113,7 @@ def change_batch(
 
 
 def _before_changes(
-    table: pa.Table, at: Places, marks: Any, schema: Schema, destination: Destination
+    table: pa.Table, at: EventPlaces, marks: Any, schema: Schema, destination: Destination
 ) -> npt.NDArray[np.bool_]:
     """(m,) rows of a first snapshot that a whole change of the same key and place follows."""
     keys = KeyOrder.of(schema, destination.key)
@@ -206,14 +206,14 @@ def _places(
     beside: Mapping[str, pa.ChunkedArray],
     table: pa.Table,
     bad: BadEvents,
-) -> Places:
+) -> EventPlaces:
     """The place of each change in the order of the call."""
     if order is not None:
         try:
             return places_of(order, columns, beside.get(OWNERS), beside.get(SNAPSHOT))
         except ValueError:
             _note_odd_numbers(order, columns, table.column(EVENT).to_numpy(), bad)
-    return Places.of(np.zeros(table.num_rows, np.int64))
+    return EventPlaces.of(np.zeros(table.num_rows, np.int64))
 
 
 def _note_odd_numbers(
@@ -257,7 +257,7 @@ def _place_of(table: pa.Table, last: int, destination: Destination) -> pa.Table 
 
 
 def _last_truncate(
-    table: pa.Table, at: Places, order: EventOrder | None, bad: BadEvents
+    table: pa.Table, at: EventPlaces, order: EventOrder | None, bad: BadEvents
 ) -> int | None:
     """The row of the last truncate; KeyViolation for a change that may be before or after it."""
     ops = table.column(OP).to_numpy()
@@ -296,12 +296,12 @@ def _why_unknown(order: EventOrder | None, *, apart: bool) -> str:
 
 def _without_repeats(
     table: pa.Table,
-    at: Places,
+    at: EventPlaces,
     order: EventOrder | None,
     schema: Schema,
     destination: Destination,
     bad: BadEvents,
-) -> tuple[pa.Table, Places]:
+) -> tuple[pa.Table, EventPlaces]:
     """Leave out changes that repeat another one; KeyViolation for others of unknown order."""
     by = np.argsort(at.numbers, kind="stable")
     same = np.diff(at.groups[by]) == 0

@@ -22,13 +22,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import UNSET
 
-from rowsieve.envelopes.actions import Action, Skipped
+from rowsieve.envelopes.actions import EventAction, Skipped
 from rowsieve.envelopes.bad_events import BadEvents
 from rowsieve.envelopes.entries import Entries, Rows
 from rowsieve.envelopes.event_orders import LAST, EventOrder, snapshot_marks, values_of
 from rowsieve.envelopes.formats import Format, Meaning
 from rowsieve.envelopes.values.columns import read_column
-from rowsieve.envelopes.values.readings import Target
+from rowsieve.envelopes.values.readings import TargetColumn
 from rowsieve.errors import repr_of
 from rowsieve.types.encodings import arrow_type
 
@@ -43,14 +43,14 @@ EMPTY_IT: Final = (
     "leave it out, and empty the table yourself (overwrite, TRUNCATE) when all events up to it are "
     "applied"
 )
-_CODE: Final = {meaning: code for code, meaning in enumerate([*Action, *Skipped], 1)}
+_CODE: Final = {meaning: code for code, meaning in enumerate([*EventAction, *Skipped], 1)}
 
 
 @dataclass(frozen=True, slots=True)
 class Destination:
     """The columns and key of the table, and the name of the source table, if the caller has one."""
 
-    targets: tuple[Target, ...]
+    targets: tuple[TargetColumn, ...]
     key: tuple[str, ...]
     order: tuple[str, ...] = ()  # the columns of the table's event order
     source: str | None = None
@@ -59,7 +59,7 @@ class Destination:
     fills: bool = False  # a column that a whole row lacks is NULL: the source has dropped it
     no_truncates: str | None = None  # why the table takes none
 
-    def named(self, names: tuple[str, ...]) -> tuple[Target, ...]:
+    def named(self, names: tuple[str, ...]) -> tuple[TargetColumn, ...]:
         """The columns of these names."""
         return tuple(each for each in self.targets if each.field.name in names)
 
@@ -87,19 +87,19 @@ def read_block(
     """
     codes, skipped = meanings(entries, format_, bad)
     block = Block(skipped=skipped, source=expected)
-    changing = np.flatnonzero((codes >= 1) & (codes <= len(Action)))
+    changing = np.flatnonzero((codes >= 1) & (codes <= len(EventAction)))
     if destination.sources is not None:
         for table, others in tables_of(entries, format_, changing).items():
             if shown_table(table) not in destination.sources:
                 codes[others] = 0
     elif len(changing):
         _check_source(entries, format_, destination, changing, bad, block)
-    changing = np.flatnonzero((codes >= 1) & (codes <= len(Action)))
+    changing = np.flatnonzero((codes >= 1) & (codes <= len(EventAction)))
     if not len(changing):
         return block
-    writes = np.flatnonzero(codes == _CODE[Action.WRITE])
-    deletes = np.flatnonzero(codes == _CODE[Action.DELETE])
-    truncates = np.flatnonzero(codes == _CODE[Action.TRUNCATE])
+    writes = np.flatnonzero(codes == _CODE[EventAction.WRITE])
+    deletes = np.flatnonzero(codes == _CODE[EventAction.DELETE])
+    truncates = np.flatnonzero(codes == _CODE[EventAction.TRUNCATE])
     places = []
     if len(writes):
         places += _write(entries, format_, destination, writes, bad, block)
@@ -378,7 +378,7 @@ def _with_row(
 def _read_columns(
     rows: Rows,
     places: Indices,
-    targets: Sequence[Target],
+    targets: Sequence[TargetColumn],
     key: tuple[str, ...],
     events: Indices,
     bad: BadEvents,

@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from rowsieve.envelopes.actions import Action, Skipped
+from rowsieve.envelopes.actions import EventAction, Skipped
 from rowsieve.envelopes.event_orders import EventOrder, OrderField, log_file, moment
 from rowsieve.envelopes.formats import Format, Meaning, Unpacked, one_each
 from rowsieve.envelopes.row_structs import NO_TEXT, RowType
@@ -22,7 +22,7 @@ from rowsieve.envelopes.values.text_rules import TextRules
 CLOCK: Final = "the source's clock, of which two changes of a row may have the same reading"
 
 
-class Source(msgspec.Struct, gc=False):
+class DebeziumSource(msgspec.Struct, gc=False):
     """Where an event comes from; connectors of other databases have other fields."""
 
     connector: Any = None
@@ -49,7 +49,7 @@ def _message(row: RowType) -> Any:
             ("before", row.struct | None, None),
             ("after", row.struct | None, None),
             ("op", str | None, None),
-            ("source", Source, msgspec.field(default_factory=Source)),
+            ("source", DebeziumSource, msgspec.field(default_factory=DebeziumSource)),
             ("ts_ms", Any, None),
             ("status", Any, None),
             ("ddl", Any, None),
@@ -107,11 +107,11 @@ def _unmarked(entry: Any) -> Meaning | None:
 
 
 _MEANINGS: Final[dict[str, Meaning]] = {
-    "c": Action.WRITE,
-    "r": Action.WRITE,
-    "u": Action.WRITE,
-    "d": Action.DELETE,
-    "t": Action.TRUNCATE,
+    "c": EventAction.WRITE,
+    "r": EventAction.WRITE,
+    "u": EventAction.WRITE,
+    "d": EventAction.DELETE,
+    "t": EventAction.TRUNCATE,
     "m": Skipped.MESSAGE,
 }
 _CREATES: Final = frozenset({"c", "r"})
@@ -191,7 +191,7 @@ UNWRAPPED: Final = Format(
     source=("__db", "__schema", "__table"),
     orders=_UNWRAPPED_ORDERS,
     rules=_RULES,
-    unmarked=lambda _entry: Action.WRITE,
+    unmarked=lambda _entry: EventAction.WRITE,
     creates=_CREATES,
     whole_rows=True,
     beside=True,

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from rowsieve.envelopes.actions import Action, Skipped
+from rowsieve.envelopes.actions import EventAction, Skipped
 from rowsieve.envelopes.event_orders import EventOrder, OrderField, Within, moment
 from rowsieve.envelopes.formats import Format, Meaning, one_each
 from rowsieve.envelopes.row_structs import RowType
@@ -65,14 +65,14 @@ DMS: Final = Format(
     unpack=one_each,
     op="metadata.operation",
     meanings={
-        "load": Action.WRITE,
-        "insert": Action.WRITE,
-        "update": Action.WRITE,
-        "delete": Action.DELETE,
+        "load": EventAction.WRITE,
+        "insert": EventAction.WRITE,
+        "update": EventAction.WRITE,
+        "delete": EventAction.DELETE,
         "begin-transaction": Skipped.TRANSACTION,
         "commit-transaction": Skipped.TRANSACTION,
         **_DDL,
-        "truncate-table": Action.TRUNCATE,
+        "truncate-table": EventAction.TRUNCATE,
     },
     after="data",
     before="before_image",
@@ -102,7 +102,7 @@ DMS_FILES: Final = Format(
     message=lambda row: row.struct,
     unpack=one_each,
     op="Op",
-    meanings={"i": Action.WRITE, "u": Action.WRITE, "d": Action.DELETE},
+    meanings={"i": EventAction.WRITE, "u": EventAction.WRITE, "d": EventAction.DELETE},
     after="",
     before="",
     deleted="",
@@ -118,7 +118,7 @@ DMS_FILES: Final = Format(
         ),
     ),
     rules=TextRules(bytes_="hex"),
-    unmarked=lambda _row: Action.WRITE,
+    unmarked=lambda _row: EventAction.WRITE,
     beside=True,
     extra=("Op", "AR_H_CHANGE_SEQ", "AR_H_TIMESTAMP", "AR_H_COMMIT_TIMESTAMP"),
 )

@@ -148,7 +148,7 @@ class EventOrder:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class EventPlaces:
     """The places of changes in the order of their events.
 
     `numbers` (m,) ascend with it. `groups` (m,) are equal where all numbers are but the last one,
@@ -160,13 +160,13 @@ class Places:
     owners: Ranks
 
     @classmethod
-    def of(cls, numbers: Ranks) -> Places:
+    def of(cls, numbers: Ranks) -> EventPlaces:
         """Places that numbers tell alone."""
         return cls(numbers, numbers, np.zeros(len(numbers), np.int64))
 
-    def take(self, chosen: npt.NDArray[Any]) -> Places:
+    def take(self, chosen: npt.NDArray[Any]) -> EventPlaces:
         """The places of some changes, by a mask or their indices."""
-        return Places(self.numbers[chosen], self.groups[chosen], self.owners[chosen])
+        return EventPlaces(self.numbers[chosen], self.groups[chosen], self.owners[chosen])
 
 
 def places_of(
@@ -174,16 +174,16 @@ def places_of(
     columns: Sequence[pa.ChunkedArray],
     owners: pa.ChunkedArray | None,
     snapshot: pa.ChunkedArray | None,
-) -> Places:
+) -> EventPlaces:
     """Return the places of changes; ValueError if numbers of one column do not compare."""
     numbers = ranks(order, columns)
     if snapshot is not None:
-        return Places.of(_joined(numbers, _dense(snapshot)))
+        return EventPlaces.of(_joined(numbers, _dense(snapshot)))
     if owners is None:
-        return Places.of(numbers)
+        return EventPlaces.of(numbers)
     before = EventOrder(order.fields[:-1])
     groups = ranks(before, columns[:-1]) if before.fields else np.zeros(len(numbers), np.int64)
-    return Places(numbers, groups, _dense(owners))
+    return EventPlaces(numbers, groups, _dense(owners))
 
 
 def snapshot_marks(values: Sequence[Any]) -> pa.Array:

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from rowsieve.envelopes.actions import Action, Skipped
+from rowsieve.envelopes.actions import EventAction, Skipped
 from rowsieve.envelopes.event_orders import EventOrder
 from rowsieve.envelopes.row_structs import RowType
 from rowsieve.envelopes.values.text_rules import TextRules
 
-Meaning: TypeAlias = Action | Skipped
+Meaning: TypeAlias = EventAction | Skipped
 
 
 @dataclass(frozen=True, slots=True)

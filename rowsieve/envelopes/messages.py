@@ -15,7 +15,7 @@ import msgspec
 import pyarrow as pa
 
 from rowsieve.changes.data.ingest import read_data
-from rowsieve.envelopes.bad_events import Places
+from rowsieve.envelopes.bad_events import MessagePlaces
 from rowsieve.errors import InvalidInput
 from rowsieve.types.encodings import is_bytes, is_text
 
@@ -29,7 +29,7 @@ class Messages:
     """Messages in the order of the data: in `texts`, or as rows of `structs`."""
 
     texts: Sequence[Any]
-    places: Places
+    places: MessagePlaces
     structs: pa.Table | None = None
     numbers: Sequence[int] | None = None  # of the messages in the caller's data, if not all
 
@@ -60,10 +60,10 @@ def read_messages(data: Any) -> Messages:
     if isinstance(data, str):
         data = data.encode("utf-8", "surrogatepass")
     if isinstance(data, bytes | bytearray | memoryview):
-        return Messages(_with_tombstones(_lines(bytes(data))), Places())
+        return Messages(_with_tombstones(_lines(bytes(data))), MessagePlaces())
     if isinstance(data, list | tuple):
         _refuse_kinds(data)
-        return Messages(_with_tombstones(data), Places())
+        return Messages(_with_tombstones(data), MessagePlaces())
     return _of_table(read_data(data, OPERATION))
 
 
@@ -105,7 +105,7 @@ def _refuse_kinds(messages: Sequence[Any]) -> None:
 
 def _of_table(table: pa.Table) -> Messages:
     by_name = {name.lower(): name for name in table.column_names}
-    places = Places(
+    places = MessagePlaces(
         *(
             table.column(by_name[name])
             if name in by_name and pa.types.is_integer(table.schema.field(by_name[name]).type)
@@ -115,7 +115,7 @@ def _of_table(table: pa.Table) -> Messages:
     )
     name = by_name.get("value") or (table.column_names[0] if table.num_columns == 1 else None)
     if name is None:
-        return Messages((), Places(), table)
+        return Messages((), MessagePlaces(), table)
     values = table.column(name)
     if is_text(values.type) or is_bytes(values.type):
         wide = pa.types.is_large_string(values.type) or pa.types.is_large_binary(values.type)
@@ -126,7 +126,7 @@ def _of_table(table: pa.Table) -> Messages:
     if pa.types.is_null(values.type):
         return Messages([None] * len(values), places)
     if by_name.get("value"):
-        return Messages((), Places(), table)
+        return Messages((), MessagePlaces(), table)
     raise InvalidInput(
         f"{OPERATION}: the column {name!r} has the type {values.type}; events are JSON text, bytes "
         "or structs"

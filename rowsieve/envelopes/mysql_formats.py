@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from rowsieve.envelopes.actions import Action, Skipped
+from rowsieve.envelopes.actions import EventAction, Skipped
 from rowsieve.envelopes.event_orders import EventOrder, OrderField, log_position, moment
 from rowsieve.envelopes.formats import Format, Meaning, Unpacked, never, one_each
 from rowsieve.envelopes.row_structs import RowType
@@ -53,10 +53,10 @@ MAXWELL: Final = Format(
     unpack=one_each,
     op="type",
     meanings={
-        "insert": Action.WRITE,
-        "update": Action.WRITE,
-        "delete": Action.DELETE,
-        "bootstrap-insert": Action.WRITE,
+        "insert": EventAction.WRITE,
+        "update": EventAction.WRITE,
+        "delete": EventAction.DELETE,
+        "bootstrap-insert": EventAction.WRITE,
         "bootstrap-start": Skipped.BOOTSTRAP,
         "bootstrap-complete": Skipped.BOOTSTRAP,
         "heartbeat": Skipped.HEARTBEAT,
@@ -150,11 +150,11 @@ CANAL: Final = Format(
     unpack=_canal_changes,
     op="type",
     meanings={
-        "insert": Action.WRITE,
-        "update": Action.WRITE,
-        "delete": Action.DELETE,
-        "init": Action.WRITE,
-        "truncate": Action.TRUNCATE,
+        "insert": EventAction.WRITE,
+        "update": EventAction.WRITE,
+        "delete": EventAction.DELETE,
+        "init": EventAction.WRITE,
+        "truncate": EventAction.TRUNCATE,
         "ddl": Skipped.SCHEMA_CHANGE,
         "query": Skipped.SCHEMA_CHANGE,
         "tidb_watermark": Skipped.HEARTBEAT,

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from rowsieve.envelopes.actions import Action
+from rowsieve.envelopes.actions import EventAction
 from rowsieve.envelopes.applying import AppliedEvents, EventOptions, commit_batch, read_batch
 from rowsieve.envelopes.bad_events import BAD_EVENTS, BadEvents
 from rowsieve.envelopes.change_batches import ChangeBatch
@@ -105,7 +105,7 @@ def _route(
         codes, others = meanings(entries, read_as, bad)
         for each, count in others.items():
             skipped[each.value] += count
-        changing = np.flatnonzero((codes >= 1) & (codes <= len(Action)))
+        changing = np.flatnonzero((codes >= 1) & (codes <= len(EventAction)))
         for table, places in tables_of(entries, read_as, changing).items():
             if not table[-1]:
                 for event in entries.events[places]:

@@ -18,7 +18,7 @@ from rowsieve.envelopes.bad_events import BadEvents
 from rowsieve.envelopes.changes_table import EVENT, UNCHANGED, Destination
 from rowsieve.envelopes.event_orders import EventOrder, OrderField
 from rowsieve.envelopes.messages import OPERATION
-from rowsieve.envelopes.values.readings import Target, number_text
+from rowsieve.envelopes.values.readings import TargetColumn, number_text
 from rowsieve.envelopes.values.text_rules import TextRules
 from rowsieve.errors import RowsieveError, SchemaMismatch
 from rowsieve.types import logical
@@ -142,7 +142,7 @@ def _digits(values: pa.Array, target: Field) -> pa.Array:
         return pa.array(numbers, pa.uint64())
     if pc.all(pc.match_substring_regex(values, r"\.[0-9]{1,18}$")).as_py():
         values = pc.replace_substring_regex(values, r"^.*\.", "")
-    return number_text(values, Target(target, TextRules()))
+    return number_text(values, TargetColumn(target, TextRules()))
 
 
 def _lsn(text: str) -> int:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from rowsieve.envelopes.actions import Action, Skipped
+from rowsieve.envelopes.actions import EventAction, Skipped
 from rowsieve.envelopes.decoding import decode_each
 from rowsieve.envelopes.event_orders import EventOrder, OrderField, Within
 from rowsieve.envelopes.formats import Format, Unpacked, never
@@ -157,17 +157,17 @@ WAL2JSON: Final = Format(
     unpack=_by_row,
     op="op",
     meanings={
-        "i": Action.WRITE,
-        "u": Action.WRITE,
-        "d": Action.DELETE,
-        "t": Action.TRUNCATE,
+        "i": EventAction.WRITE,
+        "u": EventAction.WRITE,
+        "d": EventAction.DELETE,
+        "t": EventAction.TRUNCATE,
         "m": Skipped.MESSAGE,
         "b": Skipped.TRANSACTION,
         "c": Skipped.TRANSACTION,
-        "insert": Action.WRITE,
-        "update": Action.WRITE,
-        "delete": Action.DELETE,
-        "truncate": Action.TRUNCATE,
+        "insert": EventAction.WRITE,
+        "update": EventAction.WRITE,
+        "delete": EventAction.DELETE,
+        "truncate": EventAction.TRUNCATE,
         "message": Skipped.MESSAGE,
     },
     after="after",

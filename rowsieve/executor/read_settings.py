@@ -9,7 +9,7 @@ from typing import Final, cast
 from rowsieve.config import OnViolation, Pruning
 from rowsieve.encodings.file_encoding import OnDifference, ReadEncoding
 from rowsieve.flags.flag import FLAGS, Flag
-from rowsieve.flags.resolution import ResolvedFlag, Source, TableFlags, flags_as_dict
+from rowsieve.flags.resolution import FlagSource, ResolvedFlag, TableFlags, flags_as_dict
 from rowsieve.storage.snapshot import TableInfo
 
 
@@ -86,8 +86,8 @@ class ReadSwitches:
     def _flag(self, flag: Flag, of_table: ResolvedFlag) -> ResolvedFlag:
         """The flag of this read: by its option, else as the table has it."""
         if (option := getattr(self, flag.argument)) is not None:
-            return ResolvedFlag(flag.name, option, Source.CALL)
-        if of_table.source is Source.PROPERTY:  # another release may have set it
+            return ResolvedFlag(flag.name, option, FlagSource.CALL)
+        if of_table.source is FlagSource.PROPERTY:  # another release may have set it
             flag.check(f"read: {flag.name}", of_table.value)
         return of_table
 

@@ -16,7 +16,7 @@ from rowsieve.flags.rollout import Flags
 from rowsieve.metrics.counters import UNSET
 
 
-class Source(StrEnum):
+class FlagSource(StrEnum):
     """Where the value of a flag came from."""
 
     CALL = "call"
@@ -40,13 +40,13 @@ class ResolvedFlag:
 
     name: str
     value: str | int | float
-    source: Source
+    source: FlagSource
     detail: str = ""
 
     @property
     def is_usual(self) -> bool:
         """True for a flag that nobody has set."""
-        return self.source is Source.PROCESS and self.value == FLAGS[self.name].default
+        return self.source is FlagSource.PROCESS and self.value == FLAGS[self.name].default
 
     def as_dict(self) -> dict[str, str | int | float]:
         """Plain values, for JSON."""
@@ -63,17 +63,17 @@ def resolve_flag(
 ) -> ResolvedFlag:
     """Resolve one flag; `call` is the value of the call's argument, which is checked."""
     if call is not None:
-        return ResolvedFlag(flag.name, call, Source.CALL)
+        return ResolvedFlag(flag.name, call, FlagSource.CALL)
     if (text := table.properties.get(flag.name)) is not None:
-        return ResolvedFlag(flag.name, flag.value_of(text), Source.PROPERTY)
-    value, source, detail = getattr(defaults, flag.name), Source.PROCESS, ""
+        return ResolvedFlag(flag.name, flag.value_of(text), FlagSource.PROPERTY)
+    value, source, detail = getattr(defaults, flag.name), FlagSource.PROCESS, ""
     if (chosen := defaults.flags.rule_for(flag, table)) is not None:
         number, rule = chosen
-        value, source, detail = rule.value, Source.ROLLOUT, f"{number}: {rule}"
+        value, source, detail = rule.value, FlagSource.ROLLOUT, f"{number}: {rule}"
     value = flag.value_of(value)
     if value != flag.default and (refusal := flag.refusal(table)):
         detail = f"not {text_of(value)}: {refusal}"
-        return ResolvedFlag(flag.name, flag.default, Source.PROCESS, detail)
+        return ResolvedFlag(flag.name, flag.default, FlagSource.PROCESS, detail)
     return ResolvedFlag(flag.name, value, source, detail)
 
 

@@ -74,7 +74,7 @@ class PlacedFiles:
 
 
 @dataclass(frozen=True, slots=True)
-class NewTable:
+class TableInPlace:
     """Place, key and properties of a table to create; `operation` names the called function."""
 
     operation: str
@@ -93,7 +93,7 @@ class NewTable:
         properties: Properties | None,
         metadata: Metadata | None,
         storage_options: StorageOptions | None,
-    ) -> NewTable:
+    ) -> TableInPlace:
         """Check the arguments before anything is read."""
         checked = check_properties(properties or {})
         if has_tags(checked):

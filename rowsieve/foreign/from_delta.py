@@ -30,7 +30,7 @@ from rowsieve.arguments.annotations import (
 )
 from rowsieve.bridges.extras import imported
 from rowsieve.errors import CorruptData, InvalidInput, NotFound, UnsupportedOperation
-from rowsieve.foreign.created_in_place import NewTable, PlacedFiles, check_outside
+from rowsieve.foreign.created_in_place import PlacedFiles, TableInPlace, check_outside
 from rowsieve.foreign.delta_collations import refuse_collations
 from rowsieve.foreign.footers import Footer, read_footers
 from rowsieve.foreign.hive import Partitions
@@ -110,7 +110,7 @@ def import_delta(
     `progress=True` shows a bar of the files read, once for the columns and once for the key.
     TableExists if a table exists at `to`.
     """
-    new = NewTable.of("import_delta", to, key, properties, metadata, storage_options)
+    new = TableInPlace.of("import_delta", to, key, properties, metadata, storage_options)
     location, opened = _open("import_delta", uri, version, storage_options)
     check_outside("import_delta", Location.parse(new.store.uri), location)
     with shown(progress, "files read") as show:

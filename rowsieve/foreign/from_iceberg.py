@@ -30,7 +30,7 @@ from rowsieve.arguments.annotations import (
 )
 from rowsieve.bridges.extras import imported
 from rowsieve.errors import CorruptData, InvalidInput, UnsupportedOperation, VersionNotFound
-from rowsieve.foreign.created_in_place import NewTable, PlacedFiles, check_outside
+from rowsieve.foreign.created_in_place import PlacedFiles, TableInPlace, check_outside
 from rowsieve.foreign.footers import Footer, read_footers
 from rowsieve.foreign.hive import Partitions
 from rowsieve.foreign.iceberg_names import NamesOfFields, id_of
@@ -112,7 +112,7 @@ def import_iceberg(
     once for the key. TableExists if a table exists at `to`.
     """
     scan = _scan("import_iceberg", table, snapshot_id)
-    new = NewTable.of("import_iceberg", to, key, properties, metadata, storage_options)
+    new = TableInPlace.of("import_iceberg", to, key, properties, metadata, storage_options)
     place = Location.parse(new.store.uri)
     check_outside("import_iceberg", place, _location(table.location()))
     files = _data_files(scan, table)

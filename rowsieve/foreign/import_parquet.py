@@ -20,7 +20,7 @@ from rowsieve.arguments.annotations import (
     TableUri,
 )
 from rowsieve.errors import InvalidInput
-from rowsieve.foreign.created_in_place import NewTable, PlacedFiles
+from rowsieve.foreign.created_in_place import PlacedFiles, TableInPlace
 from rowsieve.foreign.footers import read_footers
 from rowsieve.foreign.hive import partitions_of
 from rowsieve.foreign.joined_columns import join_columns
@@ -56,7 +56,7 @@ def from_parquet(
     """
     if match not in ("name", "field_id"):
         raise InvalidInput(f"from_parquet: match must be 'name' or 'field_id', not {match!r}")
-    new = NewTable.of("from_parquet", uri, key, properties, metadata, storage_options)
+    new = TableInPlace.of("from_parquet", uri, key, properties, metadata, storage_options)
     files = find_files(paths, storage_options)
     new.check([file.location for file in files])
     with shown(progress, "files read") as show:

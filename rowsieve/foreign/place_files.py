@@ -41,7 +41,7 @@ Constants = Mapping[str, str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class PlacingTarget:
     """The table that gets the files: its columns, its key, and the version that was read."""
 
     schema: Schema
@@ -51,7 +51,7 @@ class Target:
 
 
 def place_files(
-    store: ObjectStore, files: Mapping[str, Constants], target: Target
+    store: ObjectStore, files: Mapping[str, Constants], target: PlacingTarget
 ) -> tuple[PartTable, Ends | None]:
     """Return a part per file that has rows, and the ends of their keys, in the order of the parts.
 
@@ -97,7 +97,7 @@ def with_bounds(parts: PartTable, ends: Ends, order: KeyOrder) -> PartTable:
     return parts.with_key_bounds(order.fields, bounds)
 
 
-def _names_in(footer: Footer, target: Target) -> dict[int, str]:
+def _names_in(footer: Footer, target: PlacingTarget) -> dict[int, str]:
     """The file's column of each field id; SchemaMismatch if a column does not fit the table."""
     column_names: dict[int, str] = {}
     for column in footer.schema:
@@ -140,7 +140,7 @@ def _check_sizes(column: pa.Field, field: Field, uri: str) -> None:
         )
 
 
-def _field_for(column: pa.Field, target: Target, uri: str) -> Field:
+def _field_for(column: pa.Field, target: PlacingTarget, uri: str) -> Field:
     """The table's column for a column of a file; names match exactly, or ignoring case."""
     if target.by_field_id:
         key = (column.metadata or {}).get(FIELD_ID_KEY, b"").decode()
@@ -191,7 +191,7 @@ def _constants(
     return constants
 
 
-def _check_values(store: ObjectStore, files: Sequence[PlacedFile], target: Target) -> None:
+def _check_values(store: ObjectStore, files: Sequence[PlacedFile], target: PlacingTarget) -> None:
     """Read the columns whose values may not fit; SchemaMismatch if one does not."""
     for file in files:
         ids = file.mapping.names

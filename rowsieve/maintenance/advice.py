@@ -32,7 +32,7 @@ from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.ordering.keys import KeyOrder
 
 
-class Action(Enum):
+class AdvisedAction(Enum):
     """An action, by the name of its method or procedure."""
 
     COMPACT = "compact"
@@ -45,7 +45,7 @@ class Action(Enum):
 class Recommendation:
     """An action that would pay, its parts and bytes, and the reason."""
 
-    action: Action
+    action: AdvisedAction
     reason: str
     parts: int
     size_bytes: int
@@ -127,7 +127,7 @@ def advise(snapshot: Snapshot) -> Advice:
     if chosen := pick(snapshot).parts:
         recommended.append(
             Recommendation(
-                Action.COMPACT, _why_compact(advice), len(chosen), int(sizes[chosen].sum())
+                AdvisedAction.COMPACT, _why_compact(advice), len(chosen), int(sizes[chosen].sum())
             )
         )
     if snapshot.table.settings.get("statistics", "on") == "on":
@@ -161,7 +161,7 @@ def _expiry(snapshot: Snapshot, sizes: Indices) -> Iterator[Recommendation]:
     why = f"{certain:,} rows have expired" + (
         f", and up to {most - certain:,} more may have" if most > certain else ""
     )
-    yield Recommendation(Action.EXPIRE_ROWS, why, len(possible), int(sizes[possible].sum()))
+    yield Recommendation(AdvisedAction.EXPIRE_ROWS, why, len(possible), int(sizes[possible].sum()))
 
 
 def _analyses(sizes: Indices, unknown: Indices, uncounted: Indices) -> Iterator[Recommendation]:
@@ -174,7 +174,7 @@ def _analyses(sizes: Indices, unknown: Indices, uncounted: Indices) -> Iterator[
     if causes:
         both = np.union1d(unknown, uncounted)
         why = "; ".join(why for why, _ in causes)
-        yield Recommendation(Action.ANALYZE, why, len(both), int(sizes[both].sum()))
+        yield Recommendation(AdvisedAction.ANALYZE, why, len(both), int(sizes[both].sum()))
 
 
 def _vectors(
@@ -195,7 +195,7 @@ def _vectors(
         parts = [part for group in groups for part in group]
         why = f"the first read of a process compares the keys of {len(parts):,} parts"
         size_bytes = int(sizes[parts].sum())
-        yield Recommendation(Action.BUILD_DELETION_VECTORS, why, len(parts), size_bytes)
+        yield Recommendation(AdvisedAction.BUILD_DELETION_VECTORS, why, len(parts), size_bytes)
 
 
 def _why_compact(advice: Advice) -> str:

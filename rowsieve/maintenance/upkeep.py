@@ -21,9 +21,9 @@ from rowsieve.bridges.session import Session
 from rowsieve.bridges.where import locating_errors, semantics_of, to_predicate
 from rowsieve.changes.change import Question
 from rowsieve.changes.column_changes import columns_read
+from rowsieve.changes.method_base import TableMethods, changes
 from rowsieve.changes.mutation import Mutation
 from rowsieve.changes.table_handle import Handle
-from rowsieve.changes.table_methods import TableMethods, changes
 from rowsieve.changes.vector_building import plan_vectors
 from rowsieve.changes.vector_merging import plan_merged_vectors
 from rowsieve.compaction.pace import Pace

@@ -31,7 +31,7 @@ from rowsieve.parquet.statistics.stored_bounds import StoredBounds, abstract_col
 from rowsieve.predicate.arrays import Mask, filled, null_mask, without
 from rowsieve.predicate.interpretation.abstract import AbstractColumn
 from rowsieve.stats.bounds import upper_text
-from rowsieve.stats.json_kinds import EVERYTHING, Kind, Path, path_of_subject, path_subject
+from rowsieve.stats.json_kinds import EVERYTHING, JsonKind, Path, path_of_subject, path_subject
 from rowsieve.stats.json_shredding import FIELDS, MAX_CHARACTERS, STORED_KINDS
 from rowsieve.stats.model import Derived
 from rowsieve.types.encodings import FIELD_ID_KEY
@@ -44,7 +44,7 @@ FIRST_FIELD_ID: Final = 2_000_000_000
 
 _COLUMN: Final = "_rowsieve_shredded"
 _TYPES: Final[Mapping[str, LogicalType]] = {"int": Int(), "float": Float(), "string": String()}
-_KIND_OF: Final = {"int": Kind.INT, "float": Kind.FLOAT, "string": Kind.STRING}
+_KIND_OF: Final = {"int": JsonKind.INT, "float": JsonKind.FLOAT, "string": JsonKind.STRING}
 _PHYSICAL: Final = {"kinds": "INT32", "int": "INT64", "float": "DOUBLE", "string": "BYTE_ARRAY"}
 
 Rows = TypeVar("Rows", pa.Table, pa.RecordBatch)
@@ -163,7 +163,7 @@ def _is_stored(name: str, leaf: pq.ColumnSchema) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PathFacts:
-    """The facts of one path in n row groups or pages: bits of `Kind`, and bounds by kind."""
+    """The facts of one path in n row groups or pages: bits of `JsonKind`, and bounds by kind."""
 
     kinds: Numbers
     values: Mapping[str, AbstractColumn | None]
@@ -180,7 +180,7 @@ def path_facts(columns: Mapping[str, FileColumn], read: ReadBounds) -> PathFacts
         kinds |= np.where(there != 0, int(_KIND_OF[name]), 0)
         known &= there >= 0
         count += there
-    known &= (count >= rows) & (kinds & int(Kind.OTHER) == 0) & ((kinds != 0) | (rows == 0))
+    known &= (count >= rows) & (kinds & int(JsonKind.OTHER) == 0) & ((kinds != 0) | (rows == 0))
     values = {
         name: _widened(abstract_column(stored, columns[name], _TYPES[name]), known, name)
         for name, stored in bounds.items()

@@ -13,7 +13,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.pictures.difference import ChangedCell, Difference
+from rowsieve.pictures.difference import ChangedCell, VersionDifference
 from rowsieve.types.cell_text import CellText, cell
 from rowsieve.types.shown_values import python_value
 
@@ -30,7 +30,7 @@ def difference_of(
     key: Sequence[str],
     feed: pa.RecordBatchReader,
     samples: int,
-) -> Difference:
+) -> VersionDifference:
     """Count a net feed, and keep the cells of the first changed rows as samples."""
     columns = [name for name in feed.schema.names if name not in (*_FEED, *key)]
     rows: Counter[str] = Counter()
@@ -55,7 +55,7 @@ def difference_of(
             wanted = max(samples - sampled[words], 0)
             sampled[words] += min(those.num_rows, wanted)
             cells += _rows_of(those[:wanted], key, columns, words)
-    return Difference(
+    return VersionDifference(
         uri,
         *versions,
         rows["inserted"],

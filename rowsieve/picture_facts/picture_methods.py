@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from rowsieve.arguments.annotations import Version
 from rowsieve.bridges.session import Session
-from rowsieve.changes.table_methods import TableMethods
+from rowsieve.changes.method_base import TableMethods
 from rowsieve.errors import InvalidInput
 from rowsieve.picture_facts.difference_facts import difference_of
 from rowsieve.picture_facts.health_facts import health_of
 from rowsieve.picture_facts.key_range_facts import part_bars, shown_column
 from rowsieve.picture_facts.timeline_facts import DEFAULT_VERSIONS, timeline_of
-from rowsieve.pictures.difference import Difference
+from rowsieve.pictures.difference import VersionDifference
 from rowsieve.pictures.health import Health
 from rowsieve.pictures.key_ranges import KeyRanges, Panel
 from rowsieve.pictures.profile import ColumnProfile, Profile
@@ -85,7 +85,7 @@ class PictureMethods(TableMethods):
         samples: int = 10,
         dialect: str = "postgres",
         session: Session | None = None,
-    ) -> Difference:
+    ) -> VersionDifference:
         """Return a picture of what turns version `before` into `after`, by default the newest.
 
         Net: each key counts once, with its row before and its row after. It has the rows that were
@@ -100,7 +100,7 @@ class PictureMethods(TableMethods):
         last = self.handle.committed() if after is None else self.handle.resolve(after)
         versions = first.version, last.version
         if first.version == last.version:
-            return Difference(self.handle.store.uri, *versions, 0, 0, 0)
+            return VersionDifference(self.handle.store.uri, *versions, 0, 0, 0)
         if first.version > last.version:
             raise InvalidInput(
                 f"difference: version {first.version} is newer than {last.version}; give the older "

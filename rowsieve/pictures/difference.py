@@ -27,7 +27,7 @@ class ChangedCell(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Difference(Picture):
+class VersionDifference(Picture):
     """What turns one version into another: each key counts once, however often it changed."""
 
     table: str

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from rowsieve.predicate.literal_values import int_range
 from rowsieve.stats.columnar import PartStatistics
-from rowsieve.stats.json_kinds import EVERYTHING, Kind
+from rowsieve.stats.json_kinds import EVERYTHING, JsonKind
 from rowsieve.stats.model import Derived, Subject
 from rowsieve.stats.subjects import Described
 from rowsieve.stats.tabulate import statistics_name
@@ -48,7 +48,15 @@ MAX_PARTS: Final = 4_096
 _DAYS: Final = (-719_162, -25_567, 0, 47_482, 2_932_895)  # the years 1, 1900, 1970, 2100 and 9999
 _POWERS: Final = (3, 9, 6, 12, 1, 2, 4, 5, 7, 8, 10, 11, 13, 15, 18)
 _TEXTS: Final = (("", "!"), ("\U0010fff0", "\U0010fffd"), ("0", "1"), ("A", "B"), ("a", "b"))
-_KINDS: Final = (Kind.INT, Kind.FLOAT, Kind.STRING, Kind.TRUE, Kind.FALSE, Kind.LIST, Kind.OBJECT)
+_KINDS: Final = (
+    JsonKind.INT,
+    JsonKind.FLOAT,
+    JsonKind.STRING,
+    JsonKind.TRUE,
+    JsonKind.FALSE,
+    JsonKind.LIST,
+    JsonKind.OBJECT,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +124,7 @@ def _samples(known: Known) -> Iterator[dict[str, Any]]:
     if isinstance(subject, Derived) and isinstance(type_, Json):
         yield from ({"kinds": int(kind)} for kind in _KINDS if kind & known.kinds)
         if known.null:
-            yield {"kinds": int(Kind.MISSING)}
+            yield {"kinds": int(JsonKind.MISSING)}
         return
     counted = {"null_count": 0, "nan_count": 0, "value_count": ROWS}
     ranges = [*_ranges(type_)]

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from rowsieve.arguments.annotations import StorageOptions, TableUri
+from rowsieve.changes.method_base import TableMethods
 from rowsieve.changes.table_handle import Handle
-from rowsieve.changes.table_methods import TableMethods
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.objects import ObjectStore, open_store, table_store
 from rowsieve.publication.iceberg.catalog_commits import (

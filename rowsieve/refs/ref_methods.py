@@ -7,7 +7,7 @@ from typing import Self
 import pyarrow as pa
 
 from rowsieve.arguments.annotations import Metadata, Moment, RetryTimeout, Version
-from rowsieve.changes.table_methods import TableMethods
+from rowsieve.changes.method_base import TableMethods
 from rowsieve.refs.opening_refs import handle_at
 from rowsieve.refs.publishing import fast_forward
 from rowsieve.refs.registering import create_ref, drop_ref, list_refs

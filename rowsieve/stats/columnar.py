@@ -148,7 +148,7 @@ class PartStatistics:
         )
 
     def kinds(self, subject: Derived) -> npt.NDArray[np.int64] | None:
-        """(n,) bits of `Kind`: what a JSON path may hold; None if no part knows."""
+        """(n,) bits of `JsonKind`: what a JSON path may hold; None if no part knows."""
         if self._described(subject) is None:
             return None
         column, fills = self._column(subject, "kinds", pa.int64()), [*self._older(subject)]

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from rowsieve.predicate.interpretation.abstract import AbstractColumn
 from rowsieve.predicate.text_cache import cached_by_text
-from rowsieve.stats.json_kinds import EVERYTHING, Kind, parsed_path
+from rowsieve.stats.json_kinds import EVERYTHING, JsonKind, parsed_path
 from rowsieve.stats.json_paths import JsonCollector
 from rowsieve.stats.model import ColumnStatistics, Derived, Subject
 from rowsieve.stats.subjects import LENGTH, comparables, derived
@@ -36,7 +36,7 @@ class Fill:
 
     `is_null`: all rows are NULL. `maybe_null`: rows may also have NULL, because a struct around the
     field may be NULL. The bounds are NULL for NULL and NaN, and where nothing is known. `kinds` has
-    bits of `Kind` for a JSON path.
+    bits of `JsonKind` for a JSON path.
     """
 
     added: int
@@ -149,7 +149,7 @@ def _at_path(document: Fill, subject: Derived) -> Fill | None:
         return None
     kinds = EVERYTHING if statistics.kinds is None else statistics.kinds
     if document.maybe_null and kinds != EVERYTHING:
-        kinds |= Kind.MISSING
+        kinds |= JsonKind.MISSING
     none = pa.scalar(None, arrow_type(described.type))
     lower, upper = statistics.lower or none, statistics.upper or none
     return Fill(document.added, described.type, lower, upper, maybe_null=True, kinds=kinds)
@@ -162,7 +162,7 @@ def _described(text: str | None, subject: Derived) -> ColumnStatistics | None:
     if path is None:
         return None
     if text is None:
-        return ColumnStatistics(kinds=int(Kind.MISSING))
+        return ColumnStatistics(kinds=int(JsonKind.MISSING))
     keys = path[:-1] if isinstance(path[-1], int) else path
     collector = JsonCollector(subject.field_id, [keys])
     collector.add(pa.array([text], pa.string()))

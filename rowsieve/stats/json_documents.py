@@ -21,11 +21,11 @@ import pyarrow.compute as pc
 
 from rowsieve.predicate.arrays import Mask, as_mask
 from rowsieve.predicate.functions.nested.json_members import may_exceed_limits
-from rowsieve.stats.json_kinds import Kind, Path
+from rowsieve.stats.json_kinds import JsonKind, Path
 from rowsieve.stats.values import Values
 
 MISSING: Final = msgspec.UNSET
-NO_KIND: Final = Kind(0)
+NO_KIND: Final = JsonKind(0)
 
 
 _EXPONENT: Final = r"[:\[,]\s*-?[0-9]+(\.[0-9]+)?[eE]|^\s*-?[0-9]+(\.[0-9]+)?[eE]"
@@ -47,7 +47,7 @@ class Documents:
 
     texts: pa.Array
     cells: dict[Path, list[Any]]
-    kinds: Kind = NO_KIND
+    kinds: JsonKind = NO_KIND
     _exponents: bool | None = None
 
     @property
@@ -104,9 +104,9 @@ def decode_documents(values: Values, tree: PathTree) -> Documents:
     if isinstance(texts, pa.ChunkedArray):
         texts = texts.combine_chunks()
         texts = texts.chunk(0) if isinstance(texts, pa.ChunkedArray) else texts
-    kinds = Kind.MISSING if values.null_count else NO_KIND
+    kinds = JsonKind.MISSING if values.null_count else NO_KIND
     if may_exceed_limits(texts).any():
-        kinds |= Kind.OTHER
+        kinds |= JsonKind.OTHER
     at_once = _decode_at_once(texts, tree, tree.values)
     if at_once is not None:
         return Documents(texts, at_once[1], kinds)
@@ -117,7 +117,7 @@ def decode_documents(values: Values, tree: PathTree) -> Documents:
         texts = texts.filter(pa.array(~repeating))
     decoded, malformed = _decoded(texts.to_pylist(), tree.decoder.decode)
     if malformed:
-        batch.kinds |= Kind.OTHER
+        batch.kinds |= JsonKind.OTHER
     _add(tree, decoded, batch)
     return batch
 
@@ -316,7 +316,7 @@ def _add_repeating(texts: list[str], tree: PathTree, batch: Documents) -> None:
         try:
             document = _ANY.decode(text)
         except _MALFORMED:
-            batch.kinds |= Kind.OTHER
+            batch.kinds |= JsonKind.OTHER
             continue
         if "\\" not in text and _has_all_keys(text, document, tree.keys):
             plain.append(tree.decoder.decode(text))
@@ -324,7 +324,7 @@ def _add_repeating(texts: list[str], tree: PathTree, batch: Documents) -> None:
         try:
             pairs = json.loads(text, object_pairs_hook=_Pairs)
         except _MALFORMED:
-            batch.kinds |= Kind.OTHER
+            batch.kinds |= JsonKind.OTHER
             continue
         _walk(tree.root, [pairs], (), batch)
     _add(tree, plain, batch)
@@ -350,7 +350,7 @@ def _walk(node: _Node, values: list[Any], path: Path, batch: Documents) -> None:
             pairs = value if isinstance(value, _Pairs) else ()
             items = [item for name, item in pairs if name == key]
             if len(items) > 1:
-                batch.kinds |= Kind.MISSING
+                batch.kinds |= JsonKind.MISSING
             inner += items or [MISSING]
         _walk(member, inner, (*path, key), batch)
 

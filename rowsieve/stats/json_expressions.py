@@ -27,7 +27,7 @@ from rowsieve.predicate.interpretation.abstract import (
     without_contradictions,
 )
 from rowsieve.predicate.ir import BoundColumn, Call, Literal, Operand
-from rowsieve.stats.json_kinds import ANY_INDEX, EVERYTHING, INDICES, Kind, Path, path_subject
+from rowsieve.stats.json_kinds import ANY_INDEX, EVERYTHING, INDICES, JsonKind, Path, path_subject
 from rowsieve.stats.model import Derived, Subject
 from rowsieve.stats.sound_casts import cast_soundly, widen_elsewhere
 from rowsieve.types.logical import (
@@ -40,10 +40,10 @@ from rowsieve.types.logical import (
     String,
 )
 
-_ABSENT = Kind.MISSING | Kind.NULL
-_NUMBERS = Kind.INT | Kind.FLOAT
-_BOOLS = Kind.TRUE | Kind.FALSE
-_VALUES = _NUMBERS | _BOOLS | Kind.STRING | Kind.LIST | Kind.OBJECT
+_ABSENT = JsonKind.MISSING | JsonKind.NULL
+_NUMBERS = JsonKind.INT | JsonKind.FLOAT
+_BOOLS = JsonKind.TRUE | JsonKind.FALSE
+_VALUES = _NUMBERS | _BOOLS | JsonKind.STRING | JsonKind.LIST | JsonKind.OBJECT
 _LARGEST_IN_MILLIONTHS = 9e12
 
 
@@ -57,7 +57,7 @@ class Subjects(Protocol):
         ...
 
     def kinds(self, subject: Derived) -> npt.NDArray[np.int64] | None:
-        """(n,) bits of `Kind`: what a JSON path may hold; None if no part knows."""
+        """(n,) bits of `JsonKind`: what a JSON path may hold; None if no part knows."""
         ...
 
 
@@ -112,13 +112,13 @@ def value_at(path: JsonPath, statistics: Subjects) -> AbstractValue | None:
         return None
     none = nowhere(statistics.part_count)
     if not path.as_text:
-        present = _may_hold(kinds, _VALUES | Kind.NULL)
-        return anything(Json(), present, _may_hold(kinds, Kind.MISSING), none)
+        present = _may_hold(kinds, _VALUES | JsonKind.NULL)
+        return anything(Json(), present, _may_hold(kinds, JsonKind.MISSING), none)
     value = anything(String(), _may_hold(kinds, _VALUES), _may_hold(kinds, _ABSENT), none)
     strings = _of_kind(path, "string", String(), statistics)
     if strings is None:
         return value
-    others = _may_hold(kinds, _VALUES & ~Kind.STRING)
+    others = _may_hold(kinds, _VALUES & ~JsonKind.STRING)
     return replace(
         value, lower=without(strings.lower, others), upper=without(strings.upper, others)
     )
@@ -133,14 +133,14 @@ def cast_of_path(path: JsonPath, target: LogicalType, statistics: Subjects) -> A
     present, null = _may_hold(kinds, _VALUES), _may_hold(kinds, _ABSENT)
     match target:
         case Bool():
-            lower = with_nulls(~_may_hold(kinds, Kind.FALSE), none, pa.bool_())
-            upper = with_nulls(_may_hold(kinds, Kind.TRUE), none, pa.bool_())
+            lower = with_nulls(~_may_hold(kinds, JsonKind.FALSE), none, pa.bool_())
+            upper = with_nulls(_may_hold(kinds, JsonKind.TRUE), none, pa.bool_())
             value = AbstractValue(target, lower, upper, present, null, none, none)
             return widen_elsewhere(value, ~_may_hold(kinds, _VALUES & ~_BOOLS))
         case Int():
             value = _whole(path, kinds, target, statistics)
             value = replace(value, present=present, null=null | value.null)
-            return widen_elsewhere(value, ~_may_hold(kinds, _VALUES & ~Kind.INT))
+            return widen_elsewhere(value, ~_may_hold(kinds, _VALUES & ~JsonKind.INT))
         case Float() | Decimal():
             whole = _whole(path, kinds, target, statistics)
             value = hull_of_two(whole, _fractions(path, kinds, target, statistics))
@@ -154,7 +154,7 @@ def _whole(
     path: JsonPath, kinds: npt.NDArray[np.int64], target: LogicalType, statistics: Subjects
 ) -> AbstractValue:
     """The integers that fit into 64 bits, cast; no value where there are none."""
-    occurs, none = _may_hold(kinds, Kind.INT), nowhere(statistics.part_count)
+    occurs, none = _may_hold(kinds, JsonKind.INT), nowhere(statistics.part_count)
     value = _of_kind(path, "int", Int(), statistics) or anything(Int(), occurs, none, none)
     return cast_soundly(limited(replace(value, null=none), occurs), target)
 
@@ -163,14 +163,14 @@ def _fractions(
     path: JsonPath, kinds: npt.NDArray[np.int64], target: Float | Decimal, statistics: Subjects
 ) -> AbstractValue:
     """All other numbers, cast; no value where there are none."""
-    occurs, none = _may_hold(kinds, Kind.FLOAT), nowhere(statistics.part_count)
+    occurs, none = _may_hold(kinds, JsonKind.FLOAT), nowhere(statistics.part_count)
     value = _of_kind(path, "float", Float(), statistics) or anything(Float(), occurs, none, none)
     value = limited(replace(value, null=none, nan=none), occurs)
     if isinstance(target, Float):
         return replace(cast_soundly(value, target), nan=none)
     lower = _as_decimal(value.lower, target, -np.inf)
     upper = _as_decimal(value.upper, target, np.inf)
-    known = ~(null_mask(lower) | null_mask(upper)) & ~_may_hold(kinds, Kind.EXPONENT)
+    known = ~(null_mask(lower) | null_mask(upper)) & ~_may_hold(kinds, JsonKind.EXPONENT)
     result = AbstractValue(target, lower, upper, occurs, none, none, none)
     return widen_elsewhere(without_contradictions(result), known)
 
@@ -196,7 +196,7 @@ def _kinds(path: JsonPath, statistics: Subjects) -> npt.NDArray[np.int64] | None
     kinds = statistics.kinds(path_subject(path.field_id, path.path)) if path.path else None
     if kinds is None:
         return None
-    return np.where(kinds & Kind.OTHER, np.int64(EVERYTHING), kinds)
+    return np.where(kinds & JsonKind.OTHER, np.int64(EVERYTHING), kinds)
 
 
 def _of_kind(
@@ -208,6 +208,6 @@ def _of_kind(
     return from_column(BoundColumn(path.field_id, kind, type_), known, statistics.part_count)
 
 
-def _may_hold(kinds: npt.NDArray[np.int64], which: Kind) -> Mask:
+def _may_hold(kinds: npt.NDArray[np.int64], which: JsonKind) -> Mask:
     mask: Mask = (kinds & int(which)) != 0
     return mask

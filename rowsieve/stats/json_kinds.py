@@ -26,7 +26,7 @@ _STATED: Final = re.compile(rf"{JSON}((?:/[^/\[:]*)+)(?:\[(\*|[0-9]+)\])?")
 _NOT_PLAIN = re.compile(r'["\\\x00-\x1f]')
 
 
-class Kind(IntFlag):
+class JsonKind(IntFlag):
     """The kinds of values that at least one row has at a path.
 
     `MISSING`: no value, because the document is NULL or lacks the path. `INT`: a number without

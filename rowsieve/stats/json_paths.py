@@ -23,7 +23,15 @@ import msgspec
 import pyarrow as pa
 
 from rowsieve.stats.json_documents import NO_KIND, PathTree, decode_documents
-from rowsieve.stats.json_kinds import ANY_INDEX, INDICES, INT64, Kind, Path, is_plain, path_subject
+from rowsieve.stats.json_kinds import (
+    ANY_INDEX,
+    INDICES,
+    INT64,
+    JsonKind,
+    Path,
+    is_plain,
+    path_subject,
+)
 from rowsieve.stats.model import ColumnStatistics, Subject
 from rowsieve.stats.values import Values, lower_bound, upper_bound
 
@@ -43,7 +51,7 @@ class JsonCollector:
         self._tree = None if self._discover else PathTree(paths)
         self._declared = [path for path in paths if path]
         self._found: dict[Path, _PathCollector] = {}
-        self._before = Kind(0)  # the kinds so far of a path that first occurs now
+        self._before = JsonKind(0)  # the kinds so far of a path that first occurs now
 
     def add(self, values: Values) -> None:
         """Account for the documents of a batch."""
@@ -59,11 +67,11 @@ class JsonCollector:
             by_path.update(_elements(path, cells))
         for path in by_path.keys() | self._found.keys():
             collector = self._at(path)
-            cells, kinds = by_path.get(path, ([], Kind.MISSING))
+            cells, kinds = by_path.get(path, ([], JsonKind.MISSING))
             collector.add(cells, kinds | documents.kinds)
             if collector.lacks_exponents and documents.may_have_exponents:
-                collector.add([], Kind.EXPONENT)
-        self._before |= Kind.MISSING | (documents.kinds & Kind.OTHER)
+                collector.add([], JsonKind.EXPONENT)
+        self._before |= JsonKind.MISSING | (documents.kinds & JsonKind.OTHER)
 
     def finish(self) -> Iterator[tuple[Subject, ColumnStatistics]]:
         """The kinds of every path, and the bounds of its values of each kind."""
@@ -79,16 +87,16 @@ class JsonCollector:
 class _PathCollector:
     """Collects the kinds at one path, and the extremes of its values of each kind."""
 
-    def __init__(self, kinds: Kind) -> None:
+    def __init__(self, kinds: JsonKind) -> None:
         self._kinds = kinds
         self._extremes: dict[str, tuple[Any, Any]] = {}
 
     @property
     def lacks_exponents(self) -> bool:
         """True if the path has numbers, and none was written with an exponent so far."""
-        return Kind.FLOAT in self._kinds and Kind.EXPONENT not in self._kinds
+        return JsonKind.FLOAT in self._kinds and JsonKind.EXPONENT not in self._kinds
 
-    def add(self, cells: list[Any], kinds: Kind) -> None:
+    def add(self, cells: list[Any], kinds: JsonKind) -> None:
         self._kinds |= kinds
         by_type = dict.fromkeys(map(type, cells))
         for type_ in by_type:
@@ -97,42 +105,42 @@ class _PathCollector:
 
     def _add_type(self, type_: type, cells: list[Any]) -> None:
         if type_ is msgspec.UnsetType:
-            self._kinds |= Kind.MISSING
+            self._kinds |= JsonKind.MISSING
         elif type_ is type(None):
-            self._kinds |= Kind.NULL
+            self._kinds |= JsonKind.NULL
         elif type_ is bool:
-            self._kinds |= (Kind.TRUE if True in cells else Kind(0)) | (
-                Kind.FALSE if False in cells else Kind(0)
+            self._kinds |= (JsonKind.TRUE if True in cells else JsonKind(0)) | (
+                JsonKind.FALSE if False in cells else JsonKind(0)
             )
         elif type_ is str:
-            self._kinds |= Kind.STRING
+            self._kinds |= JsonKind.STRING
             self._widen("string", min(cells), max(cells))
         elif type_ is int:
             self._add_whole(cells)
         elif type_ is float:
             self._add_float(min(cells), max(cells))
         elif type_ in (tuple, list):
-            self._kinds |= Kind.LIST
+            self._kinds |= JsonKind.LIST
         else:
-            self._kinds |= Kind.OBJECT
+            self._kinds |= JsonKind.OBJECT
 
     def _add_whole(self, cells: list[int]) -> None:
         """Add integers; those that do not fit into 64 bits as doubles."""
         low, high = min(cells), max(cells)
         if low in INT64 and high in INT64:
-            self._kinds |= Kind.INT
+            self._kinds |= JsonKind.INT
             self._widen("int", low, high)
             return
         if short := [cell for cell in cells if cell in INT64]:
             self._add_whole(short)
         if max(-low, high) > _LARGEST:
-            self._kinds |= Kind.OTHER
+            self._kinds |= JsonKind.OTHER
         else:
             long = [float(cell) for cell in cells if cell not in INT64]
             self._add_float(min(long), max(long))
 
     def _add_float(self, low: float, high: float) -> None:
-        self._kinds |= Kind.FLOAT
+        self._kinds |= JsonKind.FLOAT
         self._widen("float", low, high)
 
     def _widen(self, kind: str, low: Any, high: Any) -> None:
@@ -143,7 +151,7 @@ class _PathCollector:
 
     def finish(self, field_id: int, path: Path) -> Iterator[tuple[Subject, ColumnStatistics]]:
         yield path_subject(field_id, path), ColumnStatistics(kinds=int(self._kinds))
-        if Kind.OTHER in self._kinds:
+        if JsonKind.OTHER in self._kinds:
             return
         for kind, (low, high) in self._extremes.items():
             yield path_subject(field_id, path, kind), _bounds(kind, low, high)
@@ -170,7 +178,7 @@ def _bounds(kind: str, low: Any, high: Any) -> ColumnStatistics:
     )
 
 
-def _elements(path: Path, cells: list[Any]) -> Iterator[tuple[Path, tuple[list[Any], Kind]]]:
+def _elements(path: Path, cells: list[Any]) -> Iterator[tuple[Path, tuple[list[Any], JsonKind]]]:
     """The values and kinds of each of the first list elements, and of all elements together."""
     if tuple not in set(map(type, cells)):
         return
@@ -182,8 +190,8 @@ def _elements(path: Path, cells: list[Any]) -> Iterator[tuple[Path, tuple[list[A
             yield (*path, index), (list(map(itemgetter(index), lists)), NO_KIND)
         else:
             there = [each[index] for each in lists if len(each) > index]
-            yield (*path, index), (there, Kind.MISSING)
-    yield (*path, ANY_INDEX), (list(chain.from_iterable(lists)), Kind.MISSING)
+            yield (*path, index), (there, JsonKind.MISSING)
+    yield (*path, ANY_INDEX), (list(chain.from_iterable(lists)), JsonKind.MISSING)
 
 
 def _occurring(values: Values) -> list[Path]:

@@ -26,12 +26,12 @@ import pyarrow.compute as pc
 
 from rowsieve.predicate.arrays import Mask, as_mask
 from rowsieve.stats.json_documents import MISSING, PathTree, documents_by_row, exponents_by_row
-from rowsieve.stats.json_kinds import INT64, Kind, Path
+from rowsieve.stats.json_kinds import INT64, JsonKind, Path
 from rowsieve.stats.values import Values
 
 MAX_CHARACTERS: Final = 64
 _LARGEST: Final = 2**1023
-_OTHER: Final = int(Kind.OTHER)
+_OTHER: Final = int(JsonKind.OTHER)
 _MAX_BYTES: Final = 2**30
 _TYPES: Final = frozenset({int, float, str})
 _TYPED: Final = 0  # of a value that has a typed column, so that `kinds` is NULL
@@ -45,33 +45,33 @@ FIELDS: Final[dict[str, pa.DataType]] = {
 """The columns of a path."""
 
 STORED_KINDS: Final = (
-    Kind.MISSING
-    | Kind.NULL
-    | Kind.FALSE
-    | Kind.TRUE
-    | Kind.EXPONENT
-    | Kind.LIST
-    | Kind.OBJECT
-    | Kind.OTHER
+    JsonKind.MISSING
+    | JsonKind.NULL
+    | JsonKind.FALSE
+    | JsonKind.TRUE
+    | JsonKind.EXPONENT
+    | JsonKind.LIST
+    | JsonKind.OBJECT
+    | JsonKind.OTHER
 )
 """The bits that `kinds` may be: values of the other kinds have columns."""
 
 
 class _Kinds(dict[type, int]):
     def __missing__(self, key: type) -> int:
-        return int(Kind.OBJECT)  # each node of a path tree decodes objects to its own class
+        return int(JsonKind.OBJECT)  # each node of a path tree decodes objects to its own class
 
 
 _KIND_OF: Final = _Kinds(
     {
-        msgspec.UnsetType: int(Kind.MISSING),
-        type(None): int(Kind.NULL),
-        bool: int(Kind.FALSE),
+        msgspec.UnsetType: int(JsonKind.MISSING),
+        type(None): int(JsonKind.NULL),
+        bool: int(JsonKind.FALSE),
         int: _TYPED,
         float: _TYPED,
         str: _TYPED,
-        tuple: int(Kind.LIST),
-        list: int(Kind.LIST),
+        tuple: int(JsonKind.LIST),
+        list: int(JsonKind.LIST),
     }
 )
 
@@ -121,7 +121,7 @@ def _columns(cells: list[Any], unknown: Mask, exponents: Callable[[], Mask]) -> 
         kinds = np.fromiter(map(_KIND_OF.__getitem__, types), np.int32, len(cells))
     if bool in distinct:
         truth = [cell is True for cell in cells]
-        kinds[np.array(truth, dtype=np.bool_)] = int(Kind.TRUE)
+        kinds[np.array(truth, dtype=np.bool_)] = int(JsonKind.TRUE)
     whole, numbers, texts = (_of_type(type_, types, cells, distinct) for type_ in (int, float, str))
     try:
         ints = _array(whole, len(cells), pa.int64())
@@ -131,7 +131,7 @@ def _columns(cells: list[Any], unknown: Mask, exponents: Callable[[], Mask]) -> 
     floats = _array(numbers, len(cells), pa.float64())
     strings = _strings(texts, len(cells))
     if floats.null_count < len(floats):
-        kinds[exponents() & as_mask(floats.is_valid())] = int(Kind.EXPONENT)
+        kinds[exponents() & as_mask(floats.is_valid())] = int(JsonKind.EXPONENT)
     kinds[unknown] = _OTHER
     stored = pa.array(kinds, mask=kinds == _TYPED)
     return pa.StructArray.from_arrays(

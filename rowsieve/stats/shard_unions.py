@@ -24,7 +24,7 @@ from rowsieve.predicate.interpretation.abstract import AbstractColumn, AbstractV
 from rowsieve.predicate.ir import BoundColumn, Operand
 from rowsieve.stats.columnar import PartStatistics
 from rowsieve.stats.expressions import value_of
-from rowsieve.stats.json_kinds import EVERYTHING, Kind, path_of_subject
+from rowsieve.stats.json_kinds import EVERYTHING, JsonKind, path_of_subject
 from rowsieve.stats.model import Derived, Subject
 from rowsieve.stats.subjects import derived, describe
 from rowsieve.types.encodings import arrow_type
@@ -62,8 +62,8 @@ def _other_kinds(subject: Subject, statistics: PartStatistics) -> Mask:
     kinds = None if path is None else statistics.kinds(path)
     if kinds is None or not isinstance(subject, Derived):
         return nowhere(statistics.part_count)
-    kind = Kind[subject.what.rpartition(":")[2].upper()]
-    absent: Mask = kinds & int(kind | Kind.OTHER) == 0
+    kind = JsonKind[subject.what.rpartition(":")[2].upper()]
+    absent: Mask = kinds & int(kind | JsonKind.OTHER) == 0
     return absent
 
 
@@ -139,7 +139,7 @@ class ShardUnions:
         return AbstractColumn(lower, upper, empty=empty, may_be_null=null, may_be_nan=nan)
 
     def kinds(self, subject: Derived) -> npt.NDArray[np.int64] | None:
-        """(n,) bits of `Kind`: what a JSON path may hold; None if no shard knows."""
+        """(n,) bits of `JsonKind`: what a JSON path may hold; None if no shard knows."""
         if not self._may_be_known(subject):
             return None
         column = self._column(subject, "kinds", pa.int64())

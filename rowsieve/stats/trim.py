@@ -17,7 +17,7 @@ from typing import Final
 import pyarrow as pa
 
 from rowsieve.stats.bounds import lower_bytes, lower_text, upper_bytes, upper_text
-from rowsieve.stats.json_kinds import Kind, last_key, path_of_subject
+from rowsieve.stats.json_kinds import JsonKind, last_key, path_of_subject
 from rowsieve.stats.model import ColumnStatistics, Derived, Subject
 from rowsieve.types.logical import Field, List, Map, Struct
 
@@ -29,11 +29,11 @@ _CRITICAL = re.compile(
 )
 _ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}.*)?", re.DOTALL)
 _KIND_GROUPS = (
-    Kind.TRUE | Kind.FALSE,
-    Kind.INT | Kind.FLOAT,
-    Kind.STRING,
-    Kind.LIST,
-    Kind.OBJECT,
+    JsonKind.TRUE | JsonKind.FALSE,
+    JsonKind.INT | JsonKind.FLOAT,
+    JsonKind.STRING,
+    JsonKind.LIST,
+    JsonKind.OBJECT,
 )
 
 
@@ -191,7 +191,7 @@ def _is_useless(
         if kinds is None or sum(bool(kinds & group) for group in _KIND_GROUPS) != 1:
             return True
     if facts.kinds is not None:
-        return bool(facts.kinds & Kind.OTHER)
+        return bool(facts.kinds & JsonKind.OTHER)
     return size == 0
 
 

@@ -15,7 +15,7 @@ from rowsieve.arguments.annotations import (
     Token,
 )
 from rowsieve.changes.column_methods import SchemaMode
-from rowsieve.changes.table_methods import TableMethods, changes
+from rowsieve.changes.method_base import TableMethods, changes
 from rowsieve.config import OnViolation, Pruning
 from rowsieve.encodings.file_encoding import OnDifference, ReadEncoding
 from rowsieve.metrics import Reporter

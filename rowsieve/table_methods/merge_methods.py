@@ -17,8 +17,8 @@ from rowsieve.bridges.python_constants import constant_of
 from rowsieve.bridges.sql.assignments import refuse_number
 from rowsieve.changes.column_order.order_column import without_order_column
 from rowsieve.changes.data.ingest import read_data
+from rowsieve.changes.method_base import TableMethods
 from rowsieve.changes.table_handle import Handle
-from rowsieve.changes.table_methods import TableMethods
 from rowsieve.errors import InvalidInput, UnknownColumn
 from rowsieve.statements.merge_statement import Action, Merge, MergeClause, Values, When
 from rowsieve.statements.tokens import Target, quoted

@@ -21,7 +21,7 @@ from rowsieve.bridges.where import locating_errors, semantics_of, to_predicate
 from rowsieve.change_feed.feed import open_feed
 from rowsieve.change_feed.last_changes import last_changes
 from rowsieve.changes.history.history_columns import holds_at
-from rowsieve.changes.table_methods import TableMethods
+from rowsieve.changes.method_base import TableMethods
 from rowsieve.config import OnViolation, Pruning
 from rowsieve.encodings.file_encoding import OnDifference, ReadEncoding
 from rowsieve.errors import InvalidInput, UnsupportedOperation

@@ -29,6 +29,7 @@ from rowsieve.changes.data.ingest import (
 from rowsieve.changes.data.whole_rows import append_rows, apply_whole, delete_keys, upsert_whole
 from rowsieve.changes.event_order.too_late import OnTooLate
 from rowsieve.changes.history.history_calls import apply_history
+from rowsieve.changes.method_base import TableMethods, changes, shows_rows_written
 from rowsieve.changes.mutation import Mutation, Stale
 from rowsieve.changes.operations import (
     delete_planned,
@@ -39,7 +40,6 @@ from rowsieve.changes.operations import (
 )
 from rowsieve.changes.partial.combine_rules import Combine
 from rowsieve.changes.partial.partial_calls import apply_given, upsert_given
-from rowsieve.changes.table_methods import TableMethods, changes, shows_rows_written
 from rowsieve.envelopes.applying import (
     AppliedEvents,
     Decimals,

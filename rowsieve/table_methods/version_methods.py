@@ -14,8 +14,8 @@ from rowsieve.changes.cherry_picks import (
     is_picked,
     operation_of,
 )
+from rowsieve.changes.method_base import TableMethods, changes
 from rowsieve.changes.operations import restore_to
-from rowsieve.changes.table_methods import TableMethods, changes
 from rowsieve.objects import in_thread
 from rowsieve.retention.retaining import leased
 from rowsieve.storage.log.commit_request import CommitRequest

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from rowsieve.arguments.annotations import Metadata, Token
+from rowsieve.changes.method_base import TableMethods
 from rowsieve.changes.table_handle import Handle
-from rowsieve.changes.table_methods import TableMethods
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.storage.log.conflicts import Isolation
 from rowsieve.storage.log.log_entry import Commit

@@ -15,8 +15,8 @@ from rowsieve.storage.snapshot import Snapshot
 from rowsieve.writer.counting import Counting
 from rowsieve.writer.flushing import commit_changes
 from rowsieve.writer.intake import Intake
-from rowsieve.writer.memtables import Entry
-from rowsieve.writer.queued_calls import Call, Preparation, prepared
+from rowsieve.writer.memtables import MemtableEntry
+from rowsieve.writer.queued_calls import Preparation, QueuedCall, prepared
 
 
 class CommittedPath:
@@ -51,11 +51,11 @@ class CommittedPath:
             self._intake.fail(error)
             raise
 
-    def _commit(self, groups: list[tuple[list[Call], Changes]]) -> None:
+    def _commit(self, groups: list[tuple[list[QueuedCall], Changes]]) -> None:
         if not groups:
             return
         form = self.preparation.form
-        entries = [Entry(0, changes, form, 0, 0) for _, changes in groups]
+        entries = [MemtableEntry(0, changes, form, 0, 0) for _, changes in groups]
         members = [call for group, _ in groups for call in group]
         try:
             with self._counting.flush_timed():
@@ -74,7 +74,7 @@ class CommittedPath:
             self._note_commit()
             self._counting.report()
 
-    def _acknowledge(self, calls: list[Call], commit: Commit) -> None:
+    def _acknowledge(self, calls: list[QueuedCall], commit: Commit) -> None:
         rows = sum(call.rows for call in calls)
         self._intake.release(rows)
         self._counting.note_group(calls)
@@ -82,7 +82,7 @@ class CommittedPath:
         for call in calls:
             call.acknowledgement.complete(commit.version)
 
-    def _refuse(self, call: Call, error: BaseException) -> None:
+    def _refuse(self, call: QueuedCall, error: BaseException) -> None:
         call.acknowledgement.complete(0, error)
         self._intake.release(call.rows)
         self._counting.note_failed()

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from rowsieve.changes.table_handle import Handle
 from rowsieve.locks import ForkSafeLock
 from rowsieve.metrics import Histogram, IngestMetrics, IngestReport, send
-from rowsieve.writer.queued_calls import Call
+from rowsieve.writer.queued_calls import QueuedCall
 
 
 class Counting:
@@ -26,7 +26,7 @@ class Counting:
         with self._lock:
             return self._total.since(None)
 
-    def note_group(self, calls: Sequence[Call], size_bytes: int = 0) -> None:
+    def note_group(self, calls: Sequence[QueuedCall], size_bytes: int = 0) -> None:
         """Count calls that are acknowledged now, and the bytes of their record."""
         now_s, rows = time.perf_counter(), sum(call.rows for call in calls)
         with self._lock:

@@ -23,7 +23,7 @@ from rowsieve.storage.log.log_entry import Commit, LogEntry
 from rowsieve.storage.log.retries import RETRY_TIMEOUT_S
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.writer.combining import combined
-from rowsieve.writer.memtables import Entry
+from rowsieve.writer.memtables import MemtableEntry
 from rowsieve.writer.records import Form, adapted
 
 
@@ -39,7 +39,7 @@ def through_sequence(snapshot: Snapshot, wal_id: str) -> int:
 
 
 def commit_records(
-    handle: Handle, wal_id: str, entries_after: Callable[[int], list[Entry]], through: int
+    handle: Handle, wal_id: str, entries_after: Callable[[int], list[MemtableEntry]], through: int
 ) -> Commit:
     """Commit the records up to `through` that the newest version lacks, in one commit."""
     application = application_of(wal_id)
@@ -63,7 +63,7 @@ def commit_records(
     return handle.commit_mutation(change, build, any_columns=True, in_background=True)
 
 
-def commit_changes(handle: Handle, entries: list[Entry]) -> Commit:
+def commit_changes(handle: Handle, entries: list[MemtableEntry]) -> Commit:
     """Commit changes that no log has, in one commit."""
     change = handle.change(_operation(handle.latest(), entries))
     return handle.commit_mutation(
@@ -71,7 +71,7 @@ def commit_changes(handle: Handle, entries: list[Entry]) -> Commit:
     )
 
 
-def _operation(head: Snapshot, entries: list[Entry]) -> str:
+def _operation(head: Snapshot, entries: list[MemtableEntry]) -> str:
     if not head.table.key:
         return "append"
     has_rows = any(entry.changes.rows for entry in entries)
@@ -79,7 +79,7 @@ def _operation(head: Snapshot, entries: list[Entry]) -> str:
     return "apply" if has_rows and has_deletes else "delete_keys" if has_deletes else "upsert"
 
 
-def _mutation(change: Change, snapshot: Snapshot, entries: list[Entry]) -> Mutation | None:
+def _mutation(change: Change, snapshot: Snapshot, entries: list[MemtableEntry]) -> Mutation | None:
     form = Form.of(snapshot)
     changes = combined([adapted(each.changes, each.form, form) for each in entries], form)
     if changes.is_empty:

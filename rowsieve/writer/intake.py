@@ -11,7 +11,7 @@ import threading
 from collections import deque
 
 from rowsieve.errors import WriterClosed
-from rowsieve.writer.queued_calls import Call
+from rowsieve.writer.queued_calls import QueuedCall
 
 GROUP_ROWS = 50_000
 """Rows of a group: the calls behind them wait for the next one."""
@@ -22,7 +22,7 @@ class Intake:
 
     def __init__(self, max_buffered: int) -> None:
         self._changed = threading.Condition()
-        self._calls: deque[Call] = deque()
+        self._calls: deque[QueuedCall] = deque()
         self._max_buffered = max_buffered
         self._buffered = 0
         self._process_id = os.getpid()
@@ -58,7 +58,7 @@ class Intake:
         if self._is_closed:
             raise WriterClosed("the writer is closed; open another one by Table.writer")
 
-    def put(self, call: Call, *, waits: bool = True) -> bool:
+    def put(self, call: QueuedCall, *, waits: bool = True) -> bool:
         """Add a call; above the limit wait, or return False."""
         self.check()
         with self._changed:
@@ -74,7 +74,7 @@ class Intake:
                 self._changed.notify_all()
         return True
 
-    def take(self, timeout_s: float | None) -> list[Call] | None:
+    def take(self, timeout_s: float | None) -> list[QueuedCall] | None:
         """Wait for calls and return those of a group, maybe none; None once nothing will come."""
         with self._changed:
             self._is_busy = False
@@ -87,7 +87,7 @@ class Intake:
                 self._changed.wait(timeout_s)
             if self._pauses or self._failure is not None:
                 return []
-            group: list[Call] = []
+            group: list[QueuedCall] = []
             rows = 0
             while self._calls and rows < GROUP_ROWS:
                 group.append(self._calls.popleft())

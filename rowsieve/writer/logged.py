@@ -21,9 +21,9 @@ from rowsieve.writer.combining import combined
 from rowsieve.writer.counting import Counting
 from rowsieve.writer.flushing import commit_records, through_sequence
 from rowsieve.writer.intake import Intake
-from rowsieve.writer.memtables import Entry, Memtables
+from rowsieve.writer.memtables import MemtableEntry, Memtables
 from rowsieve.writer.overlay import Overlay
-from rowsieve.writer.queued_calls import Call, Preparation, prepared
+from rowsieve.writer.queued_calls import Preparation, QueuedCall, prepared
 from rowsieve.writer.records import Form, adapted, decode_changes, encode_changes
 from rowsieve.writer.wal import Wal
 from rowsieve.writer.writer_settings import WriterSettings
@@ -118,7 +118,7 @@ class LoggedPath:
             return None
         return self._settings.sync_interval_s
 
-    def _log(self, calls: list[Call]) -> None:
+    def _log(self, calls: list[QueuedCall]) -> None:
         preparation = self.preparation
         form, groups = preparation.form, list(prepared(calls, preparation, self._refuse))
         if not groups:
@@ -137,7 +137,7 @@ class LoggedPath:
             return
         rows = sum(call.rows for call in members)
         version = preparation.snapshot.version
-        self._memtables.add(Entry(sequence, changes, form, rows, len(payload), version))
+        self._memtables.add(MemtableEntry(sequence, changes, form, rows, len(payload), version))
         self._counting.note_group(members, len(payload))
         for call in members:
             call.acknowledgement.complete(sequence)
@@ -178,12 +178,12 @@ class LoggedPath:
             except WriterFailed as error:
                 self._fail(error)
 
-    def _refuse(self, call: Call, error: BaseException) -> None:
+    def _refuse(self, call: QueuedCall, error: BaseException) -> None:
         call.acknowledgement.complete(0, error)
         self._intake.release(call.rows)
         self._counting.note_failed()
 
-    def _fail(self, error: BaseException, calls: list[Call] | None = None) -> None:
+    def _fail(self, error: BaseException, calls: list[QueuedCall] | None = None) -> None:
         """End the writer: wake all waiters with the error (rule 21)."""
         for call in calls or ():
             call.acknowledgement.complete(0, error)
@@ -321,7 +321,7 @@ class LoggedPath:
             self._changed.notify_all()
 
 
-def _entry(sequence: int, changes: Changes, form: Form, size_bytes: int) -> Entry:
+def _entry(sequence: int, changes: Changes, form: Form, size_bytes: int) -> MemtableEntry:
     tables = (changes.rows, changes.deletes)
     rows = sum(table.num_rows for table in tables if table is not None)
-    return Entry(sequence, changes, form, rows, size_bytes)
+    return MemtableEntry(sequence, changes, form, rows, size_bytes)

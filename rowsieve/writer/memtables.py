@@ -21,7 +21,7 @@ from rowsieve.writer.records import Form, adapted
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class MemtableEntry:
     """The changes of one record of the log."""
 
     sequence: int
@@ -44,7 +44,7 @@ class Unflushed:
 
 @dataclass(slots=True)
 class _Memtable:
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[MemtableEntry] = field(default_factory=list)
     rows: int = 0
     size_bytes: int = 0
     since_s: float = field(default_factory=clock.monotonic_s)
@@ -73,7 +73,7 @@ class Memtables:
         self._version = version
         self._view: _View | None = None
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: MemtableEntry) -> None:
         """Add the changes of the next record, which is durable."""
         with self._lock:
             if not self._mutable.entries:
@@ -109,7 +109,7 @@ class Memtables:
         with self._lock:
             return not self._immutable and not self._mutable.entries
 
-    def between(self, after: int, through: int) -> list[Entry]:
+    def between(self, after: int, through: int) -> list[MemtableEntry]:
         """Return the entries with sequences above `after`, up to `through`."""
         with self._lock:
             tables = (*self._immutable, self._mutable)

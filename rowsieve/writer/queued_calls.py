@@ -39,7 +39,7 @@ Action = Literal["upsert", "append", "delete"]
 
 
 @dataclass(slots=True)
-class Call:
+class QueuedCall:
     """One call: its data as one row that is not prepared yet, or prepared."""
 
     action: Action
@@ -197,8 +197,10 @@ def _is_one_value(value: Any) -> bool:
 
 
 def prepared(
-    calls: Sequence[Call], preparation: Preparation, fail: Callable[[Call, BaseException], None]
-) -> Iterator[tuple[list[Call], Changes]]:
+    calls: Sequence[QueuedCall],
+    preparation: Preparation,
+    fail: Callable[[QueuedCall, BaseException], None],
+) -> Iterator[tuple[list[QueuedCall], Changes]]:
     """Yield calls that succeed with their changes, in order; `fail` is told of each other one."""
     for (action, is_single), group in groupby(calls, lambda c: (c.action, c.row is not None)):
         members = list(group)
@@ -219,10 +221,10 @@ def prepared(
 
 def _singles(
     action: Action,
-    calls: list[Call],
+    calls: list[QueuedCall],
     preparation: Preparation,
-    fail: Callable[[Call, BaseException], None],
-) -> Iterator[tuple[list[Call], Changes]]:
+    fail: Callable[[QueuedCall, BaseException], None],
+) -> Iterator[tuple[list[QueuedCall], Changes]]:
     """Prepare calls of one row together; after an error each alone, so that only bad ones fail."""
     try:
         together = preparation.changes(action, [call.row for call in calls], one_each=True)

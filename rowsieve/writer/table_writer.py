@@ -26,7 +26,7 @@ from rowsieve.writer.compacting import Compacting
 from rowsieve.writer.counting import Counting
 from rowsieve.writer.intake import Intake
 from rowsieve.writer.logged import LoggedPath
-from rowsieve.writer.queued_calls import Action, Call
+from rowsieve.writer.queued_calls import Action, QueuedCall
 from rowsieve.writer.writer_settings import WriterSettings
 
 
@@ -175,28 +175,28 @@ class Writer:
 
     # Private
 
-    def _call(self, action: Action, data: Any) -> Call:
+    def _call(self, action: Action, data: Any) -> QueuedCall:
         self._intake.check()
         preparation = self._path.preparation
         preparation.check_action(action)
         acknowledgement = Acknowledgement()
         if (row := preparation.single(data)) is not None:
-            return Call(action, 1, acknowledgement, row)
+            return QueuedCall(action, 1, acknowledgement, row)
         try:
             changes = preparation.changes(action, data)
         except Exception as error:
             acknowledgement.complete(0, error)
             self._counting.note_failed()
-            return Call(action, 0, acknowledgement)
+            return QueuedCall(action, 0, acknowledgement)
         rows = sum(table.num_rows for table in (changes.rows, changes.deletes) if table is not None)
-        return Call(action, rows, acknowledgement, None, changes, preparation.form)
+        return QueuedCall(action, rows, acknowledgement, None, changes, preparation.form)
 
-    def _submitted(self, call: Call) -> Acknowledgement:
+    def _submitted(self, call: QueuedCall) -> Acknowledgement:
         if not call.acknowledgement.done():
             self._intake.put(call)
         return call.acknowledgement
 
-    async def _awaited(self, call: Call) -> int:
+    async def _awaited(self, call: QueuedCall) -> int:
         import asyncio  # noqa: PLC0415 - it takes 30 ms, and only callers who use it need it
 
         if call.acknowledgement.done():

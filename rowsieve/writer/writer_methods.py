@@ -6,7 +6,7 @@ import os
 from typing import Annotated
 
 from rowsieve.arguments import Example
-from rowsieve.changes.table_methods import TableMethods
+from rowsieve.changes.method_base import TableMethods
 from rowsieve.writer.table_writer import Writer
 from rowsieve.writer.wal import Recovery
 from rowsieve.writer.writer_settings import Durability, Sync, WriterSettings, local_directory

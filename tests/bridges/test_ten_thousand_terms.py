@@ -20,7 +20,7 @@ from rowsieve.bridges.delta_dnf import MAX_FILTERS
 from rowsieve.bridges.functions import substrait
 from rowsieve.bridges.languages import BRIDGES, Bridge, bridge_named
 from rowsieve.bridges.substrait_exprs import from_substrait
-from rowsieve.bridges.substrait_exprs.write import Writer
+from rowsieve.bridges.substrait_exprs.write import SubstraitWriter
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
@@ -128,7 +128,7 @@ def test_a_left_deep_chain_is_one_or(name: str) -> None:
 
 
 def test_a_left_deep_chain_of_substrait_is_one_or() -> None:
-    writer = Writer(SCHEMA)
+    writer = SubstraitWriter(SCHEMA)
     terms = [writer.predicate(bind(item, SCHEMA).root) for item in FLAT[::3] * 3]
     chain = functools.reduce(
         lambda left, right: writer._boolean(substrait.BOOLEAN, "or", left, right), terms

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import rowsieve as rs
 from rowsieve.errors import EvaluationError, InvalidInput, InvalidSchemaChange
 from rowsieve.executor.execute import Execution
-from rowsieve.maintenance.advice import Action
+from rowsieve.maintenance.advice import AdvisedAction
 from tests.profiles import examples
 from tests.small_tables import appended, fresh_uri, keyed, kv, overtake, pairs
 
@@ -126,10 +126,12 @@ def test_advice_counts_what_has_expired() -> None:
     table.set_properties(OLD)
     advice = table.maintenance_advice()
     assert advice.expired_rows == 2
-    (expiry,) = (e for e in advice.recommendations if e.action is Action.EXPIRE_ROWS)
+    (expiry,) = (e for e in advice.recommendations if e.action is AdvisedAction.EXPIRE_ROWS)
     assert (expiry.reason, expiry.parts) == ("2 rows have expired, and up to 3 more may have", 2)
     table.maintain()
-    assert Action.EXPIRE_ROWS not in {e.action for e in table.maintenance_advice().recommendations}
+    assert AdvisedAction.EXPIRE_ROWS not in {
+        e.action for e in table.maintenance_advice().recommendations
+    }
 
 
 @pytest.mark.parametrize(

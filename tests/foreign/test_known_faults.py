@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import rowsieve as rs
-from rowsieve.parquet.statistics.known_faults import FAULTS, Claim, Fault, Kind, doubted
+from rowsieve.parquet.statistics.known_faults import FAULTS, Claim, Fault, LeafKind, doubted
 from rowsieve.parquet.thrift import encoded_value
 from tests.foreign import damaged
 from tests.foreign.damaged import MAX, MIN, NULLS, nulls
@@ -47,11 +47,11 @@ LIES: dict[str, Mapping[int, Any]] = {
 """Statistics that writers with a fault make: no NULLs, and bounds of other values."""
 
 COLUMNS = {
-    Kind.BYTES: "text",
-    Kind.DICTIONARY: "text",
-    Kind.DECIMAL_BYTES: "amount",
-    Kind.TIME: "at",
-    Kind.OTHER: "number",
+    LeafKind.BYTES: "text",
+    LeafKind.DICTIONARY: "text",
+    LeafKind.DECIMAL_BYTES: "amount",
+    LeafKind.TIME: "at",
+    LeafKind.OTHER: "number",
 }
 
 
@@ -73,9 +73,9 @@ CASES = [
 
 
 @pytest.mark.parametrize(("fault", "kind"), CASES)
-def test_no_row_is_lost_to_a_known_fault(fault: Fault, kind: Kind, tmp_path: Path) -> None:
+def test_no_row_is_lost_to_a_known_fault(fault: Fault, kind: LeafKind, tmp_path: Path) -> None:
     path, column = tmp_path / "a.parquet", COLUMNS[kind]
-    pq.write_table(DICTIONARY if kind is Kind.DICTIONARY else ROWS, path)
+    pq.write_table(DICTIONARY if kind is LeafKind.DICTIONARY else ROWS, path)
     truth = pq.read_metadata(path).row_group(0).column(ROWS.column_names.index(column)).statistics
     claimed = dict(LIES[column])
     if not fault.claims & Claim.BOUNDS:
@@ -132,7 +132,7 @@ def test_counts_of_plain_arrays_are_believed_where_the_file_says_that_they_are_p
 def test_versions_are_compared_as_numbers_and_unreadable_ones_are_affected(
     created_by: str, claims: Claim
 ) -> None:
-    assert doubted(created_by, Kind.BYTES) == claims
+    assert doubted(created_by, LeafKind.BYTES) == claims
 
 
 def long_texts(path: Path) -> None:

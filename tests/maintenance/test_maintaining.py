@@ -9,7 +9,7 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.errors import UnsupportedOperation
-from rowsieve.maintenance.advice import Action
+from rowsieve.maintenance.advice import AdvisedAction
 from tests.small_tables import appended, keyed, kv, pairs
 
 
@@ -28,7 +28,7 @@ def test_advice_says_what_a_read_costs_and_why() -> None:
     assert (advice.parts, advice.small_parts, advice.hidden_rows) == (5, 5, 1)
     assert advice.read_amplification == 5.0
     (one,) = advice.recommendations
-    assert (one.action, one.parts) == (Action.COMPACT, 5)
+    assert (one.action, one.parts) == (AdvisedAction.COMPACT, 5)
     assert one.size_bytes == advice.size_bytes
     assert "a read looks at 5.0 parts for each row; deletes hide up to 1 rows" in one.reason
     assert advice.as_dict()["recommendations"][0]["action"] == "compact"
@@ -42,7 +42,7 @@ def test_parts_without_statistics_are_named_unless_they_are_off() -> None:
     assert table.maintenance_advice().is_healthy
     table.set_properties({"statistics": "on"})
     (one,) = table.maintenance_advice().recommendations
-    assert (one.action, one.parts) == (Action.ANALYZE, 1)
+    assert (one.action, one.parts) == (AdvisedAction.ANALYZE, 1)
 
 
 def test_maintain_compacts_and_gives_space_back(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_what_a_tiered_compaction_leaves_overlapping_gets_vectors() -> None:
     )
     before = pairs(table)
     (one,) = table.maintenance_advice().recommendations
-    assert (one.action, one.parts) == (Action.BUILD_DELETION_VECTORS, 2)
+    assert (one.action, one.parts) == (AdvisedAction.BUILD_DELETION_VECTORS, 2)
     assert "compares the keys of 2 parts" in one.reason
     done = table.maintain()
     assert not done.compaction.committed
@@ -131,7 +131,7 @@ def test_few_new_keys_are_looked_up_and_need_no_vectors() -> None:
         properties={"compaction": "tiered"},
     )
     advised = [each.action for each in table.maintenance_advice().recommendations]
-    assert Action.BUILD_DELETION_VECTORS not in advised
+    assert AdvisedAction.BUILD_DELETION_VECTORS not in advised
     assert table.maintain().stored is None
 
 

@@ -57,8 +57,8 @@ MUTANTS = (
     Mutant(
         "stats/fills.py",
         "a path without a value in the default has one",
-        "ColumnStatistics(kinds=int(Kind.MISSING))",
-        "ColumnStatistics(kinds=int(Kind.STRING))",
+        "ColumnStatistics(kinds=int(JsonKind.MISSING))",
+        "ColumnStatistics(kinds=int(JsonKind.STRING))",
         ("tests/planner/test_changed_columns.py",),
     ),
     Mutant(

@@ -46,7 +46,7 @@ MUTANTS = (
     Mutant(  # seed 3
         "writer/logged.py",
         "what is acknowledged is in no memtable",
-        "self._memtables.add(Entry(sequence, changes, form, rows, len(payload), version))",
+        "self._memtables.add(MemtableEntry(sequence, changes, form, rows, len(payload), version))",
         "pass",
         WRITERS,
     ),

@@ -46,7 +46,7 @@ MUTANTS = (
     Mutant(
         COLUMNS,
         "a column has values although its documents are unknown",
-        "(kinds & int(Kind.OTHER) == 0)",
+        "(kinds & int(JsonKind.OTHER) == 0)",
         "(kinds >= 0)",
     ),
     Mutant(
@@ -61,13 +61,13 @@ MUTANTS = (
     Mutant(
         SHREDDING,
         "exponents are not marked",
-        "kinds[exponents() & as_mask(floats.is_valid())] = int(Kind.EXPONENT)",
+        "kinds[exponents() & as_mask(floats.is_valid())] = int(JsonKind.EXPONENT)",
         "pass",
     ),
     Mutant(
         SHREDDING,
         "true is false",
-        "kinds[np.array(truth, dtype=np.bool_)] = int(Kind.TRUE)",
+        "kinds[np.array(truth, dtype=np.bool_)] = int(JsonKind.TRUE)",
         "pass",
     ),
     Mutant(

@@ -144,8 +144,8 @@ MUTANTS = (
     Mutant(
         "stats/json_paths.py",
         "a JSON null is nothing (trap T17)",
-        "            self._kinds |= Kind.NULL\n",
-        "            self._kinds |= Kind.MISSING\n",
+        "            self._kinds |= JsonKind.NULL\n",
+        "            self._kinds |= JsonKind.MISSING\n",
         STATISTICS,
     ),
     Mutant(

@@ -11,7 +11,7 @@ import pytest
 from rowsieve.parquet.leaf_columns import FileColumn
 from rowsieve.parquet.shredded_columns import PathFacts, path_facts
 from rowsieve.parquet.statistics.stored_bounds import StoredBounds
-from rowsieve.stats.json_kinds import EVERYTHING, Kind
+from rowsieve.stats.json_kinds import EVERYTHING, JsonKind
 from rowsieve.stats.json_shredding import FIELDS, MAX_CHARACTERS
 
 PHYSICAL = {"kinds": "INT32", "int": "INT64", "float": "DOUBLE", "string": "BYTE_ARRAY"}
@@ -48,10 +48,10 @@ def bounds(found: PathFacts, kind: str) -> tuple[Any, Any]:
 @pytest.mark.parametrize(
     ("lower", "upper", "kinds"),
     [
-        (1, 1, Kind.MISSING),
-        (4, 8, Kind.FALSE | Kind.TRUE),
-        (1, 8, Kind.MISSING | Kind.NULL | Kind.FALSE | Kind.TRUE),
-        (8, 256, Kind.TRUE | Kind.EXPONENT | Kind.LIST),
+        (1, 1, JsonKind.MISSING),
+        (4, 8, JsonKind.FALSE | JsonKind.TRUE),
+        (1, 8, JsonKind.MISSING | JsonKind.NULL | JsonKind.FALSE | JsonKind.TRUE),
+        (8, 256, JsonKind.TRUE | JsonKind.EXPONENT | JsonKind.LIST),
         (512, 1024, EVERYTHING),
         (3, 8, EVERYTHING),
         (8, 4, EVERYTHING),
@@ -68,7 +68,7 @@ def test_kinds_between_the_bounds_occur(lower: int | None, upper: int | None, ki
 
 def test_values_have_a_kind_and_bounds() -> None:
     found = facts(int=(4, 3, 7), float=(3, 0.5, 1e300), string=(3, b"a", "é".encode()))
-    assert found.kinds.tolist() == [int(Kind.INT | Kind.FLOAT | Kind.STRING)]
+    assert found.kinds.tolist() == [int(JsonKind.INT | JsonKind.FLOAT | JsonKind.STRING)]
     assert bounds(found, "int") == (3, 7)
     assert bounds(found, "string") == ("a", "é")
     low, high = bounds(found, "float")  # long integers were rounded
@@ -112,4 +112,4 @@ def test_a_longest_string_stands_for_all_with_this_prefix(last: str, upper: str 
 def test_text_that_is_not_utf_8_has_no_bounds() -> None:
     found = facts(string=(ROWS, b"\xff", b"\xff"))
     assert found.values["string"] is None
-    assert found.kinds.tolist() == [int(Kind.STRING)]
+    assert found.kinds.tolist() == [int(JsonKind.STRING)]

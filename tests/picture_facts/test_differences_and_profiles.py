@@ -8,7 +8,7 @@ import pytest
 from rowsieve import Table
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.picture_facts.difference_facts import difference_of
-from rowsieve.pictures.difference import ChangedCell, Difference
+from rowsieve.pictures.difference import ChangedCell, VersionDifference
 from rowsieve.pictures.profile import ColumnProfile, Profile
 from tests.pictures.parsed import HOSTILE, page_of, texts
 from tests.small_tables import appended, keyed, kv
@@ -95,5 +95,5 @@ def test_a_profile_has_the_facts_of_summarize(table: Table) -> None:
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_text_stays_text(name: str) -> None:
     cell = ChangedCell(name, name, name, name, name)
-    page_of(Difference(name, 1, 2, 1, 1, 1, ((name, 1),), (cell,)))
+    page_of(VersionDifference(name, 1, 2, 1, 1, 1, ((name, 1),), (cell,)))
     page_of(Profile(name, 1, 3, [ColumnProfile(name, name, 1, name, name, 2, exact=False)]))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rowsieve.stats.json_kinds import ANY_INDEX, Kind, Path, path_subject
+from rowsieve.stats.json_kinds import ANY_INDEX, JsonKind, Path, path_subject
 from rowsieve.stats.json_paths import MAX_PATHS, JsonCollector
 from rowsieve.stats.model import ColumnStatistics, Derived, Subject
 from tests.profiles import examples
@@ -27,9 +27,9 @@ def collect(
     return dict(collector.finish())
 
 
-def kinds(found: dict[Subject, ColumnStatistics], *path: str | int) -> Kind | None:
+def kinds(found: dict[Subject, ColumnStatistics], *path: str | int) -> JsonKind | None:
     statistics = found.get(path_subject(7, path))
-    return None if statistics is None else Kind(statistics.kinds or 0)
+    return None if statistics is None else JsonKind(statistics.kinds or 0)
 
 
 def bounds(found: dict[Subject, ColumnStatistics], kind: str, *path: str | int) -> tuple[Any, Any]:
@@ -41,20 +41,20 @@ def bounds(found: dict[Subject, ColumnStatistics], kind: str, *path: str | int) 
 
 def test_t17_each_kind_is_distinguished() -> None:
     for text, kind in {
-        "null": Kind.NULL,
-        "true": Kind.TRUE,
-        "false": Kind.FALSE,
-        "3": Kind.INT,
-        "-0": Kind.INT,
-        "3.0": Kind.FLOAT,
-        str(2**63): Kind.FLOAT,
-        '"x"': Kind.STRING,
-        "[1]": Kind.LIST,
-        '{"x": 1}': Kind.OBJECT,
+        "null": JsonKind.NULL,
+        "true": JsonKind.TRUE,
+        "false": JsonKind.FALSE,
+        "3": JsonKind.INT,
+        "-0": JsonKind.INT,
+        "3.0": JsonKind.FLOAT,
+        str(2**63): JsonKind.FLOAT,
+        '"x"': JsonKind.STRING,
+        "[1]": JsonKind.LIST,
+        '{"x": 1}': JsonKind.OBJECT,
     }.items():
         assert kinds(collect([f'{{"k": {text}}}']), "k") == kind
         assert kinds(collect([f'{{"a": {{"k": {text}}}}}']), "a", "k") == kind
-    assert kinds(collect(['{"k": 1e3}']), "k") == Kind.FLOAT | Kind.EXPONENT
+    assert kinds(collect(['{"k": 1e3}']), "k") == JsonKind.FLOAT | JsonKind.EXPONENT
     nowhere: list[str | None] = [
         "{}",
         "null",
@@ -66,17 +66,17 @@ def test_t17_each_kind_is_distinguished() -> None:
         None,
     ]
     for other in nowhere:
-        assert kinds(collect([other]), "k") == Kind.MISSING
-        assert kinds(collect([other]), "a", "k") == Kind.MISSING
+        assert kinds(collect([other]), "k") == JsonKind.MISSING
+        assert kinds(collect([other]), "a", "k") == JsonKind.MISSING
 
 
 def test_whole_numbers_beyond_64_bits_are_doubles() -> None:
     found = collect([f'{{"k": {n}}}' for n in (5, 2**63, -(2**70), 2**63 - 1)])
-    assert kinds(found, "k") == Kind.INT | Kind.FLOAT
+    assert kinds(found, "k") == JsonKind.INT | JsonKind.FLOAT
     assert bounds(found, "int", "k") == (5, 2**63 - 1)
     low, high = bounds(found, "float", "k")
     assert low < -(2**70) < 2**63 < high
-    assert kinds(collect([f'{{"k": {10**309}}}']), "k") == Kind.OTHER
+    assert kinds(collect([f'{{"k": {10**309}}}']), "k") == JsonKind.OTHER
 
 
 def test_bounds_are_of_one_kind_and_doubles_step_outward() -> None:
@@ -85,7 +85,7 @@ def test_bounds_are_of_one_kind_and_doubles_step_outward() -> None:
     assert bounds(found, "string", "k") == ("a", "b")
     low, high = bounds(found, "float", "k")
     assert low < 0.1 < high
-    assert kinds(found, "k") == Kind.INT | Kind.STRING | Kind.FLOAT | Kind.MISSING
+    assert kinds(found, "k") == JsonKind.INT | JsonKind.STRING | JsonKind.FLOAT | JsonKind.MISSING
     long = collect([json.dumps({"k": "x" * 200})])
     assert bounds(long, "string", "k") == ("x" * 100, "x" * 99 + "y")
     assert not long[path_subject(7, ("k",), "string")].lower_exact
@@ -93,16 +93,16 @@ def test_bounds_are_of_one_kind_and_doubles_step_outward() -> None:
 
 def test_lists_by_index_and_all_together() -> None:
     found = collect(['{"k": [1, "x"]}', '{"k": [5]}'], ['{"k": [null, 2, [3]]}', '{"k": 0}'])
-    assert kinds(found, "k", 0) == Kind.INT | Kind.NULL | Kind.MISSING
+    assert kinds(found, "k", 0) == JsonKind.INT | JsonKind.NULL | JsonKind.MISSING
     assert bounds(found, "int", "k", 0) == (1, 5)
-    assert kinds(found, "k", 1) == Kind.STRING | Kind.MISSING | Kind.INT
-    assert kinds(found, "k", 2) == Kind.LIST | Kind.MISSING
+    assert kinds(found, "k", 1) == JsonKind.STRING | JsonKind.MISSING | JsonKind.INT
+    assert kinds(found, "k", 2) == JsonKind.LIST | JsonKind.MISSING
     assert kinds(found, "k", ANY_INDEX) == (
-        Kind.INT | Kind.STRING | Kind.NULL | Kind.LIST | Kind.MISSING
+        JsonKind.INT | JsonKind.STRING | JsonKind.NULL | JsonKind.LIST | JsonKind.MISSING
     )
     assert bounds(found, "int", "k", ANY_INDEX) == (1, 5)
     ten = collect([json.dumps({"k": list(range(10))})])
-    assert kinds(ten, "k", 7) == Kind.INT
+    assert kinds(ten, "k", 7) == JsonKind.INT
     assert kinds(ten, "k", 8) is None
     assert bounds(ten, "int", "k", ANY_INDEX) == (0, 9)
 
@@ -126,7 +126,7 @@ def test_lists_by_index_and_all_together() -> None:
 )
 def test_malformed_json_is_other_and_never_an_error(malformed: str) -> None:
     found = collect(['{"k": 1}', malformed])
-    assert Kind.OTHER in (kinds(found, "k") or Kind(0))
+    assert JsonKind.OTHER in (kinds(found, "k") or JsonKind(0))
     assert path_subject(7, ("k",), "int") not in found
 
 
@@ -142,8 +142,8 @@ def test_malformed_json_is_other_and_never_an_error(malformed: str) -> None:
     ],
 )
 def test_neighbours_do_not_make_json_of_each_other(texts: list[str | None]) -> None:
-    assert Kind.OTHER in (kinds(collect(texts), "k") or Kind(0))
-    assert kinds(collect(['{"k":\n1}', '{\n"k": 2\n}']), "k") == Kind.INT
+    assert JsonKind.OTHER in (kinds(collect(texts), "k") or JsonKind(0))
+    assert kinds(collect(['{"k":\n1}', '{\n"k": 2\n}']), "k") == JsonKind.INT
 
 
 @pytest.mark.parametrize(
@@ -158,13 +158,13 @@ def test_neighbours_do_not_make_json_of_each_other(texts: list[str | None]) -> N
 )
 def test_invariant_29_all_of_equal_keys_count(text: str) -> None:
     found = collect([text])
-    assert kinds(found, "k") == Kind.INT | Kind.STRING | Kind.MISSING
+    assert kinds(found, "k") == JsonKind.INT | JsonKind.STRING | JsonKind.MISSING
     assert (bounds(found, "int", "k"), bounds(found, "string", "k")) == ((1, 1), ("x", "x"))
 
 
 def test_invariant_29_equal_keys_on_the_way_count() -> None:
     found = collect(['{"a": {"k": 1}, "a": {"k": 2, "k": 9}, "a": 3}'])
-    assert kinds(found, "a", "k") == Kind.INT | Kind.MISSING
+    assert kinds(found, "a", "k") == JsonKind.INT | JsonKind.MISSING
     assert bounds(found, "int", "a", "k") == (1, 9)
     escaped = collect(['{"odd\\/[:~": 1, "odd/[:~": 2}'])
     assert bounds(escaped, "int", "odd/[:~") == (1, 2)
@@ -172,16 +172,16 @@ def test_invariant_29_equal_keys_on_the_way_count() -> None:
 
 def test_a_key_in_several_objects_is_not_repeated() -> None:
     found = collect(['{"k": 1, "a": {"k": 2}, "z": "\\"k\\": 5"}', '{"k": 3, "z": ["k", "k"]}'])
-    assert kinds(found, "k") == Kind.INT
-    assert kinds(found, "a", "k") == Kind.INT | Kind.MISSING
+    assert kinds(found, "k") == JsonKind.INT
+    assert kinds(found, "a", "k") == JsonKind.INT | JsonKind.MISSING
 
 
 def test_a_path_seen_late_was_missing_before() -> None:
     found = collect(['{"k": 1}'], ['{"k": [2]}'])
-    assert kinds(found, "k", 0) == Kind.INT | Kind.MISSING
-    assert kinds(found, "k", ANY_INDEX) == Kind.INT | Kind.MISSING
+    assert kinds(found, "k", 0) == JsonKind.INT | JsonKind.MISSING
+    assert kinds(found, "k", ANY_INDEX) == JsonKind.INT | JsonKind.MISSING
     back = collect(['{"k": [2]}'], ['{"k": 1}'])
-    assert kinds(back, "k", 0) == Kind.INT | Kind.MISSING
+    assert kinds(back, "k", 0) == JsonKind.INT | JsonKind.MISSING
 
 
 def test_the_empty_path_finds_the_paths_that_occur() -> None:
@@ -229,10 +229,10 @@ def test_statistics_contain_whatever_a_parser_finds(batches: list[list[str | Non
             if statistics is None:
                 assert any(isinstance(step, int) for step in path)
                 continue
-            claimed = Kind(statistics.kinds or 0)
+            claimed = JsonKind(statistics.kinds or 0)
             for value in at_path(text, path):
-                assert Kind.OTHER in claimed or kind_of(value) in claimed
-                if Kind.OTHER not in claimed and isinstance(value, str | int | float):
+                assert JsonKind.OTHER in claimed or kind_of(value) in claimed
+                if JsonKind.OTHER not in claimed and isinstance(value, str | int | float):
                     assert_within(found, path, value)
 
 
@@ -270,24 +270,29 @@ def _refuse(text: str) -> Any:
     raise ValueError(text)
 
 
-def kind_of(value: Any) -> Kind:
+def kind_of(value: Any) -> JsonKind:
     if value is MISSING:
-        return Kind.MISSING
+        return JsonKind.MISSING
     if value is MALFORMED:
-        return Kind.OTHER
+        return JsonKind.OTHER
     if value is None:
-        return Kind.NULL
+        return JsonKind.NULL
     if isinstance(value, bool):
-        return Kind.TRUE if value else Kind.FALSE
+        return JsonKind.TRUE if value else JsonKind.FALSE
     if isinstance(value, int):
-        return Kind.INT if -(2**63) <= value < 2**63 else Kind.FLOAT
-    return {float: Kind.FLOAT, str: Kind.STRING, Pairs: Kind.OBJECT, list: Kind.LIST}[type(value)]
+        return JsonKind.INT if -(2**63) <= value < 2**63 else JsonKind.FLOAT
+    return {
+        float: JsonKind.FLOAT,
+        str: JsonKind.STRING,
+        Pairs: JsonKind.OBJECT,
+        list: JsonKind.LIST,
+    }[type(value)]
 
 
 def assert_within(found: dict[Subject, ColumnStatistics], path: Path, value: Any) -> None:
     if isinstance(value, bool):
         return
-    kind = {Kind.INT: "int", Kind.FLOAT: "float", Kind.STRING: "string"}[kind_of(value)]
+    kind = {JsonKind.INT: "int", JsonKind.FLOAT: "float", JsonKind.STRING: "string"}[kind_of(value)]
     lower, upper = bounds(found, kind, *path)
     assert lower <= value
     assert upper is None or value <= upper

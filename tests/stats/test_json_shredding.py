@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rowsieve.stats import json_shredding
-from rowsieve.stats.json_kinds import Kind, Path
+from rowsieve.stats.json_kinds import JsonKind, Path
 from rowsieve.stats.json_shredding import FIELDS, MAX_CHARACTERS, shred
 from tests.json_documents import LONG, NUMBERS, OTHERS, TEXTS, batches
 from tests.profiles import examples
@@ -46,31 +46,31 @@ def modelled(document: str | None, path: Path) -> dict[str, Any]:
     """The row of one document, without the bit for exponents; None where nothing is claimed."""
     row: dict[str, Any] = dict.fromkeys(FIELDS)
     if document is None:
-        return {**row, "kinds": Kind.MISSING}
+        return {**row, "kinds": JsonKind.MISSING}
     try:
         value = json.loads(
             document, object_pairs_hook=members, parse_constant=refuse, parse_float=number
         )
     except (ValueError, Repeated):
-        return {**row, "kinds": Kind.OTHER}
+        return {**row, "kinds": JsonKind.OTHER}
     for step in path:
         if not isinstance(value, dict) or step not in value:
-            return {**row, "kinds": Kind.MISSING}
+            return {**row, "kinds": JsonKind.MISSING}
         value = value[step]
     match value:
         case bool():
-            return {**row, "kinds": Kind.TRUE if value else Kind.FALSE}
+            return {**row, "kinds": JsonKind.TRUE if value else JsonKind.FALSE}
         case None:
-            return {**row, "kinds": Kind.NULL}
+            return {**row, "kinds": JsonKind.NULL}
         case int() if value in INT64:
             return {**row, "int": value}
         case int() if abs(value) > 2**1023:
-            return {**row, "kinds": Kind.OTHER}
+            return {**row, "kinds": JsonKind.OTHER}
         case int() | float():
             return {**row, "float": float(value)}
         case str():
             return {**row, "string": value[:MAX_CHARACTERS]}
-    return {**row, "kinds": Kind.LIST if isinstance(value, list) else Kind.OBJECT}
+    return {**row, "kinds": JsonKind.LIST if isinstance(value, list) else JsonKind.OBJECT}
 
 
 def check(documents: list[str | None]) -> None:
@@ -78,13 +78,13 @@ def check(documents: list[str | None]) -> None:
     for path, values in zip(PATHS, shredded, strict=True):
         assert not values.null_count
         for document, found in zip(documents, values.to_pylist(), strict=True):
-            if found["kinds"] == Kind.EXPONENT:
+            if found["kinds"] == JsonKind.EXPONENT:
                 assert found["float"] is not None
                 found["kinds"] = None
-            elif found["kinds"] == Kind.OTHER:  # may also be said of more documents
-                assert found == {**dict.fromkeys(FIELDS), "kinds": Kind.OTHER}
+            elif found["kinds"] == JsonKind.OTHER:  # may also be said of more documents
+                assert found == {**dict.fromkeys(FIELDS), "kinds": JsonKind.OTHER}
                 wanted = modelled(document, path)
-                assert wanted["kinds"] == Kind.OTHER or "9" * 300 in str(document), document
+                assert wanted["kinds"] == JsonKind.OTHER or "9" * 300 in str(document), document
                 continue
             assert repr(found) == repr(plain(modelled(document, path))), document  # -0.0 is kept
 
@@ -113,7 +113,7 @@ def test_named_values(escaped: bool) -> None:
 def test_a_number_with_an_exponent_is_marked(values: list[str]) -> None:
     rows = shred(pa.array([f'{{"k": {value}}}' for value in values]), [("k",)])[0].to_pylist()
     for value, row in zip(values, rows, strict=True):
-        assert (row["kinds"] == Kind.EXPONENT) == (value in ("1e2", "-1.5E-3"))
+        assert (row["kinds"] == JsonKind.EXPONENT) == (value in ("1e2", "-1.5E-3"))
 
 
 @pytest.mark.parametrize(
@@ -130,9 +130,9 @@ def test_a_number_with_an_exponent_is_marked(values: list[str]) -> None:
 )
 def test_nothing_is_known_of_these_documents_and_all_of_the_next(document: str) -> None:
     values = shred(pa.array([document, '{"k": 3}', None]), [("a", "k"), ("k",)])[1].to_pylist()
-    assert values[0] == {"kinds": Kind.OTHER, "int": None, "float": None, "string": None}
+    assert values[0] == {"kinds": JsonKind.OTHER, "int": None, "float": None, "string": None}
     assert values[1]["int"] == 3
-    assert values[2]["kinds"] == Kind.MISSING
+    assert values[2]["kinds"] == JsonKind.MISSING
 
 
 def test_no_documents_give_no_rows() -> None:

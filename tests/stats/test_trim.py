@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import rowsieve as rs
 from rowsieve.metrics import WriterMetrics
 from rowsieve.stats.collect import Collecting, StatisticsCollector
-from rowsieve.stats.json_kinds import Kind, path_subject
+from rowsieve.stats.json_kinds import JsonKind, path_subject
 from rowsieve.stats.model import ColumnStatistics, Derived, Subject
 from rowsieve.stats.selection import StatisticsOptions, statistics_options
 from rowsieve.stats.subjects import LENGTH
@@ -37,9 +37,9 @@ def test_useless_statistics_are_dropped_first() -> None:
     mixed = path_subject(4, ("k",))
     whole: dict[Subject, ColumnStatistics] = {
         1: SMALL,
-        mixed: ColumnStatistics(kinds=int(Kind.INT | Kind.STRING)),
+        mixed: ColumnStatistics(kinds=int(JsonKind.INT | JsonKind.STRING)),
         path_subject(4, ("k",), "int"): SMALL,
-        path_subject(4, ("z",)): ColumnStatistics(kinds=int(Kind.OTHER)),
+        path_subject(4, ("z",)): ColumnStatistics(kinds=int(JsonKind.OTHER)),
     }
     cut = trim(whole, 40, ())
     assert set(cut.statistics) == {1, mixed}

@@ -17,7 +17,7 @@ from datafusion import SessionContext
 
 import rowsieve as rs
 from rowsieve.errors import RowsieveError
-from rowsieve.foreign.created_in_place import NewTable
+from rowsieve.foreign.created_in_place import TableInPlace
 from rowsieve.procedures.engine import Job
 from tests.stores.s3_server import S3
 
@@ -78,7 +78,7 @@ def shown(table: rs.Table, catalog: rs.Catalog) -> Iterator[object]:
         catalog.storage_options.keys(),
         catalog.explain("CALL system.rewrite_data_files(table => 'db.t')"),
     )
-    yield NewTable("x", table.handle.store, (), {}, {}, SECRETS)
+    yield TableInPlace("x", table.handle.store, (), {}, {}, SECRETS)
     yield Job(None, [], SECRETS, "x")  # type: ignore[arg-type]
     yield catalog.to_datafusion()
 

@@ -14,7 +14,7 @@ from rowsieve.errors import RowsieveError
 from rowsieve.objects import ObjectStore
 from rowsieve.storage.log.commit_log import CommitLog
 from rowsieve.writer.flushing import commit_records, through_sequence
-from rowsieve.writer.memtables import Entry
+from rowsieve.writer.memtables import MemtableEntry
 from rowsieve.writer.records import Form
 from tests.faults.stores import FaultyStore
 from tests.faults.vocabulary import Crash, Fault
@@ -37,12 +37,12 @@ def table_of_kind(kind: str) -> rs.Table:
     return rs.create_table(fresh_uri(), schema, **options.get(kind, {}))  # type: ignore[arg-type]
 
 
-def entries(table: rs.Table, count: int = 4) -> list[Entry]:
+def entries(table: rs.Table, count: int = 4) -> list[MemtableEntry]:
     """Records of the log; in a table with a key, of one key each and of a common one."""
     form = Form.of(table.handle.newest)
     keyed = bool(form.key)
     return [
-        Entry(
+        MemtableEntry(
             sequence,
             Changes(
                 pa.table(
@@ -64,7 +64,7 @@ def opened(store: ObjectStore) -> Handle:
     return Handle(store, log, log.latest())
 
 
-def flush(handle: Handle, records: list[Entry], through: int) -> None:
+def flush(handle: Handle, records: list[MemtableEntry], through: int) -> None:
     commit_records(
         handle, WAL, lambda after: [e for e in records if after < e.sequence <= through], through
     )

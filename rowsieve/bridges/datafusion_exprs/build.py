@@ -20,7 +20,7 @@ from rowsieve.bridges.chains import balanced
 from rowsieve.bridges.datafusion_exprs.long_lists import LONG, found_in
 from rowsieve.bridges.extras import imported
 from rowsieve.bridges.sql.dialects import DATAFUSION
-from rowsieve.bridges.sql.writing.render import Writer
+from rowsieve.bridges.sql.writing.render import SqlWriter
 from rowsieve.byte_cache import ByteCache, cached_in
 from rowsieve.predicate import ir
 from rowsieve.types.encodings import arrow_type
@@ -36,7 +36,7 @@ def built(root: ir.Predicate) -> Expr:
     """Build the expression of an exactly translatable bound condition."""
     columns = {node.name: node.type for node in ir.walk(root) if isinstance(node, ir.BoundColumn)}
     frame = _frame(tuple((name, arrow_type(type_)) for name, type_ in columns.items()))
-    writer = Writer(DATAFUSION)
+    writer = SqlWriter(DATAFUSION)
     return _built(root, lambda node: frame.parse_sql_expr(writer.text(node)))
 
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 from rowsieve.bridges.functions import choices, lists, numbers, patterns, texts, times
 from rowsieve.bridges.functions.answers import ANSWERS
-from rowsieve.bridges.functions.arguments import Use
+from rowsieve.bridges.functions.arguments import TypedCall
 from rowsieve.bridges.functions.row import SQL_ENGINES, FunctionRow, Spelling
 
 TABLE: Mapping[str, FunctionRow] = {
@@ -38,7 +38,7 @@ def spelling_of(name: str, engine: str) -> Spelling | None:
     return None if row is None else row.spelling(engine)
 
 
-def refusal(use: Use, engine: str) -> str:
+def refusal(use: TypedCall, engine: str) -> str:
     """Why the engine may give other values for this call; empty if it gives the same."""
     name = use.call.function
     row = TABLE.get(name)
@@ -55,7 +55,7 @@ def refusal(use: Use, engine: str) -> str:
     return f"{name} gives the same values in {engine} only for {texts}"
 
 
-def other_answer(use: Use, engine: str) -> str:
+def other_answer(use: TypedCall, engine: str) -> str:
     """Why text that is evaluated here would give other values than the engine; empty if none.
 
     What the engine has no counterpart of has one meaning, ours.
@@ -74,7 +74,7 @@ __all__ = [
     "TABLE",
     "FunctionRow",
     "Spelling",
-    "Use",
+    "TypedCall",
     "other_answer",
     "refusal",
     "spelling_of",

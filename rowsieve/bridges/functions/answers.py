@@ -15,7 +15,7 @@ from rowsieve.bridges.functions.arguments import (
     MORE_PARTS,
     UNITS,
     Arguments,
-    Use,
+    TypedCall,
     of_text,
     one_type,
     whole_numbers,
@@ -38,7 +38,7 @@ _ROUNDED = (Int, Decimal, Float)
 _OF_DAYS = frozenset({"day", "week", "month", "quarter", "year"})
 
 
-def _when(text: str, holds: Callable[[Use], bool]) -> Arguments:
+def _when(text: str, holds: Callable[[TypedCall], bool]) -> Arguments:
     return Arguments(text, holds)
 
 

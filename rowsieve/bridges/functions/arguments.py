@@ -33,7 +33,7 @@ _OF_THE_CLOCK = frozenset({"hour", "minute", "whole_second"})
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class TypedCall:
     """One call, the types of its arguments and of its result; no types before it is bound."""
 
     call: Call
@@ -67,7 +67,7 @@ class Arguments:
     """A condition on the arguments of a call, and its text, which follows "only for"."""
 
     text: str
-    holds: Callable[[Use], bool]
+    holds: Callable[[TypedCall], bool]
 
     def __and__(self, other: Arguments) -> Arguments:
         return Arguments(
@@ -75,11 +75,11 @@ class Arguments:
         )
 
 
-def _all(kinds: type[LogicalType] | tuple[type[LogicalType], ...]) -> Callable[[Use], bool]:
+def _all(kinds: type[LogicalType] | tuple[type[LogicalType], ...]) -> Callable[[TypedCall], bool]:
     return lambda use: all(isinstance(type_, kinds) for type_ in use.types)
 
 
-def _first(*kinds: type[LogicalType]) -> Callable[[Use], bool]:
+def _first(*kinds: type[LogicalType]) -> Callable[[TypedCall], bool]:
     return lambda use: isinstance(use.types[0], kinds)
 
 
@@ -143,7 +143,7 @@ signed = Arguments(
 )
 
 
-def _short_decimal(use: Use) -> bool:
+def _short_decimal(use: TypedCall) -> bool:
     type_ = use.types[0]
     return not (isinstance(type_, Decimal) and type_.precision > _SIGNED_DIGITS)
 
@@ -153,7 +153,7 @@ signed_short = Arguments(
 )
 
 
-def _negated(use: Use) -> bool:
+def _negated(use: TypedCall) -> bool:
     """DataFusion has no negative of unsigned numbers, and rewrites `-(a & b)` to `-a | -b`."""
     of = use.call.arguments[0]
     bits = isinstance(of, Call) and of.function in ("bit_and", "bit_or")
@@ -164,13 +164,13 @@ def _negated(use: Use) -> bool:
 signed_not_bits = Arguments("signed numbers, not of bits", _negated)
 
 
-def _sum(use: Use) -> bool:
+def _sum(use: TypedCall) -> bool:
     if isinstance(use.result, Decimal):
         return _all((Int, Decimal))(use) and use.result.precision < _MAX_DIGITS
     return isinstance(use.result, Int | Float) and use.is_of_one_type
 
 
-def _constant_divisor(use: Use) -> bool:
+def _constant_divisor(use: TypedCall) -> bool:
     divisor = use.constants[0]
     whole = isinstance(use.result, Int) and type(divisor) is int and divisor not in (0, -1)
     return whole and use.is_of_one_type
@@ -209,7 +209,7 @@ def is_local(type_: LogicalType) -> bool:
     return isinstance(type_, Timestamp) and not type_.utc
 
 
-def _dated(use: Use) -> bool:
+def _dated(use: TypedCall) -> bool:
     with_clock = use.field in _OF_THE_CLOCK
     return is_local(use.types[1]) or (isinstance(use.types[1], Date) and not with_clock)
 
@@ -226,7 +226,7 @@ known_unit_of_any = Arguments(
 )
 
 
-def _has_clock(use: Use) -> bool:
+def _has_clock(use: TypedCall) -> bool:
     time = isinstance(use.types[1], Time) and use.field in _OF_THE_CLOCK
     return time or isinstance(use.types[1], Timestamp)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from rowsieve.bridges.functions.arguments import (
     Arguments,
-    Use,
+    TypedCall,
     constant_text,
     not_floats,
     of_list,
@@ -74,7 +74,7 @@ class Method:
         )
 
 
-def _on_text(use: Use) -> bool:
+def _on_text(use: TypedCall) -> bool:
     return isinstance(use.types[0], String)
 
 

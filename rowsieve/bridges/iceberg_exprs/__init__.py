@@ -45,7 +45,7 @@ def from_iceberg(
     """
     from rowsieve.bridges.iceberg_exprs import read  # noqa: PLC0415 - an extra
 
-    reader = read.Reader(schema, two_valued=meaning == "evaluator")
+    reader = read.IcebergReader(schema, two_valued=meaning == "evaluator")
     return read_conditions(
         read.chain(expression, "And"),
         reader.predicate,
@@ -70,6 +70,6 @@ def to_iceberg(
     """
     from rowsieve.bridges.iceberg_exprs import write  # noqa: PLC0415 - an extra
 
-    writer = write.Writer(semantics)
+    writer = write.IcebergWriter(semantics)
     join = partial(writer.junction, all_of=True)
     return write_conditions(predicate, writer.rows, join, schema, semantics, strict=strict)

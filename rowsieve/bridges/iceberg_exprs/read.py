@@ -82,7 +82,7 @@ def foreign_schema(schema: Schema) -> Any:
     return imported("pyiceberg.schema", "iceberg").Schema(*made(schema, of_struct=False))
 
 
-class Reader(TreeReader[Any]):
+class IcebergReader(TreeReader[Any]):
     """Reads expressions over the columns of one schema."""
 
     max_depth = 150

@@ -35,7 +35,7 @@ _NEGATIVE = ("<>", "NOT IN", "NOT STARTS WITH")
 LONG = 1_000  # members; shorter lists are written one by one
 
 
-class Writer(KeptRows[Any]):
+class IcebergWriter(KeptRows[Any]):
     """Writes bound trees with the given semantics."""
 
     def __init__(self, semantics: Semantics) -> None:

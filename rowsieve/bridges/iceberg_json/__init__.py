@@ -20,7 +20,7 @@ from typing import Any
 from rowsieve.bridges.conditions import read_conditions, write_conditions
 from rowsieve.bridges.iceberg_json import read
 from rowsieve.bridges.iceberg_json.function_table import PREDICATES
-from rowsieve.bridges.iceberg_json.write import Writer
+from rowsieve.bridges.iceberg_json.write import IcebergJsonWriter
 from rowsieve.bridges.translation import Translation
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.ir import Predicate
@@ -53,7 +53,7 @@ def from_iceberg_json(
     """
     is_text = isinstance(expression, str | bytes)
     parsed = _parsed(expression) if isinstance(expression, str | bytes) else expression
-    reader = read.Reader(schema, ids)
+    reader = read.IcebergJsonReader(schema, ids)
     translation = read_conditions(
         read.chain(parsed, "and"),
         reader.predicate,
@@ -84,7 +84,7 @@ def to_iceberg_json(
     The expression is FALSE where the predicate is NULL, so it keeps the same rows. `ids`: the field
     ids of columns by name; with them, columns are referred to by id, as in stored expressions.
     """
-    writer = Writer(semantics, ids)
+    writer = IcebergJsonWriter(semantics, ids)
     join = partial(writer.junction, all_of=True)
     made: Translation[Any, Predicate] = write_conditions(
         predicate, writer.rows, join, schema, semantics, strict=strict

@@ -58,7 +58,7 @@ def _kind(node: Mapping[str, Any]) -> str:
     return kind.lower().replace("_", "-") if isinstance(kind, str) else ""
 
 
-class Reader(TreeReader[Any]):
+class IcebergJsonReader(TreeReader[Any]):
     """Reads expressions over the columns of one schema; `ids` are the names of columns by id."""
 
     max_depth = 150

@@ -34,7 +34,7 @@ _NAMES = {op.value: name for name, op in COMPARISONS.items()} | {
 _FALSE_FOR_NULL = ("eq", "lt", "lt-eq", "gt", "gt-eq", "in", "starts-with", "is-nan")
 
 
-class Writer(KeptRows[Any]):
+class IcebergJsonWriter(KeptRows[Any]):
     """Writes bound trees with the given semantics; `ids` are the field ids of names."""
 
     def __init__(self, semantics: Semantics, ids: Mapping[str, int] | None) -> None:

@@ -50,10 +50,10 @@ def from_polars(
     """
     from rowsieve.bridges.polars_exprs import read  # noqa: PLC0415 - an extra
 
-    source = read.Source(expression)
+    source = read.PolarsSource(expression)
     return read_conditions(
         source.conditions,
-        read.Reader(schema).predicate,
+        read.PolarsReader(schema).predicate,
         source.joined,
         schema,
         Semantics.POLARS,
@@ -75,7 +75,7 @@ def to_polars(
     """
     from rowsieve.bridges.polars_exprs import write  # noqa: PLC0415 - an extra
 
-    writer = write.Writer(semantics)
+    writer = write.PolarsWriter(semantics)
     join = partial(writer.junction, all_of=True)
     own = {name: getattr(semantics, name) for name in _OF_THE_WRITER}
     theirs = replace(Semantics.POLARS, **own)

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from rowsieve.bridges.base import TreeReader
 from rowsieve.bridges.constant_values import text_of, value_of
-from rowsieve.bridges.functions import Use, polars
+from rowsieve.bridges.functions import TypedCall, polars
 from rowsieve.bridges.polars_exprs import function_table
 from rowsieve.bridges.sql.constructs.regexes import Flavour, to_re2
 from rowsieve.errors import UnsupportedOperation
@@ -222,7 +222,7 @@ def _call(
     plain = Int(64) if row.plain else known
     types = [type_ or (plain if place else known) for place, type_ in enumerate(own_types)]
     shared = row.rule is None or row.rule.holds(Semantics.POLARS)
-    return call if shared and row.case.holds(Use(call, types, types[0])) else None
+    return call if shared and row.case.holds(TypedCall(call, types, types[0])) else None
 
 
 def _from_one(given: Sequence[ir.Operand]) -> list[ir.Operand]:

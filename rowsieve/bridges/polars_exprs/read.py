@@ -53,7 +53,7 @@ _OF_FLOATS: Mapping[str, tuple[tuple[ir.ComparisonOp, float], ...]] = {
 }
 
 
-class Source:
+class PolarsSource:
     """A serialised expression, with the conditions of its top-level AND.
 
     Aliases are ignored. `conditions` are decoded nodes, in the order written.
@@ -101,7 +101,7 @@ def _chain(node: Any, name: str) -> list[Any]:
     return flattened(node, terms_of)
 
 
-class Reader(Operands):
+class PolarsReader(Operands):
     """Reads decoded expressions over the columns of one schema."""
 
     def __init__(self, schema: Schema) -> None:

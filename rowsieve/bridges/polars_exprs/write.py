@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from rowsieve.bridges.base import OperatorWriter, as_text_test
 from rowsieve.bridges.constant_values import text_of
 from rowsieve.bridges.extras import imported
-from rowsieve.bridges.functions import Use, polars
+from rowsieve.bridges.functions import TypedCall, polars
 from rowsieve.bridges.functions.casts import CASTS, kinds_of
 from rowsieve.bridges.polars_exprs import zones
 from rowsieve.bridges.python_text import recorded
@@ -66,7 +66,7 @@ _TRIMS = ("trim", "ltrim", "rtrim")
 _MOVES = ("add_interval", "shift", "shift_timestamp")
 
 
-class Writer(OperatorWriter[Any]):
+class PolarsWriter(OperatorWriter[Any]):
     """Writes bound trees with the given semantics."""
 
     engine = "polars"
@@ -89,10 +89,10 @@ class Writer(OperatorWriter[Any]):
 
     def case(self, node: ir.Case) -> Any:
         """Write `when`, `then`, `otherwise`."""
-        made = self.operand(node.otherwise)
+        otherwise = self.operand(node.otherwise)
         for when, then in reversed(node.branches):
-            made = self.choose(self.predicate(when), self.operand(then), made)
-        return made
+            otherwise = self.choose(self.predicate(when), self.operand(then), otherwise)
+        return otherwise
 
     def constant(self, literal: ir.Literal) -> Any:
         """Write a constant of its type."""
@@ -108,8 +108,8 @@ class Writer(OperatorWriter[Any]):
                 "a day beyond polars' calendar in Python, which has the years 1 to 9999"
             )
         if value is not None and isinstance(type_, Date | Time | Timestamp | Decimal):
-            made = self.polars.Series(pa.array([scalar(literal)], arrow_type(type_)))
-            return self.polars.lit(made.item(), dtype=made.dtype)
+            series = self.polars.Series(pa.array([scalar(literal)], arrow_type(type_)))
+            return self.polars.lit(series.item(), dtype=series.dtype)
         return self.polars.lit(value, dtype=self.dtype(type_))
 
     def dtype(self, type_: LogicalType) -> Any:
@@ -127,9 +127,9 @@ class Writer(OperatorWriter[Any]):
     def comparison(self, op: ir.ComparisonOp, left: ir.Operand, right: ir.Operand) -> Any:
         """Write a comparison, with NaN ordered by the semantics."""
         sides = self.operand(left), self.operand(right)
-        made = (_NULL_SAFE[op] if op.is_null_safe else op.python)(*sides)
+        comparison = (_NULL_SAFE[op] if op.is_null_safe else op.python)(*sides)
         if not isinstance(type_of(left), Float) or self.semantics.nan is not NanOrder.IEEE:
-            return made
+            return comparison
         if op.is_null_safe:
             raise UnsupportedOperation(
                 "IS [NOT] DISTINCT FROM between floats: eq_missing of polars takes NaN for equal "
@@ -137,7 +137,7 @@ class Writer(OperatorWriter[Any]):
             )
         nan = sides[0].is_nan() | sides[1].is_nan()
         unequal = self.truth(value=op is ir.ComparisonOp.NE)
-        known = self.choose(nan, unequal, made)
+        known = self.choose(nan, unequal, comparison)
         missing = sides[0].is_null() | sides[1].is_null()
         return self.choose(missing, self.truth(value=None), known)
 
@@ -201,9 +201,9 @@ class Writer(OperatorWriter[Any]):
             return self._moved(node, types[0])
         if name in ("local_time", "instant", "try_instant"):
             return zones.written(node, self.operand(arguments[1]))
-        made = self._known(node, types)
+        call = self._known(node, types)
         result = resolve(name, known_of(arguments, types))[1].result
-        return made if result in (types[0], Bool()) else made.cast(self.dtype(result))
+        return call if result in (types[0], Bool()) else call.cast(self.dtype(result))
 
     def _known(self, node: ir.Call, types: Sequence[LogicalType]) -> Any:
         name, arguments = node.function, node.arguments
@@ -215,7 +215,7 @@ class Writer(OperatorWriter[Any]):
             arguments, types = (*arguments, ir.Literal(" ", String())), (*types, String())
         if name == "length" and not isinstance(types[0], String):
             name = "list_length"
-        use = Use(ir.Call(name, arguments), types, types[0])
+        use = TypedCall(ir.Call(name, arguments), types, types[0])
         rows = polars.BY_FUNCTION.get(name)
         if rows is None:
             raise UnsupportedOperation(f"the function {name!r} has no counterpart in polars")
@@ -241,7 +241,9 @@ class Writer(OperatorWriter[Any]):
         ]
         if row.from_zero:
             written[1] -= 1
-        if row.first and (word := row.first[Use(ir.Call(row.function, tuple(arguments))).field]):
+        if row.first and (
+            word := row.first[TypedCall(ir.Call(row.function, tuple(arguments))).field]
+        ):
             written.append(word)
         if row.of_module:
             return getattr(self.polars, row.name)(*written, **row.keywords)
@@ -270,11 +272,11 @@ class Writer(OperatorWriter[Any]):
         keeps = node.function != "add_interval" and not (isinstance(source, Date) and parts[-1])
         if not known or not (keeps or isinstance(source, Timestamp)):
             raise UnsupportedOperation("only a constant interval can be added in polars")
-        made = self.operand(node.arguments[0])
+        time = self.operand(node.arguments[0])
         for part, unit in zip(parts, ("mo", "d", "us"), strict=True):
             if part:
-                made = made.dt.offset_by(f"{part!r}{unit}")
-        return made
+                time = time.dt.offset_by(f"{part!r}{unit}")
+        return time
 
     def _arithmetic(
         self, name: str, arguments: Sequence[ir.Operand], types: Sequence[LogicalType]
@@ -308,6 +310,6 @@ class Writer(OperatorWriter[Any]):
             return _OF_WHOLE[name](*values)
         if name == "multiply" and not type_.signed and type_.bits == 64:
             raise UnsupportedOperation("products of uint64 have more than 128 bits")
-        made = _OF_WHOLE[name](*(value.cast(self.polars.Int128) for value in values))
+        exact = _OF_WHOLE[name](*(value.cast(self.polars.Int128) for value in values))
         strict = overflow is OnFailure.ERROR
-        return made.cast(self.dtype(type_), strict=strict)
+        return exact.cast(self.dtype(type_), strict=strict)

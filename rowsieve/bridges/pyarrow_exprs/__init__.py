@@ -76,7 +76,7 @@ def to_pyarrow(
 
     If an operation fails on a row, pyarrow may raise even if another condition excludes the row.
     """
-    writer = write.Writer()
+    writer = write.PyArrowWriter()
     return write_conditions(
         predicate,
         lambda root: writer.kept(keep_meaning(root, semantics, Semantics.PYARROW)),

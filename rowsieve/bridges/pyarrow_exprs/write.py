@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from rowsieve.bridges.base import OperatorWriter, path_of
 from rowsieve.bridges.constant_values import value_of
-from rowsieve.bridges.functions import Use
+from rowsieve.bridges.functions import TypedCall
 from rowsieve.bridges.functions.casts import CASTS, kinds_of
 from rowsieve.bridges.functions.pyarrow import BY_FUNCTION, Kernel
 from rowsieve.bridges.pyarrow_exprs import function_table, zones
@@ -49,7 +49,7 @@ _PARTS = {ours: theirs for theirs, ours in function_table.PARTS.items()}
 _MAX_DIGITS = 38
 
 
-class Writer(OperatorWriter[Expression]):
+class PyArrowWriter(OperatorWriter[Expression]):
     """Writes bound trees under `Semantics.PYARROW`."""
 
     engine = "pyarrow"
@@ -166,7 +166,7 @@ class Writer(OperatorWriter[Expression]):
     def call(self, node: ir.Call) -> Expression:
         """Write a function call."""
         name, types = node.function, [type_of(argument) for argument in node.arguments]
-        use = Use(node, types, type_of(node))
+        use = TypedCall(node, types, type_of(node))
         for row in BY_FUNCTION.get(name, ()):
             if row.case.holds(use):
                 return self._by_kernel(row, node)

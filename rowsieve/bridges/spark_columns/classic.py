@@ -24,7 +24,7 @@ from rowsieve.bridges.spark_columns.sessions import active_session
 from rowsieve.bridges.spark_columns.types import spark_schema
 from rowsieve.bridges.sql.spark import column_words
 from rowsieve.bridges.sql.spark.catalyst_classes import OF_COLUMNS, TRIMS
-from rowsieve.bridges.sql.spark.column_words import Call, Form, Names
+from rowsieve.bridges.sql.spark.column_words import Form, Names, SparkCall
 from rowsieve.bridges.sql.spark.type_names import type_named
 from rowsieve.bridges.translation import Exactness, Row
 from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
@@ -92,7 +92,7 @@ def form_of(node: Node, names: Names) -> Form:
     while node.kind == "Alias":
         (node,) = node.children
     if node.kind in OF_COLUMNS:
-        return _among(node) or Call(OF_COLUMNS[node.kind], node.children)
+        return _among(node) or SparkCall(OF_COLUMNS[node.kind], node.children)
     if node.kind == "AttributeReference":
         return _attribute(node, names)
     if node.kind not in _FORMS:
@@ -251,7 +251,7 @@ def _function(node: Node) -> Form:
         raise UnsupportedOperation(f"{name} with such options has no counterpart in Rowsieve")
     if len(node.children) != len(fields["arguments"]):
         raise UnsupportedOperation(f"{name} with FILTER or an order has no counterpart in Rowsieve")
-    return (_among(node) if name == "in" else None) or Call(name, node.children)
+    return (_among(node) if name == "in" else None) or SparkCall(name, node.children)
 
 
 def _among(node: Node) -> Form | None:
@@ -277,8 +277,8 @@ def _set(node: Node) -> Form:
 def _like(name: str, node: Node) -> Form:
     escape = str(node.source().escapeChar())
     if escape == "\\":  # which needs no ESCAPE
-        return Call(name, node.children)
-    return Call(name, (*node.children, column_words.constant(escape, "string")))
+        return SparkCall(name, node.children)
+    return SparkCall(name, (*node.children, column_words.constant(escape, "string")))
 
 
 def _like_any(node: Node) -> Form:
@@ -289,14 +289,14 @@ def _like_any(node: Node) -> Form:
     text, *_ = node.children
     whole: Form | None = None
     for item in texts:
-        term = Call("like", (text, column_words.constant(str(item), "string")))
-        whole = term if whole is None else Call("or", (whole, term))
+        term = SparkCall("like", (text, column_words.constant(str(item), "string")))
+        whole = term if whole is None else SparkCall("or", (whole, term))
     assert whole is not None
     return whole
 
 
 def _trim(node: Node) -> Form:
-    return Call(TRIMS[node.kind], node.children[::-1])  # the function has the text last
+    return SparkCall(TRIMS[node.kind], node.children[::-1])  # the function has the text last
 
 
 def _cast(node: Node) -> Form:

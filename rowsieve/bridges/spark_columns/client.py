@@ -78,8 +78,8 @@ def _call(expression: Any) -> Form:
     if getattr(expression, "_is_distinct", False):
         raise UnsupportedOperation(f"{name} of distinct values has no counterpart in Rowsieve")
     if name == "in" and len(given) > SHORT and (values := _constants(given[1:])) is not None:
-        return column_words.Listed(given[0], values)
-    return column_words.Call(name, given)
+        return column_words.SparkList(given[0], values)
+    return column_words.SparkCall(name, given)
 
 
 def _cast(expression: Any) -> Form:

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from rowsieve.bridges.spark_columns.java_classes import scala_seq, spark_class
 from rowsieve.bridges.spark_columns.sessions import active_session
 from rowsieve.bridges.spark_columns.types import spark_type
-from rowsieve.bridges.sql.spark.column_words import Call, Form, Listed, constant
+from rowsieve.bridges.sql.spark.column_words import Form, SparkCall, SparkList, constant
 from rowsieve.bridges.sql.spark.type_names import ddl_of, held_type, type_named
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import ValueSet
@@ -76,9 +76,9 @@ def listed(operand: Any, array: Any, spelled: str) -> Form:
     values = _members(array, type_)
     if spelled in LISTED:
         wide = LISTED[spelled]
-        return Listed(operand, ValueSet(values.cast(arrow_type(wide)), wide))
+        return SparkList(operand, ValueSet(values.cast(arrow_type(wide)), wide))
     plain = values.view(_PLAIN.get(type(type_), arrow_type(type_)))
-    return Call("in", (operand, *(constant(value, spelled) for value in plain.to_pylist())))
+    return SparkCall("in", (operand, *(constant(value, spelled) for value in plain.to_pylist())))
 
 
 def listed_set(operand: Any, in_set: Any, spelled: str) -> Form:
@@ -97,7 +97,7 @@ def listed_set(operand: Any, in_set: Any, spelled: str) -> Form:
     type_ = _flat_type(spelled)
     values = _members(literal(array, java_type), type_)
     ordered = values.take(pc.sort_indices(values))  # the order of a set is arbitrary
-    return Listed(operand, ValueSet(ordered, type_), typed=True)
+    return SparkList(operand, ValueSet(ordered, type_), typed=True)
 
 
 def _flat_type(spelled: str) -> LogicalType:

@@ -21,7 +21,7 @@ from rowsieve.bridges.spark_columns import long_lists
 from rowsieve.bridges.spark_columns.sessions import ColumnSession, check_session, is_client
 from rowsieve.bridges.sql.dialects import SPARK_SETTLED
 from rowsieve.bridges.sql.spark.write.exact_conditions import SparkExact, with_rewritten_rules
-from rowsieve.bridges.sql.writing.render import Writer
+from rowsieve.bridges.sql.writing.render import SqlWriter
 from rowsieve.bridges.translation import Translation
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
@@ -57,7 +57,7 @@ def written(
         session.check_formats(text)
         return functions.expr(text)
 
-    columns = _Columns(exact, Writer(SPARK_SETTLED), expr)
+    columns = _Columns(exact, SqlWriter(SPARK_SETTLED), expr)
 
     def write(root: ir.Predicate) -> Any:
         return columns.column(keep_meaning(root, with_rewritten_rules(semantics, theirs), theirs))
@@ -71,7 +71,7 @@ def written(
 class _Columns:
     """Writes conditions as columns."""
 
-    def __init__(self, exact: SparkExact, writer: Writer, expr: Callable[[str], Any]) -> None:
+    def __init__(self, exact: SparkExact, writer: SqlWriter, expr: Callable[[str], Any]) -> None:
         self._exact = exact
         self._writer = writer
         self._expr = expr

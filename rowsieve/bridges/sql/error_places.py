@@ -19,8 +19,8 @@ from rowsieve.bridges.sql.dialects import Dialect, dialect_named
 from rowsieve.bridges.sql.exactness.integer_widths import operand_with_widths, with_widths
 from rowsieve.bridges.sql.language import accepted_as_engine, typed_as_engine
 from rowsieve.bridges.sql.reading.parse import parsed
-from rowsieve.bridges.sql.reading.read_nodes import Reader
-from rowsieve.bridges.sql.reading.source_text import Source
+from rowsieve.bridges.sql.reading.read_nodes import SqlReader
+from rowsieve.bridges.sql.reading.source_text import SqlSource
 from rowsieve.bridges.sql.spark.types.typer import spark_typed
 from rowsieve.errors import InvalidPredicate, RowsieveError, UnknownColumn, UnsupportedOperation
 from rowsieve.predicate import ir
@@ -44,10 +44,10 @@ class _Piece:
     parts: list[_Piece] = field(default_factory=list)
 
 
-class _Recording(Reader):
+class _Recording(SqlReader):
     """A reader that records each node of the tree with the node of the text."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: SqlSource) -> None:
         super().__init__(source)
         self.open = [_Piece(None)]
 
@@ -155,7 +155,7 @@ def _type_value(node: ir.Operand, known: Dialect, schema: Schema, semantics: Sem
     bind_operand(node, schema, semantics, now_us=0)
 
 
-def _with_place(cause: Rejection, piece: _Piece, source: Source, schema: Schema) -> Rejection:
+def _with_place(cause: Rejection, piece: _Piece, source: SqlSource, schema: Schema) -> Rejection:
     columns = "" if piece.node is None else _columns(piece.node, schema)
     refusal = source.refusal(piece.text_node, f"{cause}{columns}")
     if isinstance(cause, UnknownColumn):

@@ -25,7 +25,7 @@ from rowsieve.bridges.sql.exactness.unbound_types import UnboundTyper
 from rowsieve.bridges.sql.exactness.unknown_texts import check_order, check_texts, orders_text
 from rowsieve.bridges.sql.spark.types.typer import with_spark_types
 from rowsieve.bridges.sql.spark.write.exact_conditions import SparkExact, with_rewritten_rules
-from rowsieve.bridges.sql.writing.render import Writer
+from rowsieve.bridges.sql.writing.render import SqlWriter
 from rowsieve.bridges.translation import Translation
 from rowsieve.errors import InvalidInput, InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.bind import bind
@@ -217,7 +217,7 @@ def to_text(
     known = dialect_named(dialect)
     theirs = in_session(known.semantics, session)
     meant = theirs if semantics is None else semantics
-    writer = Writer(known)
+    writer = SqlWriter(known)
     text = writer.text if len(root_conjuncts(predicate)) == 1 else writer.conjunct
     zone = None if session is None else session.time_zone
 

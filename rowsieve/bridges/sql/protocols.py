@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from rowsieve.bridges.sql.dialects import Dialect
-from rowsieve.bridges.sql.reading.source_text import Source
+from rowsieve.bridges.sql.reading.source_text import SqlSource
 from rowsieve.predicate.ir import Node, Operand, Predicate
 from rowsieve.types.logical import LogicalType
 
@@ -13,7 +13,7 @@ from rowsieve.types.logical import LogicalType
 class Reads(Protocol):
     """Reads the nodes of one text; implemented by `reading.read_nodes.Reader`."""
 
-    source: Source
+    source: SqlSource
     dialect: Dialect
 
     def predicate(self, node: Any) -> Predicate:

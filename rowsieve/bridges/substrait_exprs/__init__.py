@@ -33,7 +33,7 @@ def from_substrait(
     If a part cannot be read, the residual is the message itself. With `strict`, such a part is
     `UnsupportedOperation`; bytes that are not a message are `InvalidPredicate`.
     """
-    source = read.Source(message, schema)
+    source = read.SubstraitSource(message, schema)
     return read_conditions(
         source.conditions(),
         source.predicate,
@@ -53,7 +53,7 @@ def to_substrait(
     strict: bool = False,
 ) -> Translation[bytes, Predicate]:
     """Write a predicate with the given semantics as a message over the schema."""
-    writer = write.Writer(schema)
+    writer = write.SubstraitWriter(schema)
     return write_conditions(
         predicate,
         lambda root: writer.predicate(keep_meaning(root, semantics, Semantics.SUBSTRAIT)),

@@ -14,7 +14,7 @@ from itertools import accumulate, chain
 from rowsieve.bridges.base import TreeReader, supported
 from rowsieve.bridges.chains import flattened
 from rowsieve.bridges.constant_values import text_of
-from rowsieve.bridges.functions import Use, substrait
+from rowsieve.bridges.functions import TypedCall, substrait
 from rowsieve.bridges.substrait_exprs import function_table
 from rowsieve.bridges.substrait_exprs.long_lists import MIN_MEMBERS, members_at_once
 from rowsieve.bridges.substrait_exprs.types import literal_of_message, type_of_message
@@ -49,7 +49,7 @@ _NEVER_NULL = ir.IsNull | ir.TruePredicate | ir.FalsePredicate
 _Options = Mapping[str, list[str]]
 
 
-class Source(TreeReader[Value]):
+class SubstraitSource(TreeReader[Value]):
     """One message over the columns of a schema."""
 
     def __init__(self, message: bytes, schema: Schema) -> None:
@@ -214,7 +214,7 @@ class Source(TreeReader[Value]):
         known = next((type_ for type_ in own_types if type_ is not None), String())
         types = [type_ or known for type_ in own_types]
         call = ir.Call(row.name, tuple(operands))
-        if not row.has_option(options) or not row.case.holds(Use(call, types, known)):
+        if not row.has_option(options) or not row.case.holds(TypedCall(call, types, known)):
             raise UnsupportedOperation(f"{row.name} is read for {row.text} only")
         return call
 

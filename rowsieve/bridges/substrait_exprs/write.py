@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from rowsieve.bridges.base import TreeWriter, as_text_test, path_of
 from rowsieve.bridges.constant_values import value_of
-from rowsieve.bridges.functions import Use, substrait
+from rowsieve.bridges.functions import TypedCall, substrait
 from rowsieve.bridges.substrait_exprs import function_table
 from rowsieve.bridges.substrait_exprs.types import (
     columns_message,
@@ -53,7 +53,7 @@ _OPS = {op: name for name, op in function_table.COMPARISONS.items()}
 _LOCAL = (Date(), Timestamp())
 
 
-class Writer(TreeWriter[bytes]):
+class SubstraitWriter(TreeWriter[bytes]):
     """Writes bound trees under `Semantics.SUBSTRAIT` over one schema."""
 
     engine = "Substrait"
@@ -241,7 +241,9 @@ class Writer(TreeWriter[bytes]):
         types = [type_of(argument) for argument in arguments]
         constants = [value_of(item) for item in arguments]
         row = substrait.ROWS.get(name)
-        if row is not None and (row.writes or row.case).holds(Use(node, types, type_of(node))):
+        if row is not None and (row.writes or row.case).holds(
+            TypedCall(node, types, type_of(node))
+        ):
             return self._row(row, type_of(node), *map(self.operand, arguments))
         if (
             name == "extract"

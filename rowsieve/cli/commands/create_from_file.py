@@ -14,7 +14,7 @@ from rowsieve.cli.bundles import CommitOptions, FileOptions, expanded
 from rowsieve.cli.named import catalog_of, located
 from rowsieve.cli.options import InputFile, Uri, read_pairs
 from rowsieve.cli.output import messages, print_json
-from rowsieve.cli.progress import Change, begin
+from rowsieve.cli.progress import ChangeInProgress, begin
 from rowsieve.errors import TableExists, TableNotFound
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def create(
 def _created(uri: str, options: Mapping[str, str], *arguments: Any, **named: Any) -> Table:
     """Create a table at the URI, or of this name in the catalog of --catalog."""
     catalog = catalog_of(options)
-    begin(Change(uri, None, options) if catalog is None else None)
+    begin(ChangeInProgress(uri, None, options) if catalog is None else None)
     make = (
         partial(rowsieve.create_table, uri, storage_options=options)
         if catalog is None

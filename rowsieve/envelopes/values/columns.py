@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from rowsieve.envelopes.row_structs import NumberText
 from rowsieve.envelopes.values.nested_values import read_nested
-from rowsieve.envelopes.values.readings import Target, is_single, nearest_single, reading_of
+from rowsieve.envelopes.values.readings import TargetColumn, is_single, nearest_single, reading_of
 from rowsieve.envelopes.values.unsent import unsent_in_arrow, unsent_places
 from rowsieve.errors import RowsieveError, SchemaMismatch, repr_of
 from rowsieve.types import logical
@@ -73,7 +73,7 @@ class Column:
     reasons: dict[int, str] = field(default_factory=dict)
 
 
-def read_column(values: Sequence[Any] | pa.Array, target: Target) -> Column:
+def read_column(values: Sequence[Any] | pa.Array, target: TargetColumn) -> Column:
     """Convert values; a row that cannot be is in `reasons`, by its place."""
     if isinstance(values, pa.Array):
         return _of_arrow(values, target)
@@ -84,7 +84,7 @@ def read_column(values: Sequence[Any] | pa.Array, target: Target) -> Column:
     return _of_mixed(values, target)
 
 
-def _of_mixed(values: Sequence[Any], target: Target) -> Column:
+def _of_mixed(values: Sequence[Any], target: TargetColumn) -> Column:
     """Convert the values of each kind, and put them together again."""
     by_type: dict[type, list[int]] = {}
     for place, value in enumerate(values):
@@ -110,7 +110,7 @@ def _of_mixed(values: Sequence[Any], target: Target) -> Column:
     return column
 
 
-def _of_kind(kind: str, values: Sequence[Any], target: Target) -> Column:
+def _of_kind(kind: str, values: Sequence[Any], target: TargetColumn) -> Column:
     unchanged = np.empty(0, np.int64)
     reasons: dict[int, str] = {}
     if target.rules.unavailable:
@@ -124,7 +124,7 @@ def _of_kind(kind: str, values: Sequence[Any], target: Target) -> Column:
 
 
 def _converted_or_halves(
-    kind: str, values: Any, target: Target, start: int, reasons: dict[int, str]
+    kind: str, values: Any, target: TargetColumn, start: int, reasons: dict[int, str]
 ) -> pa.Array:
     """Convert all values, or each half if that fails; a single one that fails is NULL."""
     try:
@@ -148,7 +148,7 @@ def _null_count(values: Any) -> int:
     return int(values.null_count if isinstance(values, pa.Array) else values.count(None))
 
 
-def _converted(kind: str, values: Any, target: Target) -> pa.Array:
+def _converted(kind: str, values: Any, target: TargetColumn) -> pa.Array:
     field_ = target.field
     if kind == "null":
         return pa.nulls(len(values), arrow_type(field_.type))
@@ -176,7 +176,7 @@ def _converted(kind: str, values: Any, target: Target) -> pa.Array:
     return conform_values(reading(values, target), field_.type, field_.name)
 
 
-def _member(target: Target, items: list[Any], member: Field) -> pa.Array:
+def _member(target: TargetColumn, items: list[Any], member: Field) -> pa.Array:
     """Convert the values of a member of a nested column; ValueError if one does not fit."""
     column = read_column(items, replace(target, field=member, declared=None, declared_text=False))
     for reason in column.reasons.values():
@@ -186,7 +186,7 @@ def _member(target: Target, items: list[Any], member: Field) -> pa.Array:
     return column.values
 
 
-def _of_structs(values: Sequence[Any], target: Target, reading: Any) -> pa.Array:
+def _of_structs(values: Sequence[Any], target: TargetColumn, reading: Any) -> pa.Array:
     present = [each for each in values if each is not None]
     converted = conform_values(reading(present, target), target.field.type, target.field.name)
     valid = np.array([each is not None for each in values])
@@ -202,7 +202,7 @@ def _integers(values: Sequence[Any]) -> tuple[str, pa.Array]:
         return "number", pa.array(digits, pa.string())
 
 
-def _documents(values: Sequence[Any], target: Target) -> pa.Array:
+def _documents(values: Sequence[Any], target: TargetColumn) -> pa.Array:
     """JSON documents as text: those in JSON text, or the JSON itself."""
     raws = [None if each is None else bytes(each) for each in values]
     if target.rules.nested_json:
@@ -213,7 +213,7 @@ def _documents(values: Sequence[Any], target: Target) -> pa.Array:
     return pa.array(texts, pa.string())
 
 
-def _reason(error: Exception, target: Target, value: Any) -> str:
+def _reason(error: Exception, target: TargetColumn, value: Any) -> str:
     shown = bytes(value).decode("utf-8", "replace") if isinstance(value, msgspec.Raw) else value
     if isinstance(shown, pa.Scalar):
         shown = shown.as_py()
@@ -222,11 +222,11 @@ def _reason(error: Exception, target: Target, value: Any) -> str:
     return f"column {target.field.name!r} cannot be {text}: {error}"
 
 
-def _expected(target: Target) -> str:
+def _expected(target: TargetColumn) -> str:
     return f"the type {logical.type_name(target.field.type)}"
 
 
-def _of_arrow(values: pa.Array, target: Target) -> Column:
+def _of_arrow(values: pa.Array, target: TargetColumn) -> Column:
     """Convert values of Arrow structs; a type that says what it is needs no reading."""
     kind = _arrow_kind(values.type)
     reasons: dict[int, str] = {}

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.envelopes.values import durations
-from rowsieve.envelopes.values.semantic_types import Declared, Written
+from rowsieve.envelopes.values.semantic_types import Declared, WrittenValues
 from rowsieve.envelopes.values.text_rules import TextRules
 from rowsieve.types import interval_bytes, logical
 from rowsieve.types.encodings import arrow_type
@@ -36,7 +36,7 @@ _SPECIAL: Final = ("NaN", "Infinity", "-Infinity")
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class TargetColumn:
     """A column of the table, the rules for its values, and what the schema declares of it."""
 
     field: Field
@@ -45,10 +45,10 @@ class Target:
     declared_text: bool = False
 
 
-Reading: TypeAlias = Callable[[pa.Array, Target], Any]
+Reading: TypeAlias = Callable[[pa.Array, TargetColumn], Any]
 
 
-def plain(values: pa.Array, _target: Target) -> pa.Array:
+def plain(values: pa.Array, _target: TargetColumn) -> pa.Array:
     """The value itself."""
     return values
 
@@ -56,7 +56,7 @@ def plain(values: pa.Array, _target: Target) -> pa.Array:
 # Numbers
 
 
-def number_text(values: pa.Array, target: Target) -> pa.Array:
+def number_text(values: pa.Array, target: TargetColumn) -> pa.Array:
     """Text of decimal digits, with all of them."""
     if isinstance(target.field.type, logical.String | logical.Numeric):
         return values
@@ -101,7 +101,7 @@ def _in_range(values: pa.Array, special: Any, zero: Any) -> pa.Array:
     return values
 
 
-def text_of_number(values: pa.Array, target: Target) -> pa.Array:
+def text_of_number(values: pa.Array, target: TargetColumn) -> pa.Array:
     """Text in a column of numbers: digits or base64, as the schema or the caller says."""
     if isinstance(target.field.type, logical.Float) and _all(
         pc.is_in(values, value_set=pa.array(_SPECIAL))
@@ -123,19 +123,19 @@ def text_of_number(values: pa.Array, target: Target) -> pa.Array:
     )
 
 
-def scaled_integer(values: pa.Array, target: Target) -> pa.Array:
+def scaled_integer(values: pa.Array, target: TargetColumn) -> pa.Array:
     """Base64 of a big-endian integer, whose scale the schema has."""
     assert target.declared is not None
     return _scaled(values, target.declared.scale, target)
 
 
-def _scaled(values: pa.Array, scale: int, target: Target) -> pa.Array:
+def _scaled(values: pa.Array, scale: int, target: TargetColumn) -> pa.Array:
     unscaled = map(_signed, _decoded(values))
     texts = [_digits(number, scale) for number in unscaled]
     return number_text(_with_nulls(texts, values, pa.string()), target)
 
 
-def variable_scale(values: list[Any], target: Target) -> pa.Array:
+def variable_scale(values: list[Any], target: TargetColumn) -> pa.Array:
     """A struct of a scale and base64."""
     texts = []
     for value in values:
@@ -173,14 +173,14 @@ def _with_nulls(items: list[Any], like: pa.Array, type_: pa.DataType) -> pa.Arra
     return pa.array(items, type_).take(taken) if items else pa.nulls(len(like), type_)
 
 
-def zero_or_one(values: pa.Array, _target: Target) -> pa.Array:
+def zero_or_one(values: pa.Array, _target: TargetColumn) -> pa.Array:
     """0 and 1 for false and true."""
     if not _all(pc.is_in(values, value_set=pa.array([0, 1]))):
         raise ValueError("a boolean is true, false, 0 or 1")
     return pc.equal(values, 1)
 
 
-def boolean_text(values: pa.Array, target: Target) -> pa.Array:
+def boolean_text(values: pa.Array, target: TargetColumn) -> pa.Array:
     """Text of a boolean, in formats that write every value as text."""
     words = {"true": True, "false": False, "1": True, "0": False, "t": True, "f": False}
     places = pc.index_in(pc.utf8_lower(values), value_set=pa.array(list(words)))
@@ -192,7 +192,7 @@ def boolean_text(values: pa.Array, target: Target) -> pa.Array:
 # Bytes and text
 
 
-def bytes_text(values: pa.Array, target: Target) -> pa.Array:
+def bytes_text(values: pa.Array, target: TargetColumn) -> pa.Array:
     """Bytes as the format writes them."""
     items = values.drop_null().to_pylist()
     match target.rules.bytes_:
@@ -205,12 +205,12 @@ def bytes_text(values: pa.Array, target: Target) -> pa.Array:
     return _with_nulls(decoded, values, pa.binary())
 
 
-def base64_text(values: pa.Array, _target: Target) -> pa.Array:
+def base64_text(values: pa.Array, _target: TargetColumn) -> pa.Array:
     """Base64, whatever the format's rule is."""
     return _with_nulls(list(_decoded(values)), values, pa.binary())
 
 
-def bits_text(values: pa.Array, target: Target) -> pa.Array:
+def bits_text(values: pa.Array, target: TargetColumn) -> pa.Array:
     """Base64 of bits, the lowest byte first; in a column of integers, their number."""
     data = list(_decoded(values))
     if isinstance(target.field.type, logical.Int):
@@ -219,13 +219,13 @@ def bits_text(values: pa.Array, target: Target) -> pa.Array:
     return _with_nulls(data, values, pa.binary())
 
 
-def uuid_text(values: pa.Array, _target: Target) -> pa.Array:
+def uuid_text(values: pa.Array, _target: TargetColumn) -> pa.Array:
     """A UUID as text."""
     items = [uuid.UUID(item).bytes for item in values.drop_null().to_pylist()]
     return _with_nulls(items, values, pa.binary(16))
 
 
-def wkb_struct(values: list[Any], _target: Target) -> pa.Array:
+def wkb_struct(values: list[Any], _target: TargetColumn) -> pa.Array:
     """The WKB of a geometry; the other fields repeat what it has."""
     items = []
     for value in values:
@@ -239,12 +239,12 @@ def wkb_struct(values: list[Any], _target: Target) -> pa.Array:
 # Dates and times
 
 
-def days(values: pa.Array, _target: Target) -> pa.Array:
+def days(values: pa.Array, _target: TargetColumn) -> pa.Array:
     """Days since 1970-01-01."""
     return values.cast(pa.int32()).cast(pa.date32())
 
 
-def epoch(unit: str, values: pa.Array, target: Target) -> pa.Array:
+def epoch(unit: str, values: pa.Array, target: TargetColumn) -> pa.Array:
     """A number of units since 1970-01-01, in the local time of the source."""
     if getattr(target.field.type, "utc", False):
         raise ValueError(
@@ -254,7 +254,7 @@ def epoch(unit: str, values: pa.Array, target: Target) -> pa.Array:
     return _timestamps(values, unit, None)
 
 
-def instant(unit: str, values: pa.Array, target: Target) -> pa.Array:
+def instant(unit: str, values: pa.Array, target: TargetColumn) -> pa.Array:
     """A number of units since 1970-01-01 UTC."""
     return _timestamps(values, unit, "UTC" if getattr(target.field.type, "utc", False) else None)
 
@@ -263,14 +263,14 @@ def _timestamps(values: pa.Array, unit: str, zone: str | None) -> pa.Array:
     return values.cast(pa.int64()).cast(pa.timestamp(unit, zone))
 
 
-def time_of_day(unit: str, values: pa.Array, _target: Target) -> pa.Array:
+def time_of_day(unit: str, values: pa.Array, _target: TargetColumn) -> pa.Array:
     """A number of units since midnight."""
     if unit == "ms":
         return values.cast(pa.int32()).cast(pa.time32("ms"))
     return values.cast(pa.int64()).cast(pa.time64(unit))
 
 
-def number_of_unit(values: pa.Array, target: Target) -> pa.Array:
+def number_of_unit(values: pa.Array, target: TargetColumn) -> pa.Array:
     """A number in a column of times, in the unit that the caller names."""
     unit = target.rules.unit(target.field.name) if target.rules.epochs else None
     if unit is None:
@@ -287,19 +287,19 @@ def number_of_unit(values: pa.Array, target: Target) -> pa.Array:
     return instant(unit, values, target)
 
 
-def number_of_days(values: pa.Array, target: Target) -> pa.Array:
+def number_of_days(values: pa.Array, target: TargetColumn) -> pa.Array:
     """A number in a column of dates."""
     if not target.rules.epochs:
         raise ValueError("a number in a column of dates")
     return days(values, target)
 
 
-def iso_date(values: pa.Array, _target: Target) -> pa.Array:
+def iso_date(values: pa.Array, _target: TargetColumn) -> pa.Array:
     """`2024-01-31`."""
     return values.cast(pa.date32())
 
 
-def iso_timestamp(values: pa.Array, target: Target) -> pa.Array:
+def iso_timestamp(values: pa.Array, target: TargetColumn) -> pa.Array:
     """`2024-01-31 12:00:00.5`; with an offset in a column of instants, and without in others."""
     zone = "UTC" if getattr(target.field.type, "utc", False) else None
     try:
@@ -308,7 +308,7 @@ def iso_timestamp(values: pa.Array, target: Target) -> pa.Array:
         return values.cast(pa.timestamp("ns", zone))
 
 
-def iso_time(values: pa.Array, _target: Target) -> pa.Array:
+def iso_time(values: pa.Array, _target: TargetColumn) -> pa.Array:
     """`12:00:00.5`."""
     dated = pc.binary_join_element_wise("1970-01-01 ", values, "")
     if not _all(pc.match_substring_regex(values, r"^[0-9]{2}:[0-9]{2}")):
@@ -319,7 +319,7 @@ def iso_time(values: pa.Array, _target: Target) -> pa.Array:
         return dated.cast(pa.timestamp("ns")).cast(pa.time64("ns"))
 
 
-def iso_utc(values: pa.Array, target: Target) -> pa.Array:
+def iso_utc(values: pa.Array, target: TargetColumn) -> pa.Array:
     """ISO text of a date, a local time or a local timestamp, which ends in Z."""
     if not _all(pc.ends_with(values, "Z")):
         raise ValueError("text of this type ends in Z")
@@ -335,19 +335,19 @@ def iso_utc(values: pa.Array, target: Target) -> pa.Array:
             raise ValueError("the source has a local time, and the column has not")
 
 
-def zoned_time(values: pa.Array, target: Target) -> pa.Array:
+def zoned_time(values: pa.Array, target: TargetColumn) -> pa.Array:
     """A time of day with an offset; in a column of times only at UTC."""
     if not _all(pc.match_substring_regex(values, r"(Z|\+00:?(00)?)$")):
         raise ValueError("a time of day with another offset than UTC needs a column of text")
     return iso_time(pc.replace_substring_regex(values, r"(Z|\+00:?(00)?)$", ""), target)
 
 
-def micros(values: pa.Array, _target: Target) -> pa.Array:
+def micros(values: pa.Array, _target: TargetColumn) -> pa.Array:
     """An interval of microseconds."""
     return interval_bytes.from_arrow(values.cast(pa.int64()).cast(pa.duration("us")))
 
 
-def duration_text(values: pa.Array, _target: Target) -> pa.Array:
+def duration_text(values: pa.Array, _target: TargetColumn) -> pa.Array:
     """An interval as ISO 8601 or PostgreSQL writes it."""
     items = [durations.stored(text) for text in values.drop_null().to_pylist()]
     return _with_nulls(items, values, interval_bytes.STORAGE)
@@ -357,25 +357,25 @@ def _all(mask: Any) -> bool:
     return bool(pc.all(mask, min_count=0).as_py())
 
 
-DECLARED: Final[Mapping[Written, Mapping[str, Reading]]] = {
-    Written.DAYS: {"int": days},
-    Written.TIMESTAMP_MS: {"int": partial(epoch, "ms")},
-    Written.TIMESTAMP_US: {"int": partial(epoch, "us")},
-    Written.TIMESTAMP_NS: {"int": partial(epoch, "ns")},
-    Written.INSTANT_MS: {"int": partial(instant, "ms")},
-    Written.TIME_MS: {"int": partial(time_of_day, "ms")},
-    Written.TIME_US: {"int": partial(time_of_day, "us")},
-    Written.TIME_NS: {"int": partial(time_of_day, "ns")},
-    Written.ISO_UTC: {"str": iso_utc},
-    Written.ZONED_TIMESTAMP: {"str": iso_timestamp},
-    Written.ZONED_TIME: {"str": zoned_time},
-    Written.DURATION_US: {"int": micros},
-    Written.ISO_DURATION: {"str": duration_text},
-    Written.DECIMAL: {"str": scaled_integer},
-    Written.VARIABLE_DECIMAL: {"dict": variable_scale},
-    Written.BYTES: {"str": base64_text},
-    Written.BITS: {"str": bits_text},
-    Written.WKB: {"dict": wkb_struct},
+DECLARED: Final[Mapping[WrittenValues, Mapping[str, Reading]]] = {
+    WrittenValues.DAYS: {"int": days},
+    WrittenValues.TIMESTAMP_MS: {"int": partial(epoch, "ms")},
+    WrittenValues.TIMESTAMP_US: {"int": partial(epoch, "us")},
+    WrittenValues.TIMESTAMP_NS: {"int": partial(epoch, "ns")},
+    WrittenValues.INSTANT_MS: {"int": partial(instant, "ms")},
+    WrittenValues.TIME_MS: {"int": partial(time_of_day, "ms")},
+    WrittenValues.TIME_US: {"int": partial(time_of_day, "us")},
+    WrittenValues.TIME_NS: {"int": partial(time_of_day, "ns")},
+    WrittenValues.ISO_UTC: {"str": iso_utc},
+    WrittenValues.ZONED_TIMESTAMP: {"str": iso_timestamp},
+    WrittenValues.ZONED_TIME: {"str": zoned_time},
+    WrittenValues.DURATION_US: {"int": micros},
+    WrittenValues.ISO_DURATION: {"str": duration_text},
+    WrittenValues.DECIMAL: {"str": scaled_integer},
+    WrittenValues.VARIABLE_DECIMAL: {"dict": variable_scale},
+    WrittenValues.BYTES: {"str": base64_text},
+    WrittenValues.BITS: {"str": bits_text},
+    WrittenValues.WKB: {"dict": wkb_struct},
 }
 """The readings of values whose semantic type the schema declares, by JSON kind."""
 
@@ -406,7 +406,7 @@ BY_TYPE: Final[Mapping[type[logical.LogicalType], Mapping[str, Reading]]] = {
 """The readings of values by the column's type and JSON kind, where nothing is declared."""
 
 
-def reading_of(kind: str, target: Target) -> Reading | None:
+def reading_of(kind: str, target: TargetColumn) -> Reading | None:
     """The reading of values of a JSON kind in a column, None if there is none.
 
     Columns of text and of integers keep what the source wrote of a date or time.
@@ -421,4 +421,4 @@ def reading_of(kind: str, target: Target) -> Reading | None:
     return BY_TYPE.get(type_, {}).get(kind)
 
 
-_NEVER_TEXT: Final = frozenset({Written.DECIMAL, Written.BITS, Written.BYTES})
+_NEVER_TEXT: Final = frozenset({WrittenValues.DECIMAL, WrittenValues.BITS, WrittenValues.BYTES})

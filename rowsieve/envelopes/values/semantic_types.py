@@ -16,7 +16,7 @@ import msgspec
 import pyarrow as pa
 
 
-class Written(Enum):
+class WrittenValues(Enum):
     """How the values of a semantic type are written."""
 
     DAYS = "days"
@@ -39,30 +39,30 @@ class Written(Enum):
     WKB = "struct with WKB"
 
 
-SEMANTICS: Final[Mapping[str, Written]] = {
-    "io.debezium.time.Date": Written.DAYS,
-    "io.debezium.time.Timestamp": Written.TIMESTAMP_MS,
-    "io.debezium.time.MicroTimestamp": Written.TIMESTAMP_US,
-    "io.debezium.time.NanoTimestamp": Written.TIMESTAMP_NS,
-    "io.debezium.time.Time": Written.TIME_MS,
-    "io.debezium.time.MicroTime": Written.TIME_US,
-    "io.debezium.time.NanoTime": Written.TIME_NS,
-    "io.debezium.time.IsoDate": Written.ISO_UTC,
-    "io.debezium.time.IsoTime": Written.ISO_UTC,
-    "io.debezium.time.IsoTimestamp": Written.ISO_UTC,
-    "io.debezium.time.ZonedTimestamp": Written.ZONED_TIMESTAMP,
-    "io.debezium.time.ZonedTime": Written.ZONED_TIME,
-    "io.debezium.time.MicroDuration": Written.DURATION_US,
-    "io.debezium.time.Interval": Written.ISO_DURATION,
-    "org.apache.kafka.connect.data.Date": Written.DAYS,
-    "org.apache.kafka.connect.data.Time": Written.TIME_MS,
-    "org.apache.kafka.connect.data.Timestamp": Written.INSTANT_MS,
-    "org.apache.kafka.connect.data.Decimal": Written.DECIMAL,
-    "io.debezium.data.VariableScaleDecimal": Written.VARIABLE_DECIMAL,
-    "io.debezium.data.Bits": Written.BITS,
-    "io.debezium.data.geometry.Point": Written.WKB,
-    "io.debezium.data.geometry.Geometry": Written.WKB,
-    "io.debezium.data.geometry.Geography": Written.WKB,
+SEMANTICS: Final[Mapping[str, WrittenValues]] = {
+    "io.debezium.time.Date": WrittenValues.DAYS,
+    "io.debezium.time.Timestamp": WrittenValues.TIMESTAMP_MS,
+    "io.debezium.time.MicroTimestamp": WrittenValues.TIMESTAMP_US,
+    "io.debezium.time.NanoTimestamp": WrittenValues.TIMESTAMP_NS,
+    "io.debezium.time.Time": WrittenValues.TIME_MS,
+    "io.debezium.time.MicroTime": WrittenValues.TIME_US,
+    "io.debezium.time.NanoTime": WrittenValues.TIME_NS,
+    "io.debezium.time.IsoDate": WrittenValues.ISO_UTC,
+    "io.debezium.time.IsoTime": WrittenValues.ISO_UTC,
+    "io.debezium.time.IsoTimestamp": WrittenValues.ISO_UTC,
+    "io.debezium.time.ZonedTimestamp": WrittenValues.ZONED_TIMESTAMP,
+    "io.debezium.time.ZonedTime": WrittenValues.ZONED_TIME,
+    "io.debezium.time.MicroDuration": WrittenValues.DURATION_US,
+    "io.debezium.time.Interval": WrittenValues.ISO_DURATION,
+    "org.apache.kafka.connect.data.Date": WrittenValues.DAYS,
+    "org.apache.kafka.connect.data.Time": WrittenValues.TIME_MS,
+    "org.apache.kafka.connect.data.Timestamp": WrittenValues.INSTANT_MS,
+    "org.apache.kafka.connect.data.Decimal": WrittenValues.DECIMAL,
+    "io.debezium.data.VariableScaleDecimal": WrittenValues.VARIABLE_DECIMAL,
+    "io.debezium.data.Bits": WrittenValues.BITS,
+    "io.debezium.data.geometry.Point": WrittenValues.WKB,
+    "io.debezium.data.geometry.Geometry": WrittenValues.WKB,
+    "io.debezium.data.geometry.Geography": WrittenValues.WKB,
 }
 
 
@@ -70,7 +70,7 @@ SEMANTICS: Final[Mapping[str, Written]] = {
 class Declared:
     """The type that an event's schema declares for a column."""
 
-    written: Written
+    written: WrittenValues
     scale: int = 0
 
 
@@ -95,7 +95,7 @@ def declared_columns(schema: Any) -> DeclaredColumns:
             continue
         written = SEMANTICS.get(str(each.get("name")))
         if written is None and each.get("type") == "bytes":
-            written = Written.BYTES
+            written = WrittenValues.BYTES
         if written is not None:
             columns[name] = Declared(written, _scale(each))
         elif each.get("type") == "string":
@@ -117,17 +117,17 @@ _PLAIN: Final[Mapping[str, pa.DataType]] = {
     "bytes": pa.binary(),
 }
 _LOCAL, _INSTANT = pa.timestamp("us"), pa.timestamp("us", "UTC")
-_WRITTEN: Final[Mapping[Written, pa.DataType]] = {
-    Written.DAYS: pa.date32(),
-    Written.TIMESTAMP_MS: _LOCAL,
-    Written.TIMESTAMP_US: _LOCAL,
-    Written.TIMESTAMP_NS: pa.timestamp("ns"),
-    Written.INSTANT_MS: _LOCAL,
-    Written.TIME_MS: pa.time64("us"),
-    Written.TIME_US: pa.time64("us"),
-    Written.TIME_NS: pa.time64("us"),
-    Written.ZONED_TIMESTAMP: _INSTANT,
-    Written.BITS: pa.binary(),
+_WRITTEN: Final[Mapping[WrittenValues, pa.DataType]] = {
+    WrittenValues.DAYS: pa.date32(),
+    WrittenValues.TIMESTAMP_MS: _LOCAL,
+    WrittenValues.TIMESTAMP_US: _LOCAL,
+    WrittenValues.TIMESTAMP_NS: pa.timestamp("ns"),
+    WrittenValues.INSTANT_MS: _LOCAL,
+    WrittenValues.TIME_MS: pa.time64("us"),
+    WrittenValues.TIME_US: pa.time64("us"),
+    WrittenValues.TIME_NS: pa.time64("us"),
+    WrittenValues.ZONED_TIMESTAMP: _INSTANT,
+    WrittenValues.BITS: pa.binary(),
 }
 _WIDEST: Final = 38  # digits
 
@@ -143,10 +143,12 @@ def column_types(schema: Any) -> dict[str, pa.DataType]:
             type_ = _PLAIN.get(str(each.get("type")))
             if semantic == "io.debezium.data.Json":
                 type_ = pa.json_()
-        elif known.written is Written.DECIMAL:
+        elif known.written is WrittenValues.DECIMAL:
             type_ = pa.decimal128(_precision(each), known.scale)
         else:
-            type_ = pa.binary() if known.written is Written.BYTES else _WRITTEN.get(known.written)
+            type_ = (
+                pa.binary() if known.written is WrittenValues.BYTES else _WRITTEN.get(known.written)
+            )
         if type_ is not None:
             types[name] = type_
     return types

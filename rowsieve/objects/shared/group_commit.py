@@ -17,7 +17,7 @@ from typing import Final
 from rowsieve import clock
 from rowsieve.errors import TableExists, TableNotFound
 from rowsieve.locks import ForkSafeLock
-from rowsieve.objects.shared.shared_entry import Entry, Section
+from rowsieve.objects.shared.shared_entry import Section, SharedEntry
 from rowsieve.objects.shared.shared_log import SharedLog
 from rowsieve.objects.shared.shared_state import State
 from rowsieve.objects.store import ObjectExists
@@ -138,7 +138,7 @@ class GroupCommit:
             left = later
             if not ready:
                 continue
-            entry = Entry(
+            entry = SharedEntry(
                 state.version + 1,
                 uuid.uuid4().hex,
                 state.commit_id,

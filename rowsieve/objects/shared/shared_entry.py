@@ -49,7 +49,7 @@ class Section(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
         return msgspec.structs.replace(self, data=b"") if self.data else self
 
 
-class Entry(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class SharedEntry(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """One version of a database: a commit of all the tables in its sections.
 
     `recent`: the entries since the last root, without data, so that a reader needs not read each.
@@ -61,7 +61,7 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
     database: str
     timestamp_us: int
     sections: tuple[Section, ...]
-    recent: tuple[Entry, ...] = ()
+    recent: tuple[SharedEntry, ...] = ()
 
     @property
     def format(self) -> int:
@@ -70,9 +70,9 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
         moves = any(s.place is not None or s.leaves for each in entries for s in each.sections)
         return _FORMAT if moves else FIRST_FORMAT
 
-    def without_data(self) -> Entry:
+    def without_data(self) -> SharedEntry:
         """The entry without the entries of tables in it, and without those before it."""
-        return Entry(
+        return SharedEntry(
             self.version,
             self.commit_id,
             self.predecessor,

@@ -23,7 +23,7 @@ from rowsieve.objects.shared.roots import write_root
 from rowsieve.objects.shared.shared_entry import (
     LARGEST_BYTES,
     LOG,
-    Entry,
+    SharedEntry,
     entry_path,
     listed_versions,
     packed,
@@ -53,7 +53,7 @@ class SharedLog(SharedReader):
 
     def create(self) -> State:
         """Create an empty database; TableExists if one exists here."""
-        entry = Entry(0, uuid.uuid4().hex, None, uuid.uuid4().hex, clock.now_us(), ())
+        entry = SharedEntry(0, uuid.uuid4().hex, None, uuid.uuid4().hex, clock.now_us(), ())
         if self.store.list(LOG) or not self.put(entry):
             raise TableExists(f"a database already exists at {self.store.uri}; open it")
         return self.remember(_first(entry))
@@ -96,7 +96,7 @@ class SharedLog(SharedReader):
         seen[0] = max(seen[0], state.version)
         return newest
 
-    def put(self, entry: Entry) -> bool:
+    def put(self, entry: SharedEntry) -> bool:
         """Put an entry at its number; return whether it is ours that stands there.
 
         StoreError if that is not known, or if it may not be durable.
@@ -133,7 +133,7 @@ class SharedLog(SharedReader):
         self.keep(entry)
         return True
 
-    def advance(self, entry: Entry, state: State) -> State:
+    def advance(self, entry: SharedEntry, state: State) -> State:
         """The version that our entry made; writes its pages if they are due."""
         newer = state.after(entry)
         self.remember(newer)
@@ -208,12 +208,12 @@ class SharedLog(SharedReader):
         return None
 
 
-def _first(entry: Entry) -> State:
+def _first(entry: SharedEntry) -> State:
     """The state of version 0, which has no tables."""
     return State.of(Root(0, entry.commit_id, entry.timestamp_us, entry.database, (None,)))
 
 
-def _linked(state: State, entry: Entry, uri: str) -> State:
+def _linked(state: State, entry: SharedEntry, uri: str) -> State:
     if entry.predecessor != state.commit_id or entry.database != state.database:
         raise CorruptData(
             f"{entry_path(entry.version)} in {uri} does not follow commit {state.commit_id}; "

@@ -8,13 +8,13 @@ from typing import Final
 from rowsieve.byte_cache import ByteCache
 from rowsieve.errors import CorruptData
 from rowsieve.objects.durable import reading_whole
-from rowsieve.objects.shared.shared_entry import Entry, entry_path, unpacked
+from rowsieve.objects.shared.shared_entry import SharedEntry, entry_path, unpacked
 from rowsieve.objects.shared.shared_state import State
 from rowsieve.objects.shared.table_log import TableLog
 from rowsieve.objects.shared.table_pages import Page, Root, hash_of_name, hash_of_table, read_page
 from rowsieve.objects.store import ObjectNotFound, ObjectStore
 
-_entries: Final[ByteCache[tuple[str, str, int], Entry]] = ByteCache(
+_entries: Final[ByteCache[tuple[str, str, int], SharedEntry]] = ByteCache(
     32 * 1024 * 1024, "entries of databases"
 )
 """Entries by store, database and version."""
@@ -28,30 +28,30 @@ class SharedReader:
     def __init__(self, store: ObjectStore) -> None:
         self.store = store
 
-    def entry(self, version: int) -> Entry:
+    def entry(self, version: int) -> SharedEntry:
         """Read an entry from the store; ObjectNotFound if it is absent."""
         path = entry_path(version)
         where = f"{path} in {self.store.uri}"
         entry = reading_whole(
-            self.store, lambda: unpacked("entry", self.store.get(path), Entry, where)
+            self.store, lambda: unpacked("entry", self.store.get(path), SharedEntry, where)
         )
         if entry.version != version:
             raise CorruptData(f"{where} holds version {entry.version}: it was renamed or copied")
         self.keep(entry)
         return entry
 
-    def entry_or_none(self, version: int) -> Entry | None:
+    def entry_or_none(self, version: int) -> SharedEntry | None:
         """Read an entry from the store; None if it is absent."""
         try:
             return self.entry(version)
         except ObjectNotFound:
             return None
 
-    def entry_of(self, database: str, version: int) -> Entry:
+    def entry_of(self, database: str, version: int) -> SharedEntry:
         """An entry that was read before, or read it now."""
         return _entries.get((self.store.uri, database, version)) or self.entry(version)
 
-    def keep(self, entry: Entry) -> None:
+    def keep(self, entry: SharedEntry) -> None:
         """Keep an entry in memory."""
         size = 500 + sum(300 + len(each.data) for each in entry.sections)
         _entries.put((self.store.uri, entry.database, entry.version), entry, size)

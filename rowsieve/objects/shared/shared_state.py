@@ -10,15 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from rowsieve.objects.shared.shared_entry import Entry, Section
+from rowsieve.objects.shared.shared_entry import Section, SharedEntry
 from rowsieve.objects.shared.table_pages import Root
 
 
-class Change(NamedTuple):
+class SharedChange(NamedTuple):
     """A section, and the entry that it stands in."""
 
     section: Section
-    entry: Entry
+    entry: SharedEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,21 +33,21 @@ class State:
     timestamp_us: int
     database: str
     root: Root
-    changes: Mapping[str, tuple[Change, ...]] = field(default_factory=dict)
+    changes: Mapping[str, tuple[SharedChange, ...]] = field(default_factory=dict)
     names: Mapping[str, str | None] = field(default_factory=dict)
-    recent: tuple[Entry, ...] = ()
+    recent: tuple[SharedEntry, ...] = ()
 
     @staticmethod
     def of(root: Root) -> State:
         """The state of a root's version."""
         return State(root.version, root.commit_id, root.timestamp_us, root.database, root)
 
-    def after(self, entry: Entry) -> State:
+    def after(self, entry: SharedEntry) -> State:
         """The state of the next version."""
         changes, names = dict(self.changes), dict(self.names)
         light = entry.without_data()
         for section in light.sections:
-            changes[section.table] = (*changes.get(section.table, ()), Change(section, light))
+            changes[section.table] = (*changes.get(section.table, ()), SharedChange(section, light))
             if section.former is not None:
                 names[section.former] = None
         names |= {each.name: each.table for each in light.sections if each.name is not None}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from rowsieve.objects.shared.shared_entry import FIRST_FORMAT, Entry, Section
+from rowsieve.objects.shared.shared_entry import FIRST_FORMAT, Section, SharedEntry
 
 
 class Place(msgspec.Struct, frozen=True, array_like=True):
@@ -61,7 +61,7 @@ class TableLog(msgspec.Struct, frozen=True, omit_defaults=True):
         """Return whether an entry that is not here may be an object of the table's folder."""
         return self.has_left or number < self.starts_at
 
-    def after(self, section: Section, entry: Entry) -> TableLog:
+    def after(self, section: Section, entry: SharedEntry) -> TableLog:
         """The table after a shared entry that has a section of it."""
         places, first, starts_at = self.places, self.first, self.starts_at
         if section.starts_at is not None:

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from rowsieve.parquet.foreign_footer.footer_fields import I32_KIND, PHYSICAL
 from rowsieve.parquet.foreign_footer.many_structs import BINARY, STRUCT
 from rowsieve.parquet.spans import Span
-from rowsieve.parquet.statistics.known_faults import Claim, Kind, dictionary_leaves, doubted
+from rowsieve.parquet.statistics.known_faults import Claim, LeafKind, dictionary_leaves, doubted
 from rowsieve.parquet.thrift import (
     MalformedThrift,
     RawField,
@@ -191,7 +191,7 @@ def _leaf(path: Sequence[Element], created_by: str, *, may_be_dictionary: bool) 
     repetitions = [each.values[REPETITION] for each in path]
     kind = _kind(physical, converted, logical)
     if may_be_dictionary:
-        kind |= Kind.DICTIONARY
+        kind |= LeafKind.DICTIONARY
     return Leaf(
         physical,
         int(values.get(WIDTH, 0)),
@@ -214,9 +214,9 @@ def _is_nanos(timestamp: object) -> bool:
     return isinstance(unit, dict) and _NANOS in unit
 
 
-def _kind(physical: int, converted: object, logical: ThriftStruct) -> Kind:
+def _kind(physical: int, converted: object, logical: ThriftStruct) -> LeafKind:
     if physical in (BYTES, FIXED):
         is_decimal = converted == _DECIMAL_CONVERTED or _DECIMAL in logical
-        return Kind.DECIMAL_BYTES if is_decimal else Kind.BYTES
+        return LeafKind.DECIMAL_BYTES if is_decimal else LeafKind.BYTES
     is_time = converted in _TIMES_CONVERTED or any(each in logical for each in _TIMES)
-    return Kind.TIME if is_time else Kind.OTHER
+    return LeafKind.TIME if is_time else LeafKind.OTHER

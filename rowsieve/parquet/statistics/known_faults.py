@@ -37,7 +37,7 @@ class Claim(Flag):
     BLOOMS = auto()
 
 
-class Kind(Flag):
+class LeafKind(Flag):
     """What a fault needs to know of a leaf column; a column may be of several kinds.
 
     `DICTIONARY`: a column of bytes that may have been written from dictionary-encoded arrays.
@@ -58,47 +58,49 @@ class Fault:
     writer: str
     fixed: Version | None
     claims: Claim
-    kinds: Kind
+    kinds: LeafKind
     source: str
 
 
 _C: Final = Claim
 FAULTS: Final = (
-    Fault("parquet-mr", (1, 10, 0), _C.BOUNDS | _C.PAGE_BOUNDS, Kind.BYTES | Kind.DECIMAL_BYTES,
+    Fault("parquet-mr", (1, 10, 0), _C.BOUNDS | _C.PAGE_BOUNDS,
+          LeafKind.BYTES | LeafKind.DECIMAL_BYTES,
           "PARQUET-251 and PARQUET-1025: reused buffers; bytes compared as signed"),
-    Fault("parquet-mr", (1, 10, 0), _C.NULLS, Kind.ANY,
+    Fault("parquet-mr", (1, 10, 0), _C.NULLS, LeafKind.ANY,
           "StarRocks/starrocks#78329: older versions count too few NULLs"),
-    Fault("parquet-cpp", (1, 3, 0), _C.BOUNDS, Kind.BYTES | Kind.DECIMAL_BYTES,
+    Fault("parquet-cpp", (1, 3, 0), _C.BOUNDS, LeafKind.BYTES | LeafKind.DECIMAL_BYTES,
           "PARQUET-1002: bytes compared as signed"),
-    Fault("parquet-cpp", None, _C.NULLS | _C.BOUNDS | _C.PAGE_BOUNDS, Kind.DICTIONARY,
+    Fault("parquet-cpp", None, _C.NULLS | _C.BOUNDS | _C.PAGE_BOUNDS, LeafKind.DICTIONARY,
           "ARROW-12513, apache/arrow#15042: the name of Arrow C++ before 4"),
-    Fault("parquet-cpp-arrow", (5, 0, 0), _C.NULLS, Kind.DICTIONARY,
+    Fault("parquet-cpp-arrow", (5, 0, 0), _C.NULLS, LeafKind.DICTIONARY,
           "ARROW-12513: dictionary arrays have a NULL count of 0"),
-    Fault("parquet-cpp-arrow", (12, 0, 0), _C.BOUNDS | _C.PAGE_BOUNDS, Kind.DICTIONARY,
+    Fault("parquet-cpp-arrow", (12, 0, 0), _C.BOUNDS | _C.PAGE_BOUNDS, LeafKind.DICTIONARY,
           "apache/arrow#15042 and #34106: bounds of the first dictionary or page only"),
-    Fault("parquet-rs", (5, 2, 0), _C.BOUNDS | _C.PAGE_BOUNDS, Kind.BYTES,
+    Fault("parquet-rs", (5, 2, 0), _C.BOUNDS | _C.PAGE_BOUNDS, LeafKind.BYTES,
           "apache/arrow-rs#641: shorter texts count as less"),
-    Fault("arrow2 - native rust implementation of arrow", None, _C.NULLS, Kind.ANY,
+    Fault("arrow2 - native rust implementation of arrow", None, _C.NULLS, LeafKind.ANY,
           "jorgecarleitao/arrow2#1414: the NULLs of a dictionary's values"),
-    Fault("polars", None, _C.BOUNDS | _C.PAGE_BOUNDS, Kind.DECIMAL_BYTES,
+    Fault("polars", None, _C.BOUNDS | _C.PAGE_BOUNDS, LeafKind.DECIMAL_BYTES,
           "pola-rs/polars#29347: decimals compared as unsigned bytes"),
-    Fault("parquet-go", (1, 0, 0), _C.NULLS, Kind.ANY,
+    Fault("parquet-go", (1, 0, 0), _C.NULLS, LeafKind.ANY,
           "fraugster/parquet-go#69, and the fork of xitongsys/parquet-go for NULL counts"),
-    Fault("parquet-go", None, _C.BLOOMS, Kind.ANY,
+    Fault("parquet-go", None, _C.BLOOMS, LeafKind.ANY,
           "apache/arrow-go#525: adaptive filters lack values"),
-    Fault("github.com/segmentio/parquet-go", None, _C.PAGE_BOUNDS, Kind.BYTES | Kind.DECIMAL_BYTES,
+    Fault("github.com/segmentio/parquet-go", None, _C.PAGE_BOUNDS,
+          LeafKind.BYTES | LeafKind.DECIMAL_BYTES,
           "segmentio/parquet-go#495: upper bounds are cut, and not raised"),
     Fault("github.com/parquet-go/parquet-go", (0, 17, 0), _C.PAGE_BOUNDS,
-          Kind.BYTES | Kind.DECIMAL_BYTES, "segmentio/parquet-go#495, inherited"),
-    Fault("hyparquet", None, _C.BOUNDS | _C.PAGE_BOUNDS, Kind.BYTES | Kind.DECIMAL_BYTES,
+          LeafKind.BYTES | LeafKind.DECIMAL_BYTES, "segmentio/parquet-go#495, inherited"),
+    Fault("hyparquet", None, _C.BOUNDS | _C.PAGE_BOUNDS, LeafKind.BYTES | LeafKind.DECIMAL_BYTES,
           "hyparam/hyparquet-writer#31: upper bounds are cut, and not raised"),
-    Fault("parquet.net", None, _C.BOUNDS | _C.PAGE_BOUNDS, Kind.TIME,
+    Fault("parquet.net", None, _C.BOUNDS | _C.PAGE_BOUNDS, LeafKind.TIME,
           "aloneguid/parquet-dotnet#769: bounds in another unit, and in local time"),
 )  # fmt: skip
 
 
 @cached_in(_WRITERS, lambda _, created_by, _kind: _BYTES_PER_WRITER + 2 * len(created_by))
-def doubted(created_by: str, kind: Kind) -> Claim:
+def doubted(created_by: str, kind: LeafKind) -> Claim:
     """The claims about a column of this kind that a writer is known to make wrongly."""
     name, version = _writer(created_by)
     claims = Claim.NOTHING

@@ -233,7 +233,7 @@ class JoinedStatistics:
         return joined
 
     def kinds(self, subject: Derived) -> npt.NDArray[np.int64] | None:
-        """(n,) bits of `Kind`: what a JSON path may hold; None if no file knows."""
+        """(n,) bits of `JsonKind`: what a JSON path may hold; None if no file knows."""
         by_file = [file.kinds(subject) for file in self._files]
         if all(kinds is None for kinds in by_file):
             return None

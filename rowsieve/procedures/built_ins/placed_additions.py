@@ -22,7 +22,7 @@ from rowsieve.foreign.created_in_place import check_place
 from rowsieve.foreign.hive import no_partitions, partitions_of
 from rowsieve.foreign.key_proof import Ends, check_disjoint
 from rowsieve.foreign.paths import find_files
-from rowsieve.foreign.place_files import Target, place_files
+from rowsieve.foreign.place_files import PlacingTarget, place_files
 from rowsieve.objects import Location, open_store, table_uri_of
 from rowsieve.storage.log.commit_log import check_writable
 from rowsieve.storage.log.commit_request import CommitRequest
@@ -110,7 +110,7 @@ def tasks_of(table: Table, snapshot: Snapshot, files: Found, how: Placing) -> li
 def place(task: PlaceTask, storage_options: StorageOptions) -> tuple[int, bytes]:
     """Run a task; return the rows of its files, and the fragment with their parts."""
     store = open_store(task.table_uri, storage_options)
-    target = Target(schema_from_json(task.schema), task.key, task.version, task.by_field_id)
+    target = PlacingTarget(schema_from_json(task.schema), task.key, task.version, task.by_field_id)
     parts, ends = place_files(store, task.files, target)
     both = {} if ends is None else {_FIRST: _to_ipc(ends.first), _LAST: _to_ipc(ends.last)}
     return int(parts.data_rows().sum()), parts.to_ipc(both)

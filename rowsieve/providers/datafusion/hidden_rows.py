@@ -17,13 +17,13 @@ import pyarrow as pa
 
 from rowsieve.errors import CorruptData
 from rowsieve.predicate.rowset import RowSet
-from rowsieve.providers.datafusion.open_reads import OPEN_READS, Use
+from rowsieve.providers.datafusion.open_reads import OPEN_READS, EngineUse
 
 ROW_NUMBER: Final = "file_row_index"
 _PREFIX: Final = "rowsieve_visible_"
 
 
-class VisibleRows(Use):
+class VisibleRows(EngineUse):
     """A user-defined function: row numbers of one file to TRUE where visible. Thread-safe."""
 
     __slots__ = ("_bits", "_callers", "_path", "_row_count")

@@ -65,7 +65,7 @@ def while_alive(method: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
-class Use:
+class EngineUse:
     """An object that an engine's threads call; the exit handler waits until it is dropped or idle.
 
     `planned_by` is the thread that planned the query; `planned_s` is the monotonic time of it.
@@ -73,7 +73,7 @@ class Use:
 
     __slots__ = ("__weakref__", "is_called", "last_call_s", "planned_by", "planned_s")
 
-    def __init__(self, planned: Use | None = None) -> None:
+    def __init__(self, planned: EngineUse | None = None) -> None:
         self.is_called = False
         self.last_call_s: float = time.monotonic()
         self.planned_by: threading.Thread = (
@@ -87,12 +87,12 @@ class Use:
         return not self.is_called and time.monotonic() - self.last_call_s > QUIET_S
 
 
-class Batches(Use, Generic[Rows]):
+class Batches(EngineUse, Generic[Rows]):
     """The batches of one partition; one thread at a time calls `next`."""
 
     __slots__ = ("_batches",)
 
-    def __init__(self, batches: Iterator[Rows], planned: Use | None = None) -> None:
+    def __init__(self, batches: Iterator[Rows], planned: EngineUse | None = None) -> None:
         self._batches = batches
         super().__init__(planned)
 
@@ -128,13 +128,13 @@ class OpenReads:
     """The objects that engines may still call, and the exit handler for them; thread-safe."""
 
     def __init__(self) -> None:
-        self._uses: list[weakref.ref[Use]] = []
+        self._uses: list[weakref.ref[EngineUse]] = []
         self._compact_at = 64
         self._lock = threading.Lock()
         self._is_registered = False
         self._ended_at_s: float | None = None
 
-    def note(self, use: Use) -> None:
+    def note(self, use: EngineUse) -> None:
         """Wait for this object at exit."""
         with self._lock:
             if len(self._uses) >= self._compact_at:
@@ -156,7 +156,7 @@ class OpenReads:
         """True if the interpreter is ending."""
         return self._ended_at_s is not None
 
-    def check_open(self, use: Use) -> None:
+    def check_open(self, use: EngineUse) -> None:
         """Raise if the interpreter is ending, except for queries that the main thread plans then.
 
         Other exit handlers run in the main thread and may query.
@@ -191,7 +191,7 @@ class OpenReads:
         if others:
             time.sleep(QUIET_S)  # lets a daemon thread receive the failure of its query
 
-    def _alive(self) -> Iterator[Use]:
+    def _alive(self) -> Iterator[EngineUse]:
         with self._lock:
             refs = list(self._uses)
         return (use for ref in refs if (use := ref()) is not None)

@@ -18,7 +18,7 @@ import pyarrow as pa
 from rowsieve.bridges.pyarrow_exprs import pushed_predicate
 from rowsieve.predicate.ir import FALSE, TRUE, Predicate
 from rowsieve.providers.arrow.unreadable import UnreadableDataset, projected
-from rowsieve.providers.datafusion.open_reads import Batches, Use
+from rowsieve.providers.datafusion.open_reads import Batches, EngineUse
 
 
 class PushdownDataset(UnreadableDataset):
@@ -38,7 +38,7 @@ class PushdownDataset(UnreadableDataset):
         return SplitScanner(projected(self._arrow_schema, columns), iter(()))
 
 
-class PushdownFragment(Use):
+class PushdownFragment(EngineUse):
     """One partition of a Dataset."""
 
     __slots__ = ()

@@ -27,7 +27,7 @@ from rowsieve.flags.resolution import flags_as_dict
 from rowsieve.metrics import Reporter, ScanMetrics, ScanReport, send
 from rowsieve.metrics.running_operations import Operation, opened
 from rowsieve.planner.plan import ScanPlan
-from rowsieve.providers.datafusion.open_reads import Use
+from rowsieve.providers.datafusion.open_reads import EngineUse
 from rowsieve.providers.datafusion.shared_splits import SharedSplits
 from rowsieve.scan import planned_metrics
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 ENGINE: Final = "datafusion"
 
 
-class StatementScan(Use):
+class StatementScan(EngineUse):
     """The shared state of one plan's fragments; thread-safe.
 
     `pruned` and `whole` plan the same scan with and without pruning.

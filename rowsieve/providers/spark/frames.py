@@ -26,7 +26,7 @@ from rowsieve.changes.change import nothing_done
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.executor.read_settings import ReadSwitches
 from rowsieve.flags.flag import FLAGS, text_of
-from rowsieve.flags.resolution import Source
+from rowsieve.flags.resolution import FlagSource
 from rowsieve.providers.spark.job_errors import own_error
 from rowsieve.providers.spark.option_values import check_reachable, predicate_option
 from rowsieve.providers.spark.reads.feed_options import FeedOptions
@@ -283,5 +283,5 @@ def _process_switches(table: Table) -> dict[str, str]:
     return {
         FLAGS[each.name].argument: text_of(each.value)
         for each in ReadSwitches().settings(table.handle.pinned.table).flags
-        if each.value != FLAGS[each.name].default and each.source is not Source.PROPERTY
+        if each.value != FLAGS[each.name].default and each.source is not FlagSource.PROPERTY
     }

@@ -43,7 +43,7 @@ class Status(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ManifestEntry:
     """A file of a snapshot: `path` is a data file, or a file with deletion vectors.
 
     `rows` are its rows, or the rows that the vector hides in the data file `of`: bytes
@@ -84,24 +84,24 @@ class Entry:
             )
         )
 
-    def numbered_from(self, first_row_id: int) -> Entry:
+    def numbered_from(self, first_row_id: int) -> ManifestEntry:
         """Return a new entry with the id of its first row, by which a manifest says it later."""
         return replace(self, first_row_id=first_row_id)
 
-    def of_snapshot(self, snapshot_id: int) -> Entry:
+    def of_snapshot(self, snapshot_id: int) -> ManifestEntry:
         """Return the entry with the id of another snapshot, such as the one that removes it."""
         return replace(self, snapshot_id=snapshot_id)
 
 
 def data_entry(
     path: str, rows: int, size_bytes: int, metrics: FileMetrics, snapshot_id: int, sequence: int
-) -> Entry:
+) -> ManifestEntry:
     """Return the new entry of a data file."""
     counts = (metrics.value_counts, metrics.null_value_counts, metrics.nan_value_counts)
     bounds = (metrics.lower_bounds, metrics.upper_bounds)
     maps = [{}, *map(_numbers, counts), *map(_bytes, bounds)]
     body = _body(Content.DATA, path, "PARQUET", rows, size_bytes, maps)
-    return Entry(path, rows, size_bytes, snapshot_id, sequence, body)
+    return ManifestEntry(path, rows, size_bytes, snapshot_id, sequence, body)
 
 
 def vector_entry(
@@ -112,11 +112,11 @@ def vector_entry(
     place: tuple[int, int],
     snapshot_id: int,
     sequence: int,
-) -> Entry:
+) -> ManifestEntry:
     """Return the new entry of the deletion vector of the data file `of`; `place` [start, stop)."""
     body = _body(Content.DELETES, path, "PUFFIN", rows, size_bytes, [{}] * _MAPS)
     start, stop = place
-    return Entry(
+    return ManifestEntry(
         path,
         rows,
         size_bytes,
@@ -131,7 +131,7 @@ def vector_entry(
 
 def live_entries(
     objects: bytes, count: int, sequence: int, first_row_id: int | None
-) -> list[Entry]:
+) -> list[ManifestEntry]:
     """Decode the entries of a manifest that are not deleted.
 
     `sequence` and `first_row_id` are those of the manifest, which new entries inherit. IndexError
@@ -148,7 +148,7 @@ def live_entries(
     return live
 
 
-def _decoded(cursor: Cursor, inherited: int) -> tuple[Status, Entry]:
+def _decoded(cursor: Cursor, inherited: int) -> tuple[Status, ManifestEntry]:
     status = Status(cursor.long())
     snapshot_id = cursor.optional_long() or 0
     sequence = cursor.optional_long()
@@ -167,7 +167,7 @@ def _decoded(cursor: Cursor, inherited: int) -> tuple[Status, Entry]:
     row_id = cursor.optional_long()
     of = cursor.optional_data()
     offset, length = cursor.optional_long(), cursor.optional_long()
-    return status, Entry(
+    return status, ManifestEntry(
         path,
         rows,
         size_bytes,

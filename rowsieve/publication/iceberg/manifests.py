@@ -27,7 +27,12 @@ from rowsieve.publication.iceberg.avro_files import (
     read_container,
 )
 from rowsieve.publication.iceberg.avro_schemas import ENTRY, MANIFEST
-from rowsieve.publication.iceberg.manifest_entries import Content, Entry, Status, live_entries
+from rowsieve.publication.iceberg.manifest_entries import (
+    Content,
+    ManifestEntry,
+    Status,
+    live_entries,
+)
 from rowsieve.publication.places import Folder, stored_file
 
 METADATA: Final = "metadata"
@@ -51,9 +56,9 @@ class Manifest:
     files: tuple[int, int, int]  # added, existing, deleted
     rows: tuple[int, int, int]
     first_row_id: int | None
-    entries: tuple[Entry, ...] = field(default=(), compare=False, repr=False)
+    entries: tuple[ManifestEntry, ...] = field(default=(), compare=False, repr=False)
 
-    def with_entries(self, entries: Sequence[Entry]) -> Manifest:
+    def with_entries(self, entries: Sequence[ManifestEntry]) -> Manifest:
         """Return the manifest with its live entries."""
         return replace(self, entries=tuple(entries))
 
@@ -96,11 +101,11 @@ class Numbers(NamedTuple):
 class Changed(NamedTuple):
     """What a snapshot adds to the one before and removes from it, for one kind of manifests."""
 
-    added: Sequence[Entry]
+    added: Sequence[ManifestEntry]
     gone: AbstractSet[str]  # keys of entries
 
 
-class Written(NamedTuple):
+class WrittenManifests(NamedTuple):
     """A manifest list, the next row id, and the manifests."""
 
     path: str
@@ -134,7 +139,9 @@ class ManifestWriter:
         self._numbers = numbers
         self._next_row_id = numbers.next_row_id
 
-    def write(self, before: Sequence[Manifest], changes: Mapping[Content, Changed]) -> Written:
+    def write(
+        self, before: Sequence[Manifest], changes: Mapping[Content, Changed]
+    ) -> WrittenManifests:
         """Write what changes, and the manifest list, whose location is returned."""
         manifests: list[Manifest] = []
         for content, changed in changes.items():
@@ -152,14 +159,14 @@ class ManifestWriter:
         }
         file = container(header, [each.encoded() for each in manifests])
         put_fresh(self._folder.store, name, file)
-        return Written(self._folder.location(name), self._next_row_id, manifests)
+        return WrittenManifests(self._folder.location(name), self._next_row_id, manifests)
 
     def _next(
         self, content: Content, before: Sequence[Manifest], changed: Changed
     ) -> Iterator[Manifest]:
         merges = len(before) >= _MAX_MANIFESTS
-        existing: list[Entry] = []
-        deleted: list[Entry] = []
+        existing: list[ManifestEntry] = []
+        deleted: list[ManifestEntry] = []
         for manifest in before:
             gone = [each for each in manifest.entries if each.key in changed.gone]
             if gone or (merges and len(manifest.entries) < _MERGED_BELOW_ENTRIES):
@@ -173,7 +180,9 @@ class ManifestWriter:
         for start in range(0, len(statuses), _MAX_ENTRIES):
             yield self._written(content, statuses[start : start + _MAX_ENTRIES])
 
-    def _written(self, content: Content, entries: Sequence[tuple[Entry, Status]]) -> Manifest:
+    def _written(
+        self, content: Content, entries: Sequence[tuple[ManifestEntry, Status]]
+    ) -> Manifest:
         ids = self._numbers
         objects = [
             self._deleted(entry) if status is Status.DELETED else entry.encoded(status)
@@ -214,12 +223,14 @@ class ManifestWriter:
             tuple(live),
         )
 
-    def _deleted(self, entry: Entry) -> bytes:
+    def _deleted(self, entry: ManifestEntry) -> bytes:
         """A removed entry names the snapshot that removes it."""
         return entry.of_snapshot(self._numbers.snapshot_id).encoded(Status.DELETED)
 
 
-def _numbered(entries: Sequence[Entry], first_row_id: int | None) -> Iterator[Entry]:
+def _numbered(
+    entries: Sequence[ManifestEntry], first_row_id: int | None
+) -> Iterator[ManifestEntry]:
     """New entries of a manifest with the row ids that they inherit from it."""
     for entry in entries:
         yield entry if first_row_id is None else entry.numbered_from(first_row_id)

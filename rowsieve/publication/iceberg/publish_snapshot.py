@@ -25,14 +25,19 @@ from rowsieve.publication.earlier_versions import Versions
 from rowsieve.publication.iceberg.dropped_snapshots import delete_dropped
 from rowsieve.publication.iceberg.file_metrics import file_metrics
 from rowsieve.publication.iceberg.iceberg_schema import iceberg_schema
-from rowsieve.publication.iceberg.manifest_entries import Content, Entry, data_entry, vector_entry
+from rowsieve.publication.iceberg.manifest_entries import (
+    Content,
+    ManifestEntry,
+    data_entry,
+    vector_entry,
+)
 from rowsieve.publication.iceberg.manifests import (
     METADATA,
     Changed,
     Manifest,
     ManifestWriter,
     Numbers,
-    Written,
+    WrittenManifests,
     read_list,
     read_manifests,
 )
@@ -210,7 +215,7 @@ class _Writing:
 
     def _vectors(
         self,
-        known: Mapping[str, Entry],
+        known: Mapping[str, ManifestEntry],
         rows: Mapping[str, PublishedPart],
         gone: AbstractSet[str],
         numbers: Numbers,
@@ -240,7 +245,9 @@ class _Writing:
         ]
         return Changed(added, without)
 
-    def _is_stored(self, entry: Entry | None, vector: bytes, stored: dict[str, bytes]) -> bool:
+    def _is_stored(
+        self, entry: ManifestEntry | None, vector: bytes, stored: dict[str, bytes]
+    ) -> bool:
         """Return whether an entry has this vector already; `stored` are files that were read."""
         if entry is None or entry.start is None or entry.length != len(vector):
             return False
@@ -249,7 +256,7 @@ class _Writing:
         return stored[entry.path][entry.start : entry.start + len(vector)] == vector
 
     def _new_snapshot(
-        self, numbers: Numbers, written: Written, changes: Mapping[Content, Changed]
+        self, numbers: Numbers, written: WrittenManifests, changes: Mapping[Content, Changed]
     ) -> dict[str, Any]:
         snapshot, old = self.snapshot, self.before.metadata
         moment_ms = max(snapshot.timestamp_us // 1000, old.get("last-updated-ms", 0))
@@ -286,9 +293,9 @@ def _put_hint(folder: Folder, number: int) -> None:
 
 
 def _summary(
-    snapshot: Snapshot, written: Written, changes: Mapping[Content, Changed]
+    snapshot: Snapshot, written: WrittenManifests, changes: Mapping[Content, Changed]
 ) -> dict[str, str]:
-    live: dict[Content, list[Entry]] = {content: [] for content in Content}
+    live: dict[Content, list[ManifestEntry]] = {content: [] for content in Content}
     for manifest in written.manifests:
         live[manifest.content] += manifest.entries
     files, deletes = live[Content.DATA], live[Content.DELETES]
@@ -318,9 +325,9 @@ def _summary(
     }
 
 
-def _keys(entries: Sequence[Entry]) -> list[str]:
+def _keys(entries: Sequence[ManifestEntry]) -> list[str]:
     return [entry.key for entry in entries]
 
 
-def _records(entries: Sequence[Entry]) -> int:
+def _records(entries: Sequence[ManifestEntry]) -> int:
     return sum(entry.rows for entry in entries)

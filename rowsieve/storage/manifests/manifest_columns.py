@@ -1,6 +1,6 @@
 """Columns of the manifest, partly in memory and partly in files; file columns load on demand.
 
-`Columns` is a sequence of blocks: rows of a `Source`, or an Arrow table. A source reads the
+`Columns` is a sequence of blocks: rows of a `ColumnSource`, or an Arrow table. A source reads the
 requested columns for the requested rows and caches them; it never reads other columns.
 
 Soundness: a row index means the same part in every column, regardless of when a column was read.
@@ -26,7 +26,7 @@ Indices: TypeAlias = npt.NDArray[np.int64]
 _MIN_RUN: Final = 4_096  # average rows per run; shorter runs are copied by `take`
 
 
-class Source(Protocol):
+class ColumnSource(Protocol):
     """Columns stored in files. Thread-safe."""
 
     @property
@@ -61,7 +61,7 @@ class Block:
     `names` are the columns that were selected of a source, None for all; of a table always all.
     """
 
-    source: Source | pa.Table
+    source: ColumnSource | pa.Table
     rows: Indices | None = None
     names: frozenset[str] | None = None
 
@@ -122,7 +122,7 @@ class Columns:
         self.schema: Final = schema
 
     @classmethod
-    def of(cls, source: Source | pa.Table) -> Columns:
+    def of(cls, source: ColumnSource | pa.Table) -> Columns:
         """Wrap all rows of a source or a table."""
         return cls([Block(source)], source.schema)
 
@@ -223,7 +223,7 @@ class Columns:
         ]
         return Columns(blocks, self.schema)
 
-    def _sources(self) -> list[Source]:
+    def _sources(self) -> list[ColumnSource]:
         return [each.source for each in self._blocks if not isinstance(each.source, pa.Table)]
 
     def _at(self, rows: Indices) -> Iterator[Block]:

@@ -93,7 +93,7 @@ class ShardedFile:
 
 
 class ShardedParts:
-    """A `Source` of manifest columns in a file of shards; caches the segments that it read.
+    """A `ColumnSource` of manifest columns in a file of shards; caches the segments that it read.
 
     `recover` rebuilds the same parts from another source. `unreadable` counts the parts whose
     statistics were lost, by group.

@@ -125,7 +125,7 @@ def with_side_file(
 
 
 class _WithSide:
-    """A `Source` that joins a table in memory with columns of the same parts in a side file."""
+    """A `ColumnSource` that joins a table in memory with their columns in a side file."""
 
     def __init__(self, table: pa.Table, side: ShardedParts) -> None:
         self._table = table

@@ -23,8 +23,8 @@ from rowsieve.types.variants.variant_nodes import (
     ROOT,
     Bytes,
     Ints,
+    NodePlaces,
     Nodes,
-    Places,
     byte_ranges,
     decode_keys,
     decode_values,
@@ -160,7 +160,7 @@ class _Shredded:
 
     def __init__(self, nodes: Nodes, keys: Ints, key_counts: Ints) -> None:
         self.nodes = nodes
-        self.waiting: list[tuple[int, Places]] = []
+        self.waiting: list[tuple[int, NodePlaces]] = []
         self._keys = keys
         self._key_counts = key_counts
         self._data: list[Bytes] = []
@@ -197,7 +197,7 @@ class _Shredded:
         start, stop = start + self._size, stop + self._size
         self._data.append(data)
         self._size += len(data)
-        places = Places(node, start, stop, self._keys[row], self._key_counts[row], merged)
+        places = NodePlaces(node, start, stop, self._keys[row], self._key_counts[row], merged)
         self.waiting.append((depth, places))
 
     def _add_typed(self, typed: pa.Array, node: Ints, row: Ints, depth: int) -> None:

@@ -33,7 +33,7 @@ Bytes = npt.NDArray[np.uint8]
 
 
 @dataclass(slots=True)
-class Places:
+class NodePlaces:
     """Positions of nodes, (n,) each. `node`: the number of each; `key`: `Nodes.keys`, or `NO_KEY`.
 
     `start` and `stop` bound the bytes of a value; `keys` and `key_count` are those of its metadata.
@@ -47,9 +47,9 @@ class Places:
     key_count: Ints
     merged: npt.NDArray[np.bool_]
 
-    def at(self, chosen: Any) -> Places:
+    def at(self, chosen: Any) -> NodePlaces:
         """The chosen ones."""
-        return Places(
+        return NodePlaces(
             self.node[chosen],
             self.start[chosen],
             self.stop[chosen],
@@ -138,9 +138,9 @@ def byte_ranges(values: pa.Array) -> tuple[Bytes, Ints, Ints]:
     return data, offsets[:-1] - first, offsets[1:] - first
 
 
-def decode_values(data: Bytes, waiting: list[tuple[int, Places]], nodes: Nodes) -> None:
+def decode_values(data: Bytes, waiting: list[tuple[int, NodePlaces]], nodes: Nodes) -> None:
     """Decode all values: places whose nodes exist already, each with the depth of its nodes."""
-    by_depth: dict[int, list[Places]] = {}
+    by_depth: dict[int, list[NodePlaces]] = {}
     for depth, places in waiting:
         by_depth.setdefault(depth, []).append(places)
     most, depth = nodes.count + len(data), 0
@@ -155,7 +155,9 @@ def decode_values(data: Bytes, waiting: list[tuple[int, Places]], nodes: Nodes) 
             raise ValueError(f"it has more than {DEEPEST} levels")
 
 
-def _decode_level(data: Bytes, places: Places, depth: int, nodes: Nodes) -> Iterator[Places]:
+def _decode_level(
+    data: Bytes, places: NodePlaces, depth: int, nodes: Nodes
+) -> Iterator[NodePlaces]:
     """Decode values of one depth, and yield where their members lie."""
     _check(places.start < places.stop, "a value lies outside of it")
     head = data[places.start]
@@ -174,8 +176,8 @@ def _decode_level(data: Bytes, places: Places, depth: int, nodes: Nodes) -> Iter
 
 
 def _members(
-    data: Bytes, places: Places, header: Ints, depth: int, nodes: Nodes, kind: int
-) -> Places:
+    data: Bytes, places: NodePlaces, header: Ints, depth: int, nodes: Nodes, kind: int
+) -> NodePlaces:
     """Add the members of objects or arrays as nodes, and return where they lie."""
     is_object = kind == _OBJECT
     own = places.node[~places.merged]
@@ -202,7 +204,7 @@ def _members(
         key = places.keys[owner] + id_
     node = nodes.add(places.node[owner], key, nth, depth + 1)
     merged = np.zeros(len(owner), np.bool_)
-    return Places(node, start, end[owner], places.keys[owner], places.key_count[owner], merged)
+    return NodePlaces(node, start, end[owner], places.keys[owner], places.key_count[owner], merged)
 
 
 _NULL, _TRUE, _FALSE = 0, 1, 2
@@ -223,7 +225,7 @@ _FIXED: Final[dict[int, tuple[str, pa.DataType]]] = {
 _WORDS: Final = ("null", "true", "false")
 
 
-def _add_primitives(data: Bytes, places: Places, type_: Ints, nodes: Nodes) -> None:
+def _add_primitives(data: Bytes, places: NodePlaces, type_: Ints, nodes: Nodes) -> None:
     _check(type_ <= _UUID, "it has a type that this version does not know")
     for code in np.flatnonzero(np.bincount(type_)).tolist():
         mine = places.at(type_ == code)
@@ -252,12 +254,12 @@ def _add_primitives(data: Bytes, places: Places, type_: Ints, nodes: Nodes) -> N
                 nodes.set_scalars(mine.node, _slices(data, start, stop))
 
 
-def _add_strings(data: Bytes, places: Places, start: Ints, stop: Ints, nodes: Nodes) -> None:
+def _add_strings(data: Bytes, places: NodePlaces, start: Ints, stop: Ints, nodes: Nodes) -> None:
     _check(stop <= places.stop, "it is cut off")
     nodes.set_scalars(places.node, _slices(data, start, stop).cast(TEXT))  # checks UTF-8
 
 
-def _add_decimals(data: Bytes, places: Places, width: int, nodes: Nodes) -> None:
+def _add_decimals(data: Bytes, places: NodePlaces, width: int, nodes: Nodes) -> None:
     _check(places.start + 2 + width <= places.stop, "it is cut off")
     scale = data[places.start + 1]
     unscaled = _gathered(data, places.start + 2, width)
@@ -275,7 +277,7 @@ def _add_decimals(data: Bytes, places: Places, width: int, nodes: Nodes) -> None
         nodes.set_scalars(places.node[chosen], numbers)
 
 
-def _fixed(data: Bytes, places: Places, form: np.dtype[Any]) -> npt.NDArray[Any]:
+def _fixed(data: Bytes, places: NodePlaces, form: np.dtype[Any]) -> npt.NDArray[Any]:
     """The numbers after the first byte of each value."""
     _check(places.start + 1 + form.itemsize <= places.stop, "it is cut off")
     return _gathered(data, places.start + 1, form.itemsize).view(form).reshape(-1)

@@ -370,7 +370,7 @@ def test_constants_that_no_type_holds_are_refused(constant: bytes, reason: str) 
 def test_a_list_of_nothing_finds_nothing_nor_null() -> None:
     nothing = part(8, part(1, part(2, part(1, part(2, number(1, 3))), part(4))))
     message = message_of(f("i64") == 7)
-    found = read.Source(message, SCHEMA)
+    found = read.SubstraitSource(message, SCHEMA)
     assert found.predicate(nothing) == ir.FALSE
     with pytest.raises(InvalidPredicate, match="no branch"):
         found.operand(part(6, part(2, part(1, number(7, 7)))))
@@ -462,7 +462,7 @@ def test_odd_items_are_read_alike_in_long_and_short_lists(odd: bytes) -> None:
         plain = [part(2, part(1, number(7, n))) for n in range(count)]
         listed = part(8, part(1, operand), *plain, part(2, odd))
         try:
-            read_ = from_substrait(write.Writer(SCHEMA).message([listed]), SCHEMA)
+            read_ = from_substrait(write.SubstraitWriter(SCHEMA).message([listed]), SCHEMA)
         except InvalidPredicate as error:
             return str(error)
         if not isinstance(read_.expression, ir.InList):

@@ -23,7 +23,7 @@ from tests.strategies import SCHEMA
 
 def _called(name: str, *arguments: bytes) -> bytes:
     """A message that compares a function of times with 5."""
-    writer = write.Writer(SCHEMA)
+    writer = write.SubstraitWriter(SCHEMA)
     made = writer._made(substrait.DATETIME, name, Int(64))
     call = part(3, made[2 if made[1] < 0x80 else 3 :], *(part(4, item) for item in arguments))
     five = writer.constant(ir.Literal(5, Int(64)))
@@ -35,7 +35,7 @@ def _value(content: bytes) -> bytes:
 
 
 TZ, TS, DAY = (
-    _value(write.Writer(SCHEMA).column(ir.BoundColumn(field.id, name, field.type)))
+    _value(write.SubstraitWriter(SCHEMA).column(ir.BoundColumn(field.id, name, field.type)))
     for name in ("tz", "ts", "day")
     for field in [SCHEMA.field(name)]
 )
@@ -72,7 +72,7 @@ def test_parts_of_times_in_zones_are_read(arguments: list[bytes], text: str | No
 
 
 def test_local_time_is_read_and_an_assumed_zone_is_not() -> None:
-    writer = write.Writer(SCHEMA)
+    writer = write.SubstraitWriter(SCHEMA)
     column, name = (part(4, item) for item in (TZ, APIA))
     for function, is_read in (("local_timestamp", True), ("assume_timezone", False)):
         made = writer._made(substrait.DATETIME, function, Timestamp())

@@ -17,7 +17,7 @@ from rowsieve.planner.overlap import overlap_groups
 from rowsieve.providers.spark.row_types import arrow_schema_of
 from rowsieve.providers.spark.source_options import WriteOptions
 from rowsieve.providers.spark.writes import write_tasks
-from rowsieve.providers.spark.writes.write_tasks import RowsieveWriter, Written
+from rowsieve.providers.spark.writes.write_tasks import RowsieveWriter, WrittenParts
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.types.logical import Field, Int
 from rowsieve.types.ordering.keys import KeyOrder
@@ -52,10 +52,10 @@ def begin(table: rs.Table, mode: str = "upsert") -> RowsieveWriter:
     return RowsieveWriter.begin(options, KEYS if mode == "delete" else SPARK)
 
 
-def written(table: rs.Table, *runs: list[int]) -> tuple[RowsieveWriter, Written]:
+def written(table: rs.Table, *runs: list[int]) -> tuple[RowsieveWriter, WrittenParts]:
     task = begin(table)
     message = task.write(batches(*runs))
-    assert isinstance(message, Written)
+    assert isinstance(message, WrittenParts)
     return task, message
 
 
@@ -64,7 +64,7 @@ def write_and_commit(table: rs.Table, *runs: list[int]) -> None:
     task.commit([message])
 
 
-def groups(table: rs.Table, message: Written) -> list[int]:
+def groups(table: rs.Table, message: WrittenParts) -> list[int]:
     """How many parts each overlap group has."""
     parts = PartTable.from_ipc(message.manifest)
     order = KeyOrder.of(SCHEMA, ["id"])
@@ -102,7 +102,7 @@ def test_a_key_deleted_in_neighbouring_runs_is_deleted_once(table: rs.Table) -> 
     table.upsert(pa.table({"id": [1, 2, 3, 4], "v": [0, 0, 0, 0]}))
     task = begin(table, "delete")
     message = task.write(batch.select(["id"]) for batch in batches([1, 2], [2], [2, 3]))
-    assert isinstance(message, Written)
+    assert isinstance(message, WrittenParts)
     assert (groups(table, message), message.rows_deleted) == ([1], 3)
     task.commit([message])
     assert ids(table) == [4]
@@ -110,7 +110,7 @@ def test_a_key_deleted_in_neighbouring_runs_is_deleted_once(table: rs.Table) -> 
 
 def test_a_task_without_rows_sends_an_empty_message(table: rs.Table) -> None:
     task, message = written(table, [])
-    assert message == Written(b"", 0, 0)
+    assert message == WrittenParts(b"", 0, 0)
     task.commit([message, None])
     assert rs.open_table(table.uri).version == 0
 

@@ -17,7 +17,7 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect as Grammar
 
-from rowsieve.bridges.functions import TABLE, Spelling, Use, spelling_of
+from rowsieve.bridges.functions import TABLE, Spelling, TypedCall, spelling_of
 from rowsieve.bridges.sql.constructs.pattern_calls import FOUND, found
 from rowsieve.bridges.sql.constructs.time_formats import FORMATTED, formatted
 from rowsieve.bridges.sql.dialects import dialect_named
@@ -69,7 +69,7 @@ def recognise(reader: Reads, node: Any) -> Call | None:
         if reader.dialect.texts.trims_all_spaces and call.function in _TRIMS:
             return _with_spaces(call)
         required = pattern.spelling.reads
-        if required is not None and not required.holds(Use(call)):
+        if required is not None and not required.holds(TypedCall(call)):
             raise reader.source.refusal(
                 node, f"{pattern.function} takes {required.text} in {reader.dialect.name}"
             )

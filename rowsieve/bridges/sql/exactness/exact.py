@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.bridges.constant_values import whole_of
-from rowsieve.bridges.functions import Use, refusal
+from rowsieve.bridges.functions import TypedCall, refusal
 from rowsieve.bridges.functions.casts import CASTS, kinds_of
 from rowsieve.bridges.sql.constructs.named_zones import (
     ZONE_FUNCTIONS,
@@ -209,7 +209,7 @@ class Exact:
     def call(self, node: ir.Call) -> ir.Operand:
         """Rewrite a function call."""
         types, result = [type_of(argument) for argument in node.arguments], type_of(node)
-        if reason := _doubt(Use(node, types, result), self.dialect.name):
+        if reason := _doubt(TypedCall(node, types, result), self.dialect.name):
             raise UnsupportedOperation(reason)
         for type_ in (*types, result):
             if isinstance(type_, Int) and not self.has(type_):
@@ -330,7 +330,7 @@ class Exact:
         )
 
 
-def _doubt(use: Use, dialect: str) -> str:
+def _doubt(use: TypedCall, dialect: str) -> str:
     """Return why the dialect may compute other values for the call; empty if it does not."""
     name = use.call.function
     if name in ZONE_FUNCTIONS:
@@ -342,7 +342,7 @@ def _doubt(use: Use, dialect: str) -> str:
     return refusal(use, dialect)
 
 
-def _reads_back(use: Use, dialect: str) -> bool:
+def _reads_back(use: TypedCall, dialect: str) -> bool:
     """Whether the dialect has a pattern that is read back as this one."""
     if dialect not in _FLAVOURS or len(use.constants) != 1:
         return False

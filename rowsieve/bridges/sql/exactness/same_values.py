@@ -6,7 +6,7 @@ Soundness: an allow-list. What passes gave the engine's values on edge values of
 
 from __future__ import annotations
 
-from rowsieve.bridges.functions import Use, other_answer
+from rowsieve.bridges.functions import TypedCall, other_answer
 from rowsieve.bridges.functions.casts import is_answered
 from rowsieve.bridges.sql.exactness.unbound_types import UnboundTyper
 from rowsieve.errors import UnsupportedOperation
@@ -20,7 +20,7 @@ def check_answers(predicate: ir.Predicate, root: ir.Predicate, typer: UnboundTyp
     engine = typer.semantics.name
     for node in ir.walk(root):
         if isinstance(node, ir.Call):
-            use = Use(node, [type_of(argument) for argument in node.arguments], type_of(node))
+            use = TypedCall(node, [type_of(argument) for argument in node.arguments], type_of(node))
             if reason := other_answer(use, engine):
                 raise UnsupportedOperation(reason)
     for node in ir.walk(predicate):

@@ -22,8 +22,8 @@ from rowsieve.bridges.sql.grammars import condition_of, tokens_of
 from rowsieve.bridges.sql.placeholders import StandIns
 from rowsieve.bridges.sql.reading.lifted_lists import Lifted, lift_lists, stand_in_place
 from rowsieve.bridges.sql.reading.plain_chains import plain_chain
-from rowsieve.bridges.sql.reading.read_nodes import Reader
-from rowsieve.bridges.sql.reading.source_text import Source, is_after_distinct, split_at_and
+from rowsieve.bridges.sql.reading.read_nodes import SqlReader
+from rowsieve.bridges.sql.reading.source_text import SqlSource, is_after_distinct, split_at_and
 from rowsieve.bridges.sql.reading.text_limits import MAX_NESTING, check_length, too_deep
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.ir import IsNull, Operand, Predicate
@@ -64,7 +64,7 @@ def expression(text: str, dialect: str) -> Operand:
     """Read a value."""
     with _limited_nesting():
         source, node = parsed(text, dialect_named(dialect), "expression")
-        return Reader(source).operand(node)
+        return SqlReader(source).operand(node)
 
 
 def encoded(text: str, stand_ins: StandIns, dialect: Dialect) -> Predicate:
@@ -83,14 +83,14 @@ def encoded(text: str, stand_ins: StandIns, dialect: Dialect) -> Predicate:
     )
     tokens, node = _shape(text, dialect.name)
     with _limited_nesting():
-        return Reader(Source(text, lifted, tokens, dialect, is_encoded=True)).predicate(node)
+        return SqlReader(SqlSource(text, lifted, tokens, dialect, is_encoded=True)).predicate(node)
 
 
 @cached_by_text
 def _shape(text: str, dialect: str) -> tuple[list[Any], Any]:
     """Return tokens and tree of a short text; constants are names there, so texts repeat."""
     known, lifted = dialect_named(dialect), Lifted(text, {})
-    source = _checked(Source(text, lifted, _tokens(lifted, known), known, is_encoded=True))
+    source = _checked(SqlSource(text, lifted, _tokens(lifted, known), known, is_encoded=True))
     with _limited_nesting():
         return source.tokens, _node(source, source.tokens)
 
@@ -111,7 +111,7 @@ def conditions(text: str, dialect: str) -> list[tuple[str, Predicate | InvalidPr
 def uncollated(text: str, dialect: str) -> list[Predicate]:
     """Return the ordering comparisons in a condition without `COLLATE "C"` on their left."""
     source, node = parsed(text, dialect_named(dialect))
-    reader = Reader(source)
+    reader = SqlReader(source)
     tests = node.find_all(exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between)
     choices = node.find_all(exp.Greatest, exp.Least)
     return [
@@ -120,18 +120,18 @@ def uncollated(text: str, dialect: str) -> list[Predicate]:
     ]
 
 
-def _predicate(source: Source) -> Predicate:
+def _predicate(source: SqlSource) -> Predicate:
     def read(tokens: Sequence[Any]) -> Predicate:
-        return Reader(source).predicate(_node(source, tokens))
+        return SqlReader(source).predicate(_node(source, tokens))
 
     with _limited_nesting():
         chain = plain_chain(source, read)
         return read(source.tokens) if chain is None else chain
 
 
-def _attempt(source: Source, node: Any) -> Predicate | InvalidPredicate:
+def _attempt(source: SqlSource, node: Any) -> Predicate | InvalidPredicate:
     try:
-        return Reader(source).predicate(node)
+        return SqlReader(source).predicate(node)
     except InvalidPredicate as error:
         return error
 
@@ -153,13 +153,13 @@ def _limited_nesting() -> Iterator[None]:
         raise InvalidPredicate(message) from None
 
 
-def parsed(text: str, dialect: Dialect, kind: str = "filter") -> tuple[Source, Any]:
+def parsed(text: str, dialect: Dialect, kind: str = "filter") -> tuple[SqlSource, Any]:
     """Return the tokens of the text, and its tree in the grammar; errors name the `kind`."""
     source = _source(text, dialect, kind)
     return source, _node(source, source.tokens)
 
 
-def _source(text: str, dialect: Dialect, kind: str = "filter") -> Source:
+def _source(text: str, dialect: Dialect, kind: str = "filter") -> SqlSource:
     check_text(text)
     _check_variables(text, dialect, kind)
     return _checked(_tokenised(text, dialect, kind))
@@ -176,7 +176,7 @@ def _check_variables(text: str, dialect: Dialect, kind: str) -> None:
         )
 
 
-def _checked(source: Source) -> Source:
+def _checked(source: SqlSource) -> SqlSource:
     """Return the source; refuse empty text, `;`, operators of other engines and deep nesting."""
     dialect = source.dialect
     refused = _OPERATORS.get(dialect.grammar, {})
@@ -202,7 +202,7 @@ def _checked(source: Source) -> Source:
     return source
 
 
-def _node(source: Source, tokens: Sequence[Any]) -> Any:
+def _node(source: SqlSource, tokens: Sequence[Any]) -> Any:
     """Parse the tokens with the grammar; InvalidPredicate has the place of a syntax error."""
     try:
         node = condition_of(
@@ -226,13 +226,13 @@ def _is_quoted(token: Any) -> bool:
     return token.token_type in (TokenType.STRING, TokenType.IDENTIFIER)
 
 
-def _tokenised(text: str, dialect: Dialect, kind: str = "filter") -> Source:
+def _tokenised(text: str, dialect: Dialect, kind: str = "filter") -> SqlSource:
     lifted = lift_lists(text, dialect)
-    source = Source(text, lifted, _tokens(lifted, dialect, kind), dialect, kind=kind)
+    source = SqlSource(text, lifted, _tokens(lifted, dialect, kind), dialect, kind=kind)
     if not lifted.lists or stand_in_place(lifted, source.tokens):
         return source
     plain = Lifted(text, {})
-    return Source(text, plain, _tokens(plain, dialect, kind), dialect, kind=kind)
+    return SqlSource(text, plain, _tokens(plain, dialect, kind), dialect, kind=kind)
 
 
 def _tokens(lifted: Lifted, dialect: Dialect, kind: str = "filter") -> list[Any]:
@@ -250,7 +250,7 @@ def _tokens(lifted: Lifted, dialect: Dialect, kind: str = "filter") -> list[Any]
     return tokens
 
 
-def _syntax_refusal(source: Source, error: ParseError) -> InvalidPredicate:
+def _syntax_refusal(source: SqlSource, error: ParseError) -> InvalidPredicate:
     if (refusal := _statement_refusal(source)) is not None:
         return refusal
     details = [item for item in error.errors if item.get("line") is not None]
@@ -263,13 +263,13 @@ def _syntax_refusal(source: Source, error: ParseError) -> InvalidPredicate:
     return InvalidPredicate(f"cannot read the {source.kind}: {details[0]['description']}")
 
 
-def _start_refusal(source: Source) -> InvalidPredicate:
+def _start_refusal(source: SqlSource) -> InvalidPredicate:
     token = source.tokens[0]
     plain = source.refusal_at(token.start, token.end + 1, "this does not begin a condition")
     return _statement_refusal(source) or plain
 
 
-def _statement_refusal(source: Source) -> InvalidPredicate | None:
+def _statement_refusal(source: SqlSource) -> InvalidPredicate | None:
     token = source.tokens[0]
     if not _STATEMENTS.fullmatch(token.text):
         return None

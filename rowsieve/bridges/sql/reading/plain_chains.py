@@ -19,7 +19,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from rowsieve.bridges.sql.constructs.sql_literals import negated, number
 from rowsieve.bridges.sql.plain_shapes import between
-from rowsieve.bridges.sql.reading.source_text import Source
+from rowsieve.bridges.sql.reading.source_text import SqlSource
 from rowsieve.predicate import ir
 
 MIN_TERMS: Final = 64  # the grammar reads fewer fast enough
@@ -44,7 +44,7 @@ _PLAIN: Final = frozenset(
 
 
 def plain_chain(
-    source: Source, read: Callable[[Sequence[Any]], ir.Predicate]
+    source: SqlSource, read: Callable[[Sequence[Any]], ir.Predicate]
 ) -> ir.Predicate | None:
     """Read a long chain of plain comparisons, or return None; `read` is the grammar."""
     tokens = source.tokens
@@ -103,7 +103,7 @@ def _split(tokens: Sequence[Any], kind: TokenType) -> Iterator[Sequence[Any]]:
     yield tokens[start:]
 
 
-def _term(tokens: Sequence[Any], source: Source) -> ir.Predicate | None:
+def _term(tokens: Sequence[Any], source: SqlSource) -> ir.Predicate | None:
     """Read comparisons joined by AND, or by either in one pair of parentheses; None for others."""
     kinds = [TokenType.AND]
     if tokens and tokens[0].token_type == TokenType.L_PAREN:
@@ -122,7 +122,7 @@ def _term(tokens: Sequence[Any], source: Source) -> ir.Predicate | None:
     return _comparison(tokens, source)
 
 
-def _comparison(tokens: Sequence[Any], source: Source) -> ir.Predicate | None:
+def _comparison(tokens: Sequence[Any], source: SqlSource) -> ir.Predicate | None:
     if _is_between(tokens):
         return _between(tokens, source)
     for place in (1, 2):
@@ -132,7 +132,7 @@ def _comparison(tokens: Sequence[Any], source: Source) -> ir.Predicate | None:
     return None
 
 
-def _between(tokens: Sequence[Any], source: Source) -> ir.Predicate | None:
+def _between(tokens: Sequence[Any], source: SqlSource) -> ir.Predicate | None:
     ends = list(_split(tokens[2:], TokenType.AND))
     operand = _value(tokens[:1], source)
     if len(ends) != 2 or operand is None:
@@ -143,7 +143,7 @@ def _between(tokens: Sequence[Any], source: Source) -> ir.Predicate | None:
     return between(operand, low, high)
 
 
-def _value(tokens: Sequence[Any], source: Source) -> ir.Operand | None:
+def _value(tokens: Sequence[Any], source: SqlSource) -> ir.Operand | None:
     """Read a column, or a number with an optional sign."""
     kinds = tuple(token.token_type for token in tokens)
     if kinds == (TokenType.NUMBER,):

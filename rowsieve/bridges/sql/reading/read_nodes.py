@@ -24,7 +24,7 @@ from rowsieve.bridges.sql.reading.condition_nodes import PREDICATES, TRUTH
 from rowsieve.bridges.sql.reading.list_calls import (
     cast_items,
 )
-from rowsieve.bridges.sql.reading.source_text import Source
+from rowsieve.bridges.sql.reading.source_text import SqlSource
 from rowsieve.bridges.sql.reading.text_limits import MAX_OPERATOR_DEPTH
 from rowsieve.bridges.sql.typenames import logical_type
 from rowsieve.errors import UnsupportedOperation
@@ -51,10 +51,10 @@ _ESCAPES = re.compile(r"\\(?:u([0-9a-fA-F]{4})|([\\'\"nrt]))")
 _T = TypeVar("_T")
 
 
-class Reader:
+class SqlReader:
     """Reads the nodes of one text. Methods recurse no deeper than `MAX_OPERATOR_DEPTH`."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: SqlSource) -> None:
         self.source = source
         self.dialect = source.dialect
         self._depth = 0
@@ -174,7 +174,7 @@ class Reader:
         if self.dialect.greedy_distinct and is_distinct and not is_safe_equality(node):
             raise self.source.refusal(node, _UNCLEAR)
 
-    def _nested(self, read: Callable[[Reader, Any], _T], node: Any) -> _T:
+    def _nested(self, read: Callable[[SqlReader, Any], _T], node: Any) -> _T:
         self._depth += 1
         if self._depth > MAX_OPERATOR_DEPTH:
             raise self.source.refusal(node, f"operators nest deeper than {MAX_OPERATOR_DEPTH}")
@@ -210,7 +210,7 @@ class Reader:
 # Values
 
 
-def _call(reader: Reader, node: Any) -> ir.Operand:
+def _call(reader: SqlReader, node: Any) -> ir.Operand:
     from rowsieve.bridges.sql.reading.read_calls import call  # noqa: PLC0415 - brings the table of functions
 
     return call(reader, node)
@@ -222,7 +222,7 @@ def _may_be_true(function: str) -> bool:
     return may_be_true(function)
 
 
-def _column(reader: Reader, node: Any) -> ir.Operand:
+def _column(reader: SqlReader, node: Any) -> ir.Operand:
     reader.only(node, "this", "table", "db", "catalog")
     parts: list[exp.Identifier] = []
     for key in ("catalog", "db", "table", "this"):
@@ -243,25 +243,25 @@ def _column(reader: Reader, node: Any) -> ir.Operand:
     return operand
 
 
-def _member(reader: Reader, node: Any) -> ir.Operand:
+def _member(reader: SqlReader, node: Any) -> ir.Operand:
     reader.only(node, "this", "expression")
     if not isinstance(node.expression, exp.Identifier):
         raise reader.source.refusal(node, "a struct's member is a name, as in point.x")
     return ir.FieldAccess(reader.operand(node.this), node.expression.name)
 
 
-def _raw(reader: Reader, node: Any) -> ir.Operand:
+def _raw(reader: SqlReader, node: Any) -> ir.Operand:
     reader.only(node, "this")
     return ir.Literal(str(node.this))
 
 
-def _literal(reader: Reader, node: Any) -> ir.Operand:
+def _literal(reader: SqlReader, node: Any) -> ir.Operand:
     if node.is_string:
         return ir.Literal(_unescaped(reader, node))
     return _number(reader, node)
 
 
-def _unescaped(reader: Reader, node: Any) -> str:
+def _unescaped(reader: SqlReader, node: Any) -> str:
     """Return the text of a string; raise if engine and grammar may differ on a backslash."""
     start, text = node.meta.get("start"), str(node.this)
     if not reader.dialect.backslash_strings or start is None:
@@ -281,24 +281,24 @@ def _character(escape: re.Match[str]) -> str:
     return {"n": "\n", "r": "\r", "t": "\t"}.get(escape[2], escape[2])
 
 
-def _number(reader: Reader, node: Any) -> ir.Literal:
+def _number(reader: SqlReader, node: Any) -> ir.Literal:
     try:
         return number(node.this, reader.dialect)
     except ValueError as error:
         raise reader.source.refusal(node, str(error)) from error
 
 
-def _truth(reader: Reader, node: Any) -> ir.Operand:
+def _truth(reader: SqlReader, node: Any) -> ir.Operand:
     reader.only(node, "this")
     return TRUTH[bool(node.this)]
 
 
-def _null(reader: Reader, node: Any) -> ir.Operand:
+def _null(reader: SqlReader, node: Any) -> ir.Operand:
     reader.only(node)
     return ir.Literal(None)
 
 
-def _hexadecimal(reader: Reader, node: Any) -> ir.Operand:
+def _hexadecimal(reader: SqlReader, node: Any) -> ir.Operand:
     reader.only(node, "this")
     text = str(node.this or "")
     start = node.meta.get("start")
@@ -310,7 +310,7 @@ def _hexadecimal(reader: Reader, node: Any) -> ir.Operand:
         raise reader.source.refusal(node, "bytes have two hexadecimal digits each") from error
 
 
-def _negation(reader: Reader, node: Any) -> ir.Operand:
+def _negation(reader: SqlReader, node: Any) -> ir.Operand:
     reader.only(node, "this")
     inner = node.this
     if isinstance(inner, exp.Literal) and not inner.is_string:
@@ -318,7 +318,7 @@ def _negation(reader: Reader, node: Any) -> ir.Operand:
     return ir.Call("negate", (reader.side(inner),))
 
 
-def _cast(reader: Reader, node: Any) -> ir.Operand:
+def _cast(reader: SqlReader, node: Any) -> ir.Operand:
     reader.only(node, "this", "to", safe=True)
     if (items := cast_items(node)) is not None:
         return reader.operand(items)
@@ -335,7 +335,7 @@ def _cast(reader: Reader, node: Any) -> ir.Operand:
     return reader.cast(node, operand, type_, try_=try_)
 
 
-def _case(reader: Reader, node: Any) -> ir.Operand:
+def _case(reader: SqlReader, node: Any) -> ir.Operand:
     reader.only(node, "this", "ifs", "default")
     subject = node.args.get("this")
     value = None if subject is None else reader.operand(subject)
@@ -353,7 +353,7 @@ def _case(reader: Reader, node: Any) -> ir.Operand:
     )
 
 
-def _collated(reader: Reader, node: Any) -> ir.Operand:
+def _collated(reader: SqlReader, node: Any) -> ir.Operand:
     """Read `text COLLATE "C"`, which orders text by code points, as we do."""
     reader.only(node, "this", "expression")
     name = node.expression
@@ -365,7 +365,7 @@ def _collated(reader: Reader, node: Any) -> ir.Operand:
     return reader.side(node.this)
 
 
-_OPERANDS: Mapping[type[Any], Callable[[Reader, Any], ir.Operand]] = {
+_OPERANDS: Mapping[type[Any], Callable[[SqlReader, Any], ir.Operand]] = {
     exp.Column: _column,
     exp.Dot: _member,
     exp.Bracket: bracket,

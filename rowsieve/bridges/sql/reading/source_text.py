@@ -23,7 +23,7 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SqlSource:
     """The text of one filter while it is read."""
 
     text: str
@@ -126,7 +126,7 @@ def is_after_distinct(tokens: Sequence[Any]) -> Any | None:
     return None
 
 
-def split_at_and(source: Source) -> list[str]:
+def split_at_and(source: SqlSource) -> list[str]:
     """Split the text at its top-level ANDs, as written; one text if there is an OR.
 
     The AND of a BETWEEN is not a split point. In a dialect that uses all text after DISTINCT FROM

@@ -73,7 +73,7 @@ class Spelled:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class SparkCall:
     """A function or an operator by its name in Spark's registry."""
 
     name: str
@@ -106,7 +106,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class SparkList:
     """IN a list of constants; `typed`: compared only with values of the same type."""
 
     operand: Any
@@ -114,7 +114,7 @@ class Listed:
     typed: bool = False
 
 
-Form: TypeAlias = Name | Spelled | Call | CastTo | Choice | Member | Listed
+Form: TypeAlias = Name | Spelled | SparkCall | CastTo | Choice | Member | SparkList
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +184,7 @@ class Words:
                     return text
                 case Name(parts=parts):
                     return self._column(parts)
-                case Call():
+                case SparkCall():
                     return self._call(form)
                 case CastTo():
                     word = "TRY_CAST" if form.is_try else "CAST"
@@ -194,7 +194,7 @@ class Words:
                 case Member():
                     self._check_members()
                     return f"{self.text(form.value)}[{self.text(form.key)}]"
-                case Listed():
+                case SparkList():
                     members = self._stand_ins.members(form.values, typed=form.typed)
                     return f"({self.text(form.operand)} IN {members})"
                 case _:
@@ -219,7 +219,7 @@ class Words:
                 "members are not read in a session with spark.sql.caseSensitive=true"
             )
 
-    def _call(self, call: Call) -> str:
+    def _call(self, call: SparkCall) -> str:
         name, given = call.name, call.arguments
         self._check(name)
         if not given and name in _CHAINS:
@@ -247,11 +247,11 @@ class Words:
         name = self._size if name in ("size", "cardinality") else name
         return f"{name}({', '.join(arguments)})"
 
-    def _terms(self, call: Call) -> list[Form]:
+    def _terms(self, call: SparkCall) -> list[Form]:
         """Return the terms of a chain of AND or OR, in order."""
 
         def terms_of(form: Form) -> Sequence[Form] | None:
-            if not isinstance(form, Call) or _chained(form) != call.name:
+            if not isinstance(form, SparkCall) or _chained(form) != call.name:
                 return None
             return [self._form(each) for each in form.arguments]
 
@@ -313,12 +313,12 @@ _PART = re.compile(r"(?:`((?:[^`]|``)+)`|([^.`]+))(?:\.(?!$)|$)")
 
 def _joins(form: Form) -> bool:
     """Whether this is an AND, OR or NOT."""
-    if not isinstance(form, Call):
+    if not isinstance(form, SparkCall):
         return False
     return _chained(form) is not None or (form.name in ("not", "!") and len(form.arguments) == 1)
 
 
-def _chained(call: Call) -> str | None:
+def _chained(call: SparkCall) -> str | None:
     return call.name if call.name in _CHAINS and len(call.arguments) == 2 else None
 
 

@@ -37,7 +37,7 @@ class Binding(IntEnum):
     ATOM = 4
 
 
-class Writer:
+class SqlWriter:
     """Writes one tree in one dialect."""
 
     def __init__(self, dialect: Dialect) -> None:
@@ -210,7 +210,7 @@ class Writer:
 def to_sql(node: ir.Node, dialect: Dialect) -> str:
     """Write a tree; `InvalidPredicate` if it is nested too deeply."""
     try:
-        return Writer(dialect).text(node)
+        return SqlWriter(dialect).text(node)
     except RecursionError:
         raise InvalidPredicate("the predicate nests too deeply to be written as SQL") from None
 

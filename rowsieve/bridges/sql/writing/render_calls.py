@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from rowsieve.bridges.constant_values import text_at, text_of, whole_of
-from rowsieve.bridges.functions import Use, spelling_of
+from rowsieve.bridges.functions import TypedCall, spelling_of
 from rowsieve.bridges.sql.constructs.bins import bin_text
 from rowsieve.bridges.sql.constructs.intervals import interval_text
 from rowsieve.bridges.sql.constructs.named_zones import zone_text
@@ -118,7 +118,11 @@ def _by_template(call: Call, writer: Writes) -> tuple[str, bool] | None:
         made = put(call, writer.dialect.name)
         return None if made is None else fill(made, writer)
     spelling = spelling_of(call.function, writer.dialect.name)
-    if spelling is not None and spelling.reads is not None and not spelling.reads.holds(Use(call)):
+    if (
+        spelling is not None
+        and spelling.reads is not None
+        and not spelling.reads.holds(TypedCall(call))
+    ):
         return None
     return fill(call, writer)
 

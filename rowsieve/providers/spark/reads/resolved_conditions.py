@@ -18,7 +18,7 @@ from rowsieve.bridges.spark_columns import long_lists
 from rowsieve.bridges.spark_columns.classic import Node
 from rowsieve.bridges.spark_columns.types import spark_schema
 from rowsieve.bridges.sql.spark.catalyst_classes import COMPARISONS, TEXT_TESTS
-from rowsieve.bridges.sql.spark.column_words import Listed
+from rowsieve.bridges.sql.spark.column_words import SparkList
 from rowsieve.bridges.sql.spark.type_names import held_type, type_named
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
@@ -163,7 +163,7 @@ def members_of(node: Node, type_: LogicalType) -> ir.ValueSet:
     """The members of an `InSet`, which are of this type and not NULL."""
     if isinstance(type_, String):
         listed = long_lists.listed_set(node.children[0], node.source(), "string")
-        assert isinstance(listed, Listed)
+        assert isinstance(listed, SparkList)
         values = listed.values.array
     elif isinstance(type_, Int | Date | Timestamp | Decimal):
         texts = str(node.source().hset().mkString("\n")).split("\n")

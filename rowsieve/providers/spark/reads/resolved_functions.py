@@ -20,7 +20,7 @@ from rowsieve.bridges.sql.encoded import read_encoded
 from rowsieve.bridges.sql.placeholders import StandIns
 from rowsieve.bridges.sql.spark import column_words
 from rowsieve.bridges.sql.spark.catalyst_classes import FUNCTIONS, OPERATORS, Depends
-from rowsieve.bridges.sql.spark.column_words import Call, Form, Names, Words
+from rowsieve.bridges.sql.spark.column_words import Form, Names, SparkCall, Words
 from rowsieve.bridges.sql.spark.settings import ANSI, TIME_ZONE
 from rowsieve.bridges.sql.spark.type_names import type_named
 from rowsieve.bridges.translation import Exactness
@@ -105,14 +105,14 @@ def _form(node: Node, columns: Columns, rules: Rules) -> Form:
         word, depends = _WORDS[kind]
         match depends:
             case Depends.NOTHING:
-                return Call(word, _with_documents(kind, children, columns))
+                return SparkCall(word, _with_documents(kind, children, columns))
             case Depends.ZONE:
                 _check_zone(node, rules)
             case Depends.MODE:
                 _check_mode(str(node.source().evalMode().toString()), kind, rules)
             case Depends.FAILING:
                 _check_mode("ANSI" if node.source().failOnError() else "LEGACY", kind, rules)
-        return Call(word, children)
+        return SparkCall(word, children)
     if (read := _OTHERS.get(kind)) is None:
         raise refusal(kind)
     return read(node, columns, rules)
@@ -184,28 +184,28 @@ def _shifted(node: Node, columns: Columns, rules: Rules) -> Form:
     _check_zone(node, rules)
     if node.children[1].kind != "Literal":
         raise UnsupportedOperation(f"{node.kind}: only a constant interval is added")
-    return Call("+", node.children)
+    return SparkCall("+", node.children)
 
 
 def _time(node: Node, columns: Columns, rules: Rules) -> Form:
     del columns, rules
     if (name := time_of(node.source())) is None:
         raise refusal(node.kind)
-    return Call(name, ())
+    return SparkCall(name, ())
 
 
 def _like(node: Node, columns: Columns, rules: Rules) -> Form:
     del columns, rules
     if str(node.source().escapeChar()) != "\\":
         raise refusal("Like with ESCAPE")
-    return Call("like", node.children)
+    return SparkCall("like", node.children)
 
 
 def _in_set(node: Node, columns: Columns, rules: Rules) -> Form:
     del rules
     operand = node.children[0]
     _, type_ = path_of(operand, columns)
-    return column_words.Listed(operand, members_of(node, type_), typed=True)
+    return column_words.SparkList(operand, members_of(node, type_), typed=True)
 
 
 _OTHERS: Final[Mapping[str, Callable[[Node, Columns, Rules], Form]]] = {

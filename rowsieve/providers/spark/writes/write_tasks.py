@@ -56,7 +56,7 @@ RUN_BYTES: Final = 128 * 1024 * 1024  # size of the rows that a task sorts at a 
 
 
 @dataclass(frozen=True, slots=True)
-class Written(WriterCommitMessage):
+class WrittenParts(WriterCommitMessage):
     """The parts that a task has written, as a manifest."""
 
     manifest: bytes
@@ -85,14 +85,16 @@ class RowsieveWriter(DataSourceArrowWriter):
         if job.done:
             return parts.finish()
         if is_by_table(job):
-            return Written(b"", 0, 0, rows=sent_rows([each for each in iterator if each.num_rows]))
+            return WrittenParts(
+                b"", 0, 0, rows=sent_rows([each for each in iterator if each.num_rows])
+            )
         if job.one_pass:
             return self._write_in_order(iterator, parts)
         for batch in iterator:
             parts.add(batch)
         return parts.finish()
 
-    def _write_in_order(self, batches: Iterator[pa.RecordBatch], parts: TaskParts) -> Written:
+    def _write_in_order(self, batches: Iterator[pa.RecordBatch], parts: TaskParts) -> WrittenParts:
         """Write rows in one pass; writes nothing if more than one batch is not sorted by key."""
         in_order: bool | None = None  # whether the first batch is
         for batch in batches:
@@ -100,7 +102,7 @@ class RowsieveWriter(DataSourceArrowWriter):
                 continue
             if in_order is False:
                 _drain(batches)
-                return Written(b"", 0, 0, in_order=False)  # nothing is written yet
+                return WrittenParts(b"", 0, 0, in_order=False)  # nothing is written yet
             if in_order is None:
                 in_order = is_in_order(batch, self._job)
             parts.add(batch)
@@ -113,7 +115,7 @@ class RowsieveWriter(DataSourceArrowWriter):
 
         A write in one pass commits nothing, and removes the parts, if they are not worth keeping.
         """
-        written = [message for message in messages if isinstance(message, Written)]
+        written = [message for message in messages if isinstance(message, WrittenParts)]
         sent = [received_rows(message.rows) for message in written if message.rows]
         if sent and self._job.merges:
             merge_in_order(self._job, pa.concat_tables(sent))
@@ -256,14 +258,14 @@ class TaskParts:
             if self._pending_bytes >= RUN_BYTES:
                 self._write_run()
 
-    def finish(self) -> Written:
+    def finish(self) -> WrittenParts:
         """Write the remaining rows, and return all parts."""
         self._write_run()
         self._close()
         if not self._finished:
-            return Written(b"", 0, 0)
+            return WrittenParts(b"", 0, 0)
         manifest = self._finished[0].append(*self._finished[1:]).to_ipc()
-        return Written(manifest, self._rows, self._deleted)
+        return WrittenParts(manifest, self._rows, self._deleted)
 
     def _write_run(self) -> None:
         if not self._pending:
