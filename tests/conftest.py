@@ -136,7 +136,7 @@ def s3() -> Iterator[S3]:
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """One Spark session for each test process: starting one takes some ten seconds."""
     sql = pytest.importorskip("pyspark.sql")
-    from rowsieve.providers.spark.java import spark_session
+    from rowsieve.providers.spark.jvm.java import spark_session
 
     if (other := sql.SparkSession.getActiveSession()) is not None:
         other.stop()  # it may be a local one that never runs a failed task again

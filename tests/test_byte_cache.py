@@ -255,7 +255,7 @@ def test_every_cache_of_the_package_has_a_bound_in_bytes() -> None:
         "providers/datafusion/part_choice/scan_conditions.py": "one session",
         "providers/datafusion/sealed_frames.py": "one plan",
         "providers/datafusion/session_settings.py": "settings",
-        "providers/spark/java.py": "one folder",
+        "providers/spark/jvm/java.py": "one folder",
         "providers/spark/procedure_engine.py": "modules",
         "providers/spark/reads/audited.py": "names of reporters",
         "stats/json_shredding.py": "one call",

@@ -17,7 +17,7 @@ from benchmarks.bars.sizes import Sizes
 from benchmarks.measure import Series, sampled
 from benchmarks.result import Bar, Case, expect
 from rowsieve.procedures.engine import Engine, LocalEngine
-from rowsieve.providers.spark.java import spark_session
+from rowsieve.providers.spark.jvm.java import spark_session
 from rowsieve.providers.spark.procedure_engine import SparkEngine
 
 LEAST_RATIO = 1.6

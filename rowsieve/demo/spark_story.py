@@ -34,7 +34,7 @@ from rowsieve.demo.story import (
     Checks,
 )
 from rowsieve.opening import create_table
-from rowsieve.providers.spark.java import spark_session
+from rowsieve.providers.spark.jvm.java import spark_session
 from rowsieve.table import Table
 
 WEEKS_AT_ONCE = 4

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from rowsieve.providers.spark.java import spark_session
+from rowsieve.providers.spark.jvm.java import spark_session
 from tests.engine_faults.register import PAGE, page, report
 
 if sys.argv[1:] == ["page"]:

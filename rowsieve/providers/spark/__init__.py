@@ -2,7 +2,7 @@
 
 from rowsieve.providers.spark.change_events import apply_events
 from rowsieve.providers.spark.cluster.checks import check
-from rowsieve.providers.spark.java import java_home, spark_session
+from rowsieve.providers.spark.jvm.java import java_home, spark_session
 from rowsieve.providers.spark.reads.table_reads import (
     explain,
     explain_prune,

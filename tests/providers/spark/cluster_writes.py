@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow as pa
 
 import rowsieve as rs
-from rowsieve.providers.spark.java import spark_session
+from rowsieve.providers.spark.jvm.java import spark_session
 from tests.procedures.cluster_driver import CONF
 from tests.procedures.cluster_faults import PATIENCE_S, executor_of_this_task
 

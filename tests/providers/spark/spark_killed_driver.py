@@ -57,7 +57,7 @@ def kill_driver() -> None:
 
 
 def main(uri: str, moment: str) -> None:
-    from rowsieve.providers.spark.java import spark_session
+    from rowsieve.providers.spark.jvm.java import spark_session
 
     conf = {
         "spark.log.level": "OFF",

@@ -96,7 +96,7 @@ def embedded() -> tuple[Upsert, Delete, Count]:
 
 
 def main(folder: Path, uri: str, number: int, rounds: int) -> None:
-    from rowsieve.providers.spark.java import spark_session
+    from rowsieve.providers.spark.jvm.java import spark_session
 
     conf = {
         "spark.log.level": "OFF",

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 import rowsieve as rs
-from rowsieve.providers.spark.java import spark_session
+from rowsieve.providers.spark.jvm.java import spark_session
 from rowsieve.providers.spark.procedure_engine import SparkEngine
 from rowsieve.providers.spark.store_options import passed_on
 from tests.procedures.cluster_driver import CALL, CONF, replace

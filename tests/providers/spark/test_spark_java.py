@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from rowsieve.errors import MissingExtra
-from rowsieve.providers.spark import java
+from rowsieve.providers.spark.jvm import java
 
 pytestmark = pytest.mark.spark
 
 # One compiler and one collector: 9 s of CPU instead of 15.
 COUNT_TO_TEN = """
-from rowsieve.providers.spark.java import spark_session
+from rowsieve.providers.spark.jvm.java import spark_session
 conf = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 print(spark_session("packaged", conf).range(10).count())
 """

@@ -17,7 +17,7 @@ pytest.importorskip("pyspark")
 
 import rowsieve as rs
 from rowsieve.errors import InvalidInput, UnsupportedOperation
-from rowsieve.providers.spark.java import spark_session
+from rowsieve.providers.spark.jvm.java import spark_session
 from rowsieve.providers.spark.reads.feed_options import FeedOptions
 from rowsieve.providers.spark.reads.planned_source import PlannedSource
 from rowsieve.providers.spark.reads.update_stream import UpdateOptions

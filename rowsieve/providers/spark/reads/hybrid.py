@@ -30,7 +30,7 @@ from rowsieve.predicate.later_now import has_now
 from rowsieve.providers.native_files.file_shapes import Shape
 from rowsieve.providers.native_files.planned_parts import files_of, only_parts, read_parts
 from rowsieve.providers.native_files.present_files import check_files
-from rowsieve.providers.spark.hadoop import scan_of_known_files
+from rowsieve.providers.spark.jvm.hadoop import scan_of_known_files
 from rowsieve.providers.spark.plans import empty_frame
 from rowsieve.providers.spark.reads.file_names import FIRST_PLACE, FIRST_WORD
 from rowsieve.providers.spark.reads.marked_reads import marked

@@ -22,7 +22,7 @@ from rowsieve import clock
 from rowsieve.checksums import checksum
 from rowsieve.objects import Location, table_uri_of
 from rowsieve.objects.storage_options import flat_options, secrets_of
-from rowsieve.providers.spark.hadoop import hadoop_version, has_scheme, listed_sizes, tail_of
+from rowsieve.providers.spark.jvm.hadoop import hadoop_version, has_scheme, listed_sizes, tail_of
 from rowsieve.providers.spark.reads.hadoop_places import (
     PROPERTY,
     HadoopPlace,

@@ -13,8 +13,8 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from rowsieve.providers.spark import method_handles as handles
-from rowsieve.providers.spark.method_handles import METHOD, OBJECT, OBJECTS, STRING, java
+from rowsieve.providers.spark.jvm import method_handles as handles
+from rowsieve.providers.spark.jvm.method_handles import METHOD, OBJECT, OBJECTS, STRING, java
 from rowsieve.providers.spark.plans import UnknownInternals, internal_class, sequence
 
 _FS: Final = "org.apache.hadoop.fs."

@@ -16,8 +16,8 @@ from typing import Any, Final
 from py4j.protocol import Py4JJavaError
 from pyspark.sql.types import LongType, StructField, StructType
 
-from rowsieve.providers.spark.file_index import fixed_index
-from rowsieve.providers.spark.method_handles import class_named, function, getter, java
+from rowsieve.providers.spark.jvm.file_index import fixed_index
+from rowsieve.providers.spark.jvm.method_handles import class_named, function, getter, java
 from rowsieve.providers.spark.plans import internal_class
 from rowsieve.varints import encode_varint
 

@@ -1,0 +1,1 @@
+"""The JVM of a session: which Java there is, its file systems, objects by reflection."""
