@@ -12,7 +12,7 @@ import pyarrow as pa
 from rowsieve.changes.change import Change
 from rowsieve.changes.data.ingest import Changes
 from rowsieve.changes.mutation import Check, Mutation, TouchesKeys, key_columns_of, never
-from rowsieve.changes.operations import overwrite_all
+from rowsieve.changes.operations import is_emptied, overwrite_all
 from rowsieve.storage.log.conflicts import Kind
 from rowsieve.storage.log.log_entry import LogEntry
 from rowsieve.storage.manifests.manifest import PartTable
@@ -59,8 +59,8 @@ def appended(change: Change, snapshot: Snapshot, rows: pa.Table, reads: Check) -
 
 
 def emptied(change: Change, snapshot: Snapshot) -> Mutation | None:
-    """Remove all parts of the newest version."""
-    if not len(snapshot.parts):
+    """Remove all parts of the newest version, and begin its event order anew."""
+    if is_emptied(snapshot):
         return None
     request = overwrite_all(change, snapshot, PartTable.empty(), 0)
     return Mutation(request, Kind.REPLACING, touched_by=never)

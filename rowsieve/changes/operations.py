@@ -40,7 +40,7 @@ from rowsieve.predicate.bind import bind
 from rowsieve.predicate.evaluate import matching
 from rowsieve.predicate.ir import TRUE, Cast, Operand
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.properties import CONSTRAINTS
+from rowsieve.properties import CONSTRAINTS, TRUNCATED
 from rowsieve.storage.log.commit_log import CommitRequest
 from rowsieve.storage.log.conflicts import Kind
 from rowsieve.storage.log.floors import check_kept
@@ -208,6 +208,12 @@ def overwrite_all(
     removed = snapshot.parts.part_ids
     request = change.request(added, removed, rows_written=rows, rows_deleted=hidden)
     return _at_floor(request, snapshot, (), {})
+
+
+def is_emptied(snapshot: Snapshot) -> bool:
+    """Whether an overwrite without rows changes nothing: no parts, nothing overtaken of others."""
+    table = snapshot.table
+    return not (len(snapshot.parts) or table.late_floor or TRUNCATED in table.properties)
 
 
 def restore_to(change: Change, head: Snapshot, target: Snapshot) -> CommitRequest:

@@ -46,6 +46,17 @@ def test_a_compaction_keeps_deletes_with_their_sequences() -> None:
     assert apply(table, (1, 30, "late")) == 1
 
 
+def test_a_truncate_of_an_empty_table_ends_the_floor(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = ordered((1, 10, "a"))
+    apply(table, (1, 30, None))
+    pass_days(monkeypatch, 8)
+    table.compact()
+    assert (len(table.handle.newest.parts), table.handle.newest.table.late_floor) == (0, ("30",))
+    sql(table, "TRUNCATE TABLE t")
+    assert apply(table, (1, 20, "new")) == 0
+    assert rows(table) == [(1, 20, "new")]
+
+
 def test_deletes_go_when_the_horizon_has_passed_and_what_is_below_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

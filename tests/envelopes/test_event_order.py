@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import rowsieve
 from rowsieve import Table
 from rowsieve.errors import InvalidData, KeyViolation, SchemaMismatch
+from rowsieve.providers.datafusion import SessionContext
 from tests.envelopes.events import AFTER_STREAM, CRATES, STREAM, crate, event, rows, texts
 from tests.profiles import examples
 from tests.small_tables import fresh_uri
@@ -133,6 +134,18 @@ def test_a_new_epoch_forgets_a_truncate(back: str) -> None:
         table.restore(2)
         table.apply_events(texts(event("c", None, crate(9), 15)), format="debezium")
         assert crate_rows(table) == []
+
+
+def test_a_truncate_in_sql_of_an_empty_table_forgets_that_of_events() -> None:
+    table = ordered(LSN, sequence=["lsn"])
+    table.apply_events(texts(event("t", None, None, 20)), format="debezium")
+    context = SessionContext()
+    context.register_table("crates", table)
+    for version in (2, 2):  # the second one has nothing to change
+        context.sql("TRUNCATE TABLE crates").to_pylist()
+        assert rowsieve.open_table(table.uri).version == version
+    table.apply_events(texts(event("c", None, crate(8), 15)), format="debezium")
+    assert crate_rows(table) == [crate(8)]
 
 
 def test_a_truncate_keeps_its_place_when_the_order_gets_a_wider_type() -> None:

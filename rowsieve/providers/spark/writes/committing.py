@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from rowsieve.changes.change import Change
 from rowsieve.changes.mutation import Mutation, Stale, commit_mutation
-from rowsieve.changes.operations import NewParts, overwrite_all
+from rowsieve.changes.operations import NewParts, is_emptied, overwrite_all
 from rowsieve.changes.vector_building import with_eager_vectors
 from rowsieve.errors import CommitConflict, EmptyData
 from rowsieve.executor.merging.merge import repeated_key
@@ -96,7 +96,7 @@ def _empties(job: WriteJob, head: Snapshot, *, may_empty: bool) -> bool:
         raise EmptyData(
             "overwrite got no rows; nothing was committed. To empty the table, delete its rows"
         )
-    return len(head.parts) > 0
+    return not is_emptied(head)
 
 
 def merge_in_order(job: WriteJob, rows: pa.Table) -> None:
