@@ -32,7 +32,10 @@ if TYPE_CHECKING:
     from rowsieve.transactions.open_transaction import OpenTransaction
 
 _ROW_CHANGES: Final = frozenset(
-    {"append", "upsert", "apply", "delete_keys", "insert", "delete", "update", "merge", "overwrite"}
+    {
+        *("append", "upsert", "apply", "apply_events", "delete_keys"),
+        *("insert", "delete", "update", "merge", "overwrite"),
+    }
 )
 
 

@@ -274,3 +274,18 @@ def test_a_change_of_some_columns_at_the_place_of_a_snapshot_is_refused() -> Non
     events = [at_one_place("r", crate(1, "read")), at_one_place("u", marked)]
     with pytest.raises(KeyViolation, match="which is the later one is unknown"):
         table.apply_events(texts(*events), format="debezium")
+
+
+def test_a_transaction_applies_events_and_truncates() -> None:
+    table = ordered(LSN, sequence=["lsn"])
+    early, kept, late = (
+        event("c", None, crate(id_), at) for id_, at in ((7, 10), (9, 50), (8, 30))
+    )
+    table.apply_events(texts(early), format="debezium")
+    with table.transaction() as transaction:
+        transaction.apply_events(texts(kept), format="debezium")
+        transaction.apply_events(texts(event("t", None, None, 40)), format="debezium")
+        assert crate_rows(transaction) == [crate(9)]
+    assert (table.refresh(), crate_rows(table)) == (2, [crate(9)])
+    assert table.apply_events(texts(late), format="debezium").commit.rows_late == 1
+    assert crate_rows(table) == [crate(9)]
