@@ -45,9 +45,7 @@ class StoreFile(Input):
         """Read the object; InvalidInput if there is none."""
         assert self.store is not None
         try:
-            content = pa.BufferReader(
-                self.store.get(self.uri)
-            )  # as a URI: its name may be any text
+            content = pa.BufferReader(self.store.get(self.uri))  # its name may be any text
         except ObjectNotFound as error:
             raise InvalidInput(
                 f"{self.operation}: there is no file {self.uri!r}; nothing was written"
