@@ -4,7 +4,9 @@ Spark asks the index of a scan for its files. This one has a fixed answer to eac
 is listed, and files may have constants, which Spark reads as partition columns. An index of Spark's
 own takes such columns from the names of folders, which have one value for all their files.
 
-Soundness: an index ignores the conditions that Spark passes. Spark evaluates them on the rows.
+Soundness: an index ignores the conditions that Spark passes. Spark evaluates them on the rows, but
+not those that read constants alone: it takes them as applied (`FileSourceStrategy`). So no frame
+shows a constant by itself; `IS NOT NULL`, which Spark infers for one, is TRUE for every file.
 """
 
 from __future__ import annotations
