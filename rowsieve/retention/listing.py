@@ -73,10 +73,12 @@ class Listing:
 
     @property
     def is_trimmed_at(self) -> int:
-        """The version at which the log seems to begin: 0, or one with its own checkpoint."""
-        if 0 in self.entries:
-            return 0
-        return min(set(self.entries).intersection(self.checkpoints), default=0)
+        """The version at which the log begins, if that has its own checkpoint; else 0.
+
+        An entry before it is left where a listing that lagged had hidden it from an expiry.
+        """
+        first = min(self.entries, default=0)
+        return first if first in self.checkpoints else 0
 
     def newest_named(self) -> tuple[int, str]:
         """The newest version that a name proves to have been read or committed, and that name."""

@@ -456,6 +456,21 @@ def test_of_two_publications_at_once_both_are_the_same(
     assert shown(iceberg(tmp_path / "t").scan().to_arrow()) == shown(ROWS)
 
 
+def test_a_listing_that_lags_hides_no_publication_of_the_same_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found by the simulation: seed 18561."""
+    table = rs.create_table(tmp_path / "t", ROWS)
+    first = table.publish("iceberg")
+    listed = LocalStore.list
+    monkeypatch.setattr(
+        LocalStore,
+        "list",
+        lambda store, prefix, *ends: [] if prefix == "metadata" else listed(store, prefix, *ends),
+    )
+    assert table.publish("iceberg") == first
+
+
 def test_the_hint_is_never_absent_and_ends_at_the_newest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

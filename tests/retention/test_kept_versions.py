@@ -249,3 +249,16 @@ def test_a_file_that_is_based_on_the_floor_itself_stays() -> None:
         store.put_new(name, b"x")
     assert set(table.remove_orphans(grace_s=3600).sizes) == below
     assert writing <= paths(store)
+
+
+def test_an_entry_that_a_listing_hid_from_an_expiry_goes_with_the_next_one() -> None:
+    """Found by the simulation: seed 6392."""
+    table = with_history(versions=5, checkpoint_interval="2")
+    hidden = log_path(2)
+    late = behind(table, lambda _, found: {p: x for p, x in found.items() if p != hidden})
+    late.expire_versions(retain_last=2, grace_s=0)
+    assert table.handle.store.exists(hidden)
+    table = rowsieve.open_table(table.uri)
+    table.expire_versions(retain_last=2, grace_s=0)
+    assert not table.handle.store.exists(hidden)
+    check(table.uri, 4)

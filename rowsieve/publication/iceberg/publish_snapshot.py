@@ -52,6 +52,7 @@ from rowsieve.publication.iceberg.table_metadata import (
     newest_number,
     number_of,
     read_newest,
+    read_numbered,
 )
 from rowsieve.publication.places import Folder, location_of, stored_file
 from rowsieve.publication.publication import Publication
@@ -160,7 +161,10 @@ class _Writing:
         return _publication(self.folder, snapshot, number, numbers.snapshot_id)
 
     def _written_meanwhile(self) -> Publication:
-        now = read_newest(self.folder, self.snapshot.table.uuid)
+        uuid = self.snapshot.table.uuid
+        now = read_newest(self.folder, uuid)
+        if now.version < self.snapshot.version:  # the listing lags behind
+            now = read_numbered(self.folder, number_of(self.snapshot.version), uuid)
         return _published_already(self.folder, now, self.snapshot)
 
     def _numbers(self, schema: Mapping[str, Any]) -> Numbers:

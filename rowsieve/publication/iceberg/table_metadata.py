@@ -76,18 +76,27 @@ def read_newest(folder: Folder, table_uuid: str) -> Before:
     if not names:
         return Before(0, {})
     numbers = [0 if (m := _NAME.fullmatch(name)) is None else int(m[1]) for name in names]
-    if all(numbers):
-        number = max(numbers)
-        try:
-            metadata = msgspec.json.decode(stored_file(folder.store, name_of(number)))
-        except msgspec.DecodeError as error:
-            raise CorruptData(
-                f"publish: {name_of(number)} in {folder.store.uri} cannot be read; restore it "
-                "from a copy, or publish into another folder"
-            ) from error
-        if _is_ours(metadata, table_uuid):
-            return Before(number, metadata)
-    raise UnsupportedOperation(
+    if not all(numbers):
+        raise _of_another(folder)
+    return read_numbered(folder, max(numbers), table_uuid)
+
+
+def read_numbered(folder: Folder, number: int, table_uuid: str) -> Before:
+    """The metadata of a number, which must be that of a publication of this table."""
+    try:
+        metadata = msgspec.json.decode(stored_file(folder.store, name_of(number)))
+    except msgspec.DecodeError as error:
+        raise CorruptData(
+            f"publish: {name_of(number)} in {folder.store.uri} cannot be read; restore it "
+            "from a copy, or publish into another folder"
+        ) from error
+    if not _is_ours(metadata, table_uuid):
+        raise _of_another(folder)
+    return Before(number, metadata)
+
+
+def _of_another(folder: Folder) -> UnsupportedOperation:
+    return UnsupportedOperation(
         f"publish: {folder.store.uri}/{METADATA} has an Iceberg table of another writer or of "
         "another table; publish into a folder without an Iceberg table"
     )
