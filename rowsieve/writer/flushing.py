@@ -54,9 +54,11 @@ def commit_records(
 
     def build(snapshot: Snapshot) -> Mutation | None:
         entries = entries_after(through_sequence(snapshot, wal_id))
-        mutation = _mutation(change, snapshot, entries) if entries else None
-        if mutation is None:
+        if not entries:
             return None
+        mutation, late = _mutation(change, snapshot, entries)
+        if mutation is None:
+            mutation = _without_rows(change, late)
         checks = AnyOf((mutation.touched_by, is_of_this_log))
         return dataclasses.replace(mutation, touched_by=checks)
 
@@ -67,7 +69,7 @@ def commit_changes(handle: Handle, entries: list[MemtableEntry]) -> Commit:
     """Commit changes that no log has, in one commit."""
     change = handle.change(_operation(handle.latest(), entries))
     return handle.commit_mutation(
-        change, lambda snapshot: _mutation(change, snapshot, entries), any_columns=True
+        change, lambda snapshot: _mutation(change, snapshot, entries)[0], any_columns=True
     )
 
 
@@ -79,14 +81,23 @@ def _operation(head: Snapshot, entries: list[MemtableEntry]) -> str:
     return "apply" if has_rows and has_deletes else "delete_keys" if has_deletes else "upsert"
 
 
-def _mutation(change: Change, snapshot: Snapshot, entries: list[MemtableEntry]) -> Mutation | None:
+def _mutation(
+    change: Change, snapshot: Snapshot, entries: list[MemtableEntry]
+) -> tuple[Mutation | None, int]:
+    """The entries as one mutation, None without any effect, and how many changes are late."""
     form = Form.of(snapshot)
     changes = combined([adapted(each.changes, each.form, form) for each in entries], form)
     if changes.is_empty:
-        return None
+        return None, 0
     if snapshot.table.sequence:
-        return changes_in_order(change, snapshot, changes)[0]
-    return Mutation(change.write(snapshot, changes), Kind.READING, touched_by=_never)
+        return changes_in_order(change, snapshot, changes)
+    return Mutation(change.write(snapshot, changes), Kind.READING, touched_by=_never), 0
+
+
+def _without_rows(change: Change, late: int) -> Mutation:
+    """Only the token: a replay after a restore, in whose order nothing is late, must skip them."""
+    request = dataclasses.replace(change.request(None), rows_late=late)
+    return Mutation(request, Kind.READING, touched_by=_never)
 
 
 def _never(_entry: LogEntry) -> bool:

@@ -417,19 +417,35 @@ def test_events_are_ordered_by_their_sequence(events: rs.Table, wal_dir: Path) -
     assert rows_of(events) == {1: "at 10", 2: "at 20"}
 
 
-def test_events_that_are_all_late_commit_nothing(events: rs.Table, wal_dir: Path) -> None:
+def test_a_flush_of_late_events_commits_their_number(events: rs.Table, wal_dir: Path) -> None:
     events.upsert([event(1, 10)])
     with events.writer(wal_dir=wal_dir, flush_interval_s=NEVER) as writer:
-        for lsn in range(3):
-            writer.upsert(event(1, lsn)).result()
-            assert writer.flush() == 1
+        writer.upsert(event(1, 2)).result()
+        assert [writer.flush(), writer.flush()] == [2, 2]
         assert rows_of(events) == {1: "at 10"}
+    newest = events.history()[0]
+    assert (newest.rows_written, newest.rows_deleted, newest.rows_late) == (0, 0, 1)
     with events.writer(wal_dir=wal_dir) as writer:
         writer.upsert(event(1, 11))
     assert rows_of(events) == {1: "at 11"}
+
+
+@pytest.mark.parametrize("ends", ["restore", "overwrite"])
+def test_late_events_do_not_come_back_in_a_new_epoch(
+    events: rs.Table, wal_dir: Path, ends: str
+) -> None:
+    """Invariant 43: replay is exactly once, also of what had no effect."""
+    events.upsert([event(1, 10)])
+    with events.writer(wal_dir=wal_dir, flush_interval_s=NEVER) as writer:
+        writer.upsert(event(1, 5)).result()
+    if ends == "restore":
+        events.restore(0)
+    else:
+        events.overwrite([event(1, 3)])
+    restored = rows_of(events)
     with events.writer(wal_dir=wal_dir):
-        pass
-    assert events.history()[0].version == 2
+        assert rows_of(events) == restored
+    assert rows_of(events) == restored
 
 
 @pytest.mark.parametrize("sync", ["interval", "off"])
