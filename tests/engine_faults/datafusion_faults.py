@@ -151,6 +151,13 @@ def null_constants_cannot_be_pushed() -> bool:
     return raises("BooleanScalar", lambda: rows_of(context, query))
 
 
+def plans_with_bytes_panic() -> bool:
+    context = session()
+    context.register_table("t", pads.dataset(pa.table({"v": pa.array([b"a"], pa.binary_view())})))
+    query = "EXPLAIN SELECT * FROM t WHERE v = x'ff'"
+    return raises("Display", lambda: rows_of(context, query))
+
+
 def long_lists_compare_bits_of_floats() -> bool:
     context = session()
     context.register_record_batches("t", [[pa.record_batch({"f": [-0.0]})]])
@@ -398,6 +405,13 @@ FAULTS: Final = (
         "a statement once more, over views that no condition passes. In another session omit the "
         "NULL; the rows are the same.",
         f"{_PROVIDER}.plan_checks:pushes_constants",
+    ),
+    _row(
+        plans_with_bytes_panic,
+        "panics when `EXPLAIN` shows a condition pushed to a dataset of Python, with a constant of "
+        "bytes that are not UTF-8 text. Our session explains such a statement over views that no "
+        "condition passes.",
+        f"{_PROVIDER}.plan_checks:pushes_bytes",
     ),
     _row(
         long_lists_compare_bits_of_floats,

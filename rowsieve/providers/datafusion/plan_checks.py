@@ -27,6 +27,9 @@ from rowsieve.providers.datafusion.hidden_rows import ROW_NUMBER, is_visibility_
 _SCAN: Final = "TableScan: "
 _OUTER: Final = re.compile(r"\b(Left|Right|Full|LeftMark|RightMark) Join:")
 _PUSHED_CONSTANT: Final = re.compile(r"_filters=\[.*(?:\bBoolean\(|\(NULL\))")
+_PUSHED_BYTES: Final = re.compile(
+    r'_filters=\[.*\bBinaryView\("[\d,]*\b(?:12[89]|1[3-9]\d|2\d\d)\b'  # a byte above 127
+)
 _LEAVES: Final = frozenset({"Column", "Literal", "ScalarVariable"})
 # Kinds of conditions that never fail.
 _TESTS: Final = frozenset(
@@ -165,11 +168,22 @@ def pushes_constants(frame: datafusion.DataFrame) -> bool:
     It makes a Python expression of all conditions on a scan, and has no form for a constant next to
     others. Its optimiser makes constants also of `id IS NOT NULL` and of contradictions.
     """
+    return _PUSHED_CONSTANT.search(_optimized_plan(frame)) is not None
+
+
+def pushes_bytes(frame: datafusion.DataFrame) -> bool:
+    """Return whether a condition on a scan may have a constant of bytes that are not UTF-8 text.
+
+    pyarrow cannot write such an expression as text, and DataFusion 55 panics when it shows it.
+    """
+    return _PUSHED_BYTES.search(_optimized_plan(frame)) is not None
+
+
+def _optimized_plan(frame: datafusion.DataFrame) -> str:
     try:
-        plan = frame.optimized_logical_plan().display_indent()
+        return str(frame.optimized_logical_plan().display_indent())
     except Exception:  # of DataFusion, which raises it again when the statement runs
-        return False
-    return _PUSHED_CONSTANT.search(plan) is not None
+        return ""
 
 
 def joins_nothing(frame: datafusion.DataFrame) -> bool:

@@ -25,6 +25,7 @@ from rowsieve.providers.datafusion.part_choice.subquery_values import SubqueryVa
 from rowsieve.providers.datafusion.plan_checks import (
     has_outer_joins,
     joins_nothing,
+    pushes_bytes,
     pushes_constants,
 )
 from rowsieve.providers.datafusion.reads_by_table import TableRead, open_read, with_explain_row
@@ -79,6 +80,7 @@ class QueryPlan:
             for name, parts in self.chosen_parts(frame, named).items():
                 reads[name] = reads[name].of(parts)
         fenced = words.MAY_FOLD.search(written) is not None and pushes_constants(frame)
+        fenced = fenced or (self.asked.explains and pushes_bytes(frame))
         if fenced or (words.MAY_JOIN.search(written) and has_outer_joins(frame)):
             reads = {name: read.limited(self.session) for name, read in reads.items()}
             return self._explained(self._planned_over(self._sealed(reads, fenced=fenced)), reads)

@@ -105,3 +105,22 @@ def test_a_change_may_have_a_null_next_to_other_conditions(tmp_path: Path) -> No
     query = "UPDATE db.t SET v = 9 WHERE v = $v AND id < 3"
     assert catalog.sql(query, params={"v": None}).to_pylist() == [{"count": 0}]
     assert catalog.sql(query, params={"v": 2}).to_pylist() == [{"count": 1}]
+
+
+@pytest.mark.parametrize("words", ["EXPLAIN", "EXPLAIN VERBOSE", "EXPLAIN ANALYZE"])
+def test_a_plan_with_bytes_that_are_no_text_is_shown(tmp_path: Path, words: str) -> None:
+    """pyarrow has no text for such a condition of our dataset, and DataFusion 55 panics."""
+    catalog = rs.Catalog(str(tmp_path))
+    rows = pa.table(
+        {"id": [1, 2], "b": [b"\xff", b"a"], "c": pa.array([b"ab", b"ff"], pa.binary(2))}
+    )
+    table = catalog.create_table("db.t", rows, key=["id"])
+    for byte in (b"\xfe", b"\x80"):
+        table.upsert(pa.table({"id": [1], "b": [byte], "c": pa.array([b"ab"], pa.binary(2))}))
+    session = SessionContext()
+    session.register_table("t", table)
+    session.register_catalog_provider("lake", catalog.to_datafusion())
+    for name in ("t", "lake.db.t"):
+        for where in ("b = x'80'", "b IN (x'61', x'C8')", "c > x'00ff'", "b <> x'7f'"):
+            plan = session.sql(f"{words} SELECT id FROM {name} WHERE {where}").to_pylist()
+            assert any("DatasetExec" in row["plan"] for row in plan)
