@@ -292,7 +292,6 @@ def test_query_only_reads(flights: Path, tmp_path: Path) -> None:
         ("DELETE FROM flights", "DELETE changes tables, and query only reads them"),
         ("WITH x AS (SELECT 1) DELETE FROM flights", "DELETE changes tables"),
         ("CALL system.compact('flights')", "procedures belong to a catalog"),
-        ("SELECT * FROM flights FOR VERSION AS OF 0", "give --version or --as-of"),
     ],
 )
 def test_query_refuses_other_statements_by_name(flights: Path, sql: str, refusal: str) -> None:

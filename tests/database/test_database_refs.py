@@ -153,5 +153,5 @@ def test_a_table_whose_branch_has_not_changed_stays_as_it_is(database: rs.Databa
 
 
 def test_a_missing_database_is_created_by_its_first_table() -> None:
-    with pytest.raises(TableNotFound, match="first create_table"):
+    with pytest.raises(TableNotFound, match="its first table makes one"):
         rs.Database(fresh_uri()).tag("x")

@@ -105,12 +105,16 @@ def mutants(row: Function) -> Iterator[tuple[str, Function]]:
 def takes_ordered(sample: Sample) -> bool:
     """Whether an argument is a column of ordered values, not a list of it, and so is the result."""
     operand = sample.operand
-    gives_interval = isinstance(operand, Call) and operand.function == "age"
+    without_bounds = isinstance(operand, Call) and operand.function in _WITHOUT_BOUNDS
     return (
         is_ordered(sample.x)
-        and not gives_interval
+        and not without_bounds
         and not (isinstance(operand, Call) and isinstance(operand.arguments[0], Call))
     )
+
+
+_WITHOUT_BOUNDS = frozenset({"age", "rounded_quotient"})
+"""Functions that give intervals, or numbers of any length, whose results have no bounds."""
 
 
 def may_fail(row: Function) -> bool:

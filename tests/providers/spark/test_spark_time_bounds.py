@@ -99,7 +99,7 @@ def test_a_bound_of_now_skips_parts(
             "SELECT id FROM m JOIN (SELECT now() n, i FROM VALUES (7L) v(i)) ON at < n AND id = i",
             5,
         ),
-        ("SELECT id FROM m WHERE at IN (SELECT at FROM m WHERE at < now())", 15),
+        ("SELECT id FROM m WHERE at IN (SELECT at FROM m WHERE at < now())", 10),
         ("SELECT id FROM m WHERE at < (SELECT max(now()))", 5),
         ("SELECT id, now() AS n FROM m WHERE id < 3 ORDER BY now()", 1),
         ("SELECT id, row_number() OVER (ORDER BY now()) AS n FROM m WHERE id < 3", 1),

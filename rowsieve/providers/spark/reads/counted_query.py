@@ -91,4 +91,5 @@ class CountedQuery(DataFrame):
                 pass  # Spark reports a file that it reads and does not find
             else:
                 return self._counted
-        return DataFrame(self._jdf, self.sparkSession)
+        # Anew: Spark decides once for a frame whether it reads the cache, and may have already.
+        return frame_of(self.sparkSession, self._jdf.queryExecution().analyzed())

@@ -210,6 +210,8 @@ def _element(typer: Types, node: ir.Call, values: list[Value]) -> Value:
 
 
 def _tried(typer: Types, node: ir.Call, values: list[Value]) -> Value:
+    if len(values) != 2:
+        raise UnsupportedOperation(f"{node.function} takes two arguments, not {len(values)}")
     return typer.tried(TRIED[node.function], *values)
 
 
