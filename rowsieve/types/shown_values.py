@@ -78,7 +78,7 @@ def python_value(value: pa.Scalar) -> Any:
 
 
 def _known(value: Any, type_: type[logical.LogicalType] | None) -> Any:
-    """The value, or its text if its type is stored as bytes; bytes that are no such value stay."""
+    """The value, or its text if its type is stored as bytes; damaged bytes stay bytes."""
     spelled = None if type_ is None else _SPELLED.get(type_)
     if value is None or spelled is None:
         return value

@@ -19,7 +19,6 @@ from rowsieve.errors import (
     CommitConflict,
     ConstraintViolation,
     CorruptData,
-    InvalidData,
     InvalidInput,
     KeyViolation,
     SchemaMismatch,
@@ -390,62 +389,6 @@ def test_a_table_that_keeps_history_refuses_changes_before_they_are_acknowledged
         with pytest.raises(UnsupportedOperation, match="history of its rows in"):
             writer.delete(keys=row)
     assert table.count() == 1
-
-
-@pytest.fixture
-def events(tmp_path: Path) -> rs.Table:
-    schema = pa.schema([("id", pa.int64()), ("name", pa.string()), ("lsn", pa.int64())])
-    return rs.create_table(tmp_path / "events", schema, key=["id"], sequence=["lsn"])
-
-
-def event(key: int, lsn: int) -> Mapping[str, Any]:
-    return {"id": key, "name": f"at {lsn}", "lsn": lsn}
-
-
-def test_events_are_ordered_by_their_sequence(events: rs.Table, wal_dir: Path) -> None:
-    events.upsert([event(1, 10), event(2, 10)])
-    with events.writer(wal_dir=wal_dir, flush_interval_s=NEVER) as writer:
-        writer.upsert(event(1, 5))  # late: the table has a newer version
-        writer.upsert(event(2, 20))
-        writer.upsert(event(2, 15))
-        writer.delete(keys={"id": [3], "lsn": [30]})
-        writer.upsert(event(3, 25)).result()
-        with pytest.raises(UnsupportedOperation, match="sequence columns"):
-            writer.delete(keys={"id": 1}).result()
-        with pytest.raises(InvalidData, match="NULL"):
-            writer.upsert({"id": 9, "name": "x", "lsn": None}).result()
-    assert rows_of(events) == {1: "at 10", 2: "at 20"}
-
-
-def test_a_flush_of_late_events_commits_their_number(events: rs.Table, wal_dir: Path) -> None:
-    events.upsert([event(1, 10)])
-    with events.writer(wal_dir=wal_dir, flush_interval_s=NEVER) as writer:
-        writer.upsert(event(1, 2)).result()
-        assert [writer.flush(), writer.flush()] == [2, 2]
-        assert rows_of(events) == {1: "at 10"}
-    newest = events.history()[0]
-    assert (newest.rows_written, newest.rows_deleted, newest.rows_late) == (0, 0, 1)
-    with events.writer(wal_dir=wal_dir) as writer:
-        writer.upsert(event(1, 11))
-    assert rows_of(events) == {1: "at 11"}
-
-
-@pytest.mark.parametrize("ends", ["restore", "overwrite"])
-def test_late_events_do_not_come_back_in_a_new_epoch(
-    events: rs.Table, wal_dir: Path, ends: str
-) -> None:
-    """Invariant 43: replay is exactly once, also of what had no effect."""
-    events.upsert([event(1, 10)])
-    with events.writer(wal_dir=wal_dir, flush_interval_s=NEVER) as writer:
-        writer.upsert(event(1, 5)).result()
-    if ends == "restore":
-        events.restore(0)
-    else:
-        events.overwrite([event(1, 3)])
-    restored = rows_of(events)
-    with events.writer(wal_dir=wal_dir):
-        assert rows_of(events) == restored
-    assert rows_of(events) == restored
 
 
 @pytest.mark.parametrize("sync", ["interval", "off"])

@@ -88,7 +88,7 @@ def _array(values: Any, what: str, map_type: Map | None) -> Any:
 
 
 def _exported(values: Any, what: str) -> Any:
-    """Return the array of another library's object; None if it is no array of values."""
+    """Return the array of another library's object; None if the object has no values."""
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return values
     if gives(values, "__arrow_c_stream__"):
