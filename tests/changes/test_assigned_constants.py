@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import rowsieve as rs
-from rowsieve.errors import InvalidInput, RowsieveError
+from rowsieve.errors import InvalidData, InvalidInput, RowsieveError, SchemaMismatch
 from tests.small_tables import fresh_uri
 
 ID = uuid.UUID("12345678-1234-5678-1234-567812345678")
@@ -57,6 +57,19 @@ VALUES: list[tuple[str, Any, Any]] = [
     ("id", None, None),
     ("id", rs.lit(None), None),
 ]
+ROUNDED: list[tuple[str, Any]] = [
+    ("whole", 7.5),
+    ("whole", decimal.Decimal("7.5")),
+    ("whole", pa.scalar(0.25)),
+    ("amount", decimal.Decimal("0.005")),
+    ("amount", 0.005),
+    ("large", decimal.Decimal("1234567890123456789012345678.005")),
+    ("real", 2**24 + 1),
+    ("is", 2),
+    ("day", dt.datetime(2026, 1, 1, 12)),
+    ("day", pa.scalar(1, pa.timestamp("ns"))),
+    ("local", pa.scalar(1_001, pa.timestamp("ns"))),
+]
 
 
 @pytest.fixture(scope="module")
@@ -92,25 +105,28 @@ def test_a_number_that_would_be_another_text_is_never_stored_as_text(
         assert table.to_arrow()["text"].to_pylist() == [text]
 
 
-@pytest.mark.parametrize(
-    ("column", "value"),
-    [
-        ("whole", 7.5),
-        ("whole", decimal.Decimal("7.5")),
-        ("whole", pa.scalar(0.25)),
-        ("amount", decimal.Decimal("0.005")),
-        ("amount", 0.005),
-        ("large", decimal.Decimal("1234567890123456789012345678.005")),
-        ("real", 2**24 + 1),
-        ("is", 2),
-        ("day", dt.datetime(2026, 1, 1, 12)),
-        ("day", pa.scalar(1, pa.timestamp("ns"))),
-        ("local", pa.scalar(1_001, pa.timestamp("ns"))),
-    ],
-)
+@pytest.mark.parametrize(("column", "value"), ROUNDED)
 def test_a_number_is_never_rounded(table: rs.Table, column: str, value: Any) -> None:
     with pytest.raises(InvalidInput, match=f"column '{column}' .* without loss"):
         table.update({column: value})
+
+
+@pytest.mark.parametrize(("column", "value"), ROUNDED)
+@pytest.mark.parametrize("keyed", [True, False])
+def test_no_clause_of_a_merge_rounds_a_number(column: str, value: Any, keyed: bool) -> None:
+    rows = pa.table({"k": [1], column: pa.nulls(1, TYPES[column])})
+    table = rs.create_table(fresh_uri(), rows, key=["k"] if keyed else None)
+    for key, clause in (
+        (1, "when_matched_update"),
+        (2, "when_not_matched_insert"),
+        (2, "when_not_matched_by_source_update"),
+    ):
+        merging = table.merge(pa.table({"k": [key]}), on="k")
+        with pytest.raises((InvalidData, SchemaMismatch), match=f"column '{column}'"):
+            getattr(merging, clause)(
+                {"k": "1" if clause.endswith("source_update") else str(key), column: value}
+            ).execute()
+    assert table.to_arrow().to_pylist() == rows.to_pylist()
 
 
 def test_a_whole_number_of_another_type_is_stored(table: rs.Table) -> None:
