@@ -135,7 +135,7 @@ def meanings(
         words = [word if isinstance(word, str | None) else repr_of(word) for word in words]
         distinct = set(words)
     code_of = {word: _code(word, format_) for word in distinct}
-    codes = np.array(list(map(code_of.__getitem__, words)), np.int8)
+    codes = np.fromiter(map(code_of.__getitem__, words), np.int8, len(words))
     for place in np.flatnonzero(codes == 0).tolist():
         word = words[place]
         meaning = format_.unmarked(entries.shown(place)) if word is None else None

@@ -23,20 +23,22 @@ CLOCK: Final = "the source's clock, of which two changes of a row may have the s
 
 
 class DebeziumSource(msgspec.Struct, gc=False):
-    """Where an event comes from; connectors of other databases have other fields."""
+    """Where an event comes from; connectors of other databases have other fields.
 
-    connector: Any = None
+    They are in the order of Debezium's JSON: msgspec looks for a name after the one before it.
+    """
+
+    ts_ms: Any = None
+    snapshot: Any = None
     db: Any = None
     schema: Any = None
     table: Any = None
-    ts_ms: Any = None
     lsn: Any = None
     file: Any = None
     pos: Any = None
     row: Any = None
-    snapshot: Any = None
-    commit_lsn: Any = None
     change_lsn: Any = None
+    commit_lsn: Any = None
     event_serial_no: Any = None
     scn: Any = None
     ssn: Any = None
@@ -48,8 +50,8 @@ def _message(row: RowType) -> Any:
         [
             ("before", row.struct | None, None),
             ("after", row.struct | None, None),
-            ("op", str | None, None),
             ("source", DebeziumSource, msgspec.field(default_factory=DebeziumSource)),
+            ("op", str | None, None),
             ("ts_ms", Any, None),
             ("status", Any, None),
             ("ddl", Any, None),

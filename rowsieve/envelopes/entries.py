@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import attrgetter
+from itertools import repeat
+from operator import attrgetter, is_not
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -28,13 +29,9 @@ class JsonRows:
 
     row: RowType
     structs: Sequence[Any]
+    present: npt.NDArray[np.bool_]  # which entries have a row
     chosen: dict[int, tuple[Places, Sequence[Any]]] = field(default_factory=dict)
     """The structs at places that were asked for, by the id of the array of places."""
-
-    @property
-    def present(self) -> npt.NDArray[np.bool_]:
-        """Which entries have a row."""
-        return np.array([each is not None for each in self.structs], bool)
 
     def values(self, column: str, at: Places) -> Sequence[Any]:
         """Values of a column; UNSET where a row lacks it."""
@@ -70,7 +67,7 @@ class JsonEntries:
         """The row at a path; the entry itself if the columns are beside the envelope's names."""
         if path not in self.by_path:
             structs = self.objects if self.beside else list(map(attrgetter(path), self.objects))
-            self.by_path[path] = JsonRows(self.row, structs)
+            self.by_path[path] = JsonRows(self.row, structs, _not_none(structs))
         return self.by_path[path]
 
     def _inner(self, path: str) -> Sequence[Any]:
@@ -89,6 +86,12 @@ class JsonEntries:
         """The entries at these places."""
         objects = [self.objects[place] for place in at.tolist()]
         return JsonEntries(objects, self.events[at], self.row, self.beside)
+
+
+def _not_none(structs: Sequence[Any]) -> npt.NDArray[np.bool_]:
+    if None not in structs:
+        return np.ones(len(structs), bool)
+    return np.fromiter(map(is_not, structs, repeat(None)), bool, len(structs))
 
 
 @dataclass(frozen=True, slots=True)

@@ -192,6 +192,8 @@ def snapshot_marks(values: Sequence[Any]) -> pa.Array:
         distinct = set(values)
         if all(isinstance(each, str | None) for each in distinct):
             mark_of = {each: 0 if _is_marked(each) else 1 for each in distinct}
+            if len(distinct) == 1:
+                return pa.array(np.full(len(values), next(iter(mark_of.values())), np.int64))
             return pa.array(list(map(mark_of.__getitem__, values)), pa.int64())
     return pa.array([0 if _is_marked(each) else 1 for each in values], pa.int64())
 

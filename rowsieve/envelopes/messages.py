@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, overload
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rowsieve.changes.data.ingest import read_data
 from rowsieve.envelopes.bad_events import MessagePlaces
@@ -49,6 +50,26 @@ class Messages:
             structs = self.structs.take(pa.array(positions, pa.int64()))
             return replace(self, structs=structs, numbers=positions)
         return replace(self, texts=[self.texts[place] for place in positions], numbers=positions)
+
+
+class TextColumn(Sequence[bytes | None]):
+    """The messages of a column, which become objects of Python where they are asked for."""
+
+    def __init__(self, column: pa.ChunkedArray) -> None:
+        self._column = column
+
+    def __len__(self) -> int:
+        return len(self._column)
+
+    @overload
+    def __getitem__(self, place: int) -> bytes | None: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[bytes | None]: ...
+    def __getitem__(self, place: Any) -> Any:
+        if not isinstance(place, slice):
+            return self._column[place].as_py()
+        start, stop, step = place.indices(len(self))
+        return self._column.slice(start, max(stop - start, 0)).to_pylist()[::step]
 
 
 def read_messages(data: Any) -> Messages:
@@ -120,6 +141,8 @@ def _of_table(table: pa.Table) -> Messages:
     if is_text(values.type) or is_bytes(values.type):
         wide = pa.types.is_large_string(values.type) or pa.types.is_large_binary(values.type)
         binary = values.cast(pa.large_binary() if wide else pa.binary())
+        if (pc.min(pc.binary_length(binary)).as_py() or 0) > _LONGEST_NULL:
+            return Messages(TextColumn(binary), places)
         return Messages(_with_tombstones(binary.to_pylist()), places)
     if pa.types.is_struct(values.type):
         return Messages((), places, _members(values))

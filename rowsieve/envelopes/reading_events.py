@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from rowsieve.envelopes.actions import Skipped
@@ -143,7 +144,9 @@ class _Reader:
         self, texts: Sequence[Any], start: int, reading: Reading, bad: BadEvents
     ) -> Iterator[tuple[Entries, DeclaredColumns]]:
         """Decode messages into entries, by the schema that they declare."""
-        places = [place for place, each in enumerate(texts) if each is not None]
+        places: Sequence[int] = range(len(texts))
+        if None in texts:
+            places = [place for place, each in enumerate(texts) if each is not None]
         given = texts if len(places) == len(texts) else [texts[place] for place in places]
         row, objects, failures = self._decode(given)
         good = places
@@ -157,8 +160,8 @@ class _Reader:
             bad.add(start + good[place], _undecoded(error, texts[good[place]], self))
         for kind in (unpacked.skipped or {}).values():
             reading.skipped[kind] += 1
-        numbers = np.array(good, np.int64) + start
-        events = numbers[np.array(unpacked.places, np.int64)] if good else numbers
+        numbers = _indices(good) + start
+        events = numbers[_indices(unpacked.places)] if good else numbers
         entries = JsonEntries(unpacked.objects, events, row, self.format.beside)
         if unpacked.schemas is None:
             yield entries, DeclaredColumns()
@@ -193,6 +196,12 @@ class _Reader:
         if not self.decoded:
             return row, msgspec.json.Decoder(type_, float_hook=NumberText).decode
         return row, lambda message: msgspec.convert(_as_dict(message), type_)
+
+
+def _indices(places: Sequence[int]) -> npt.NDArray[np.int64]:
+    if isinstance(places, range):
+        return np.arange(places.start, places.stop, places.step, dtype=np.int64)
+    return np.array(places, np.int64)
 
 
 def _as_dict(message: Any) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import decimal
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
@@ -113,14 +114,28 @@ def _of_mixed(values: Sequence[Any], target: TargetColumn) -> Column:
 def _of_kind(kind: str, values: Sequence[Any], target: TargetColumn) -> Column:
     unchanged = np.empty(0, np.int64)
     reasons: dict[int, str] = {}
+    given: Sequence[Any] | pa.Array = values
+    if kind == "str":
+        with suppress(UnicodeEncodeError):  # which is refused when it is converted
+            given = pa.array(values, pa.string())
     if target.rules.unavailable:
-        unchanged = unsent_places(kind, values, target.field.type)
-        if len(unchanged):
-            values = list(values)
-            for place in unchanged:
-                values[place] = None
-    converted = _converted_or_halves(kind, values, target, 0, reasons)
+        unchanged = unsent_places(kind, given, target.field.type)
+        given = _without(given, unchanged)
+    converted = _converted_or_halves(kind, given, target, 0, reasons)
     return Column(converted, unchanged, reasons)
+
+
+def _without(values: Any, places: Indices) -> Any:
+    """The values, with NULL at these places."""
+    if not len(places):
+        return values
+    if isinstance(values, pa.Array):
+        taken = np.arange(len(values))
+        return values.take(pa.array(taken, mask=np.isin(taken, places)))
+    values = list(values)
+    for place in places:
+        values[place] = None
+    return values
 
 
 def _converted_or_halves(
@@ -233,9 +248,7 @@ def _of_arrow(values: pa.Array, target: TargetColumn) -> Column:
     unchanged = np.empty(0, np.int64)
     if target.rules.unavailable:
         unchanged = unsent_in_arrow(values)
-        if len(unchanged):
-            kept = np.arange(len(values))
-            values = values.take(pa.array(kept, mask=np.isin(kept, unchanged)))
+        values = _without(values, unchanged)
     return Column(_converted_or_halves(kind, values, target, 0, reasons), unchanged, reasons)
 
 

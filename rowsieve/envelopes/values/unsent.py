@@ -55,11 +55,14 @@ _PLACE_TEXTS: Final = tuple(base64.b64encode(each).decode() for each in _PLACES)
 _LENGTHS: Final = (1, len(_BYTES))
 
 
-def unsent_places(kind: str, values: Sequence[Any], type_: logical.LogicalType) -> Indices:
+def unsent_places(
+    kind: str, values: Sequence[Any] | pa.Array, type_: logical.LogicalType
+) -> Indices:
     """The places of values of a JSON kind, for a column of this type, that were not sent."""
     match kind:
         case "str":
-            marked = pc.is_in(_texts(values), value_set=pa.array(_TEXTS))
+            texts = values if isinstance(values, pa.Array) else _texts(values)
+            marked = pc.is_in(texts, value_set=pa.array(_TEXTS))
             return np.flatnonzero(np.asarray(marked))
         case "bytes":
             return _places(each == _BYTES for each in values)
