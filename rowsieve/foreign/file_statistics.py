@@ -233,7 +233,7 @@ def _grouped(files: Counts, values: pa.Array, least: str) -> pa.Table:
         return pa.table({"file": files, f"value_{least}": values})
     table = pa.table({"file": files, "value": values})
     try:
-        return table.group_by("file").aggregate([("value", least)])
+        return table.group_by("file", use_threads=False).aggregate([("value", least)])
     except pa.ArrowException:  # no order in Arrow: unknown
         kept = np.unique(files)
         return pa.table({"file": kept, f"value_{least}": pa.nulls(len(kept), values.type)})

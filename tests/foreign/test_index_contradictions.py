@@ -11,13 +11,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
 import rowsieve as rs
-from rowsieve.parquet.foreign_footer import index_contradictions
+from rowsieve.parquet.foreign_footer import footer_fields, index_contradictions
 from rowsieve.parquet.thrift import (
     I32,
     I64,
@@ -164,15 +165,50 @@ def test_bytes_that_repeat_a_chunk_never_hide_a_contradiction() -> None:
     leaf: Any = SimpleNamespace(physical=2, is_signed=True)
     chunk = (b"\1" + b"\0" * 7, b"\x81\2" + b"\0" * 6)
     for count in (-1, 0, 3, 200):
+        footer = footer_of(chunk, count)
         fields = {2: [chunk[0]], 3: [chunk[1]], 4: I32(1), 5: [I64(max(count, 0))]}
         encoded = ((number, *encoded_value(value)) for number, value in fields.items())
         index = bytes(join_fields([(1, 9, b"\x11\x02"), *encoded]))
-        same = bytearray(index)
-        assert index_contradictions._repeats_chunk(index, 0, count, chunk)
-        for place, value in itertools.product(range(len(index)), (0, 1, 2, 127, 128, 255)):
-            same[:] = index
-            same[place] = value
-            if index_contradictions._repeats_chunk(bytes(same), 0, count, chunk):
+        assert repeats(footer, [index, index[:-2], b""]) == [True, count < 0, False]
+        changed = [
+            index[:place] + bytes([value]) + index[place + 1 :]
+            for place, value in itertools.product(range(len(index)), (0, 1, 2, 127, 128, 255))
+        ]
+        for same, is_equal in zip(changed, repeats(footer, changed), strict=True):
+            if is_equal:
                 with suppress(MalformedThrift, KeyError, IndexError, TypeError, ValueError):
-                    fields_read = read_fields(bytes(same), 0, index_contradictions.INDEX)
+                    fields_read = read_fields(same, 0, index_contradictions.INDEX)
                     assert not index_contradictions._contradicts(fields_read, leaf, count, chunk)
+
+
+def test_bounds_of_every_length_are_compared() -> None:
+    for length in (0, 1, 127, 128, 300):
+        chunk = b"a" * length, b"b" * length
+        fields = {2: [chunk[0]], 3: [chunk[1]], 4: I32(1), 5: [I64(2**62)]}
+        encoded = ((number, *encoded_value(value)) for number, value in fields.items())
+        index = bytes(join_fields([(1, 9, b"\x11\x02"), *encoded]))
+        other = index.replace(b"b" * length, b"b" * (length - 1) + b"c") if length else b"\x19"
+        assert repeats(footer_of(chunk, 2**62), [index, other]) == [length < 128, False]
+
+
+def footer_of(chunk: tuple[bytes, bytes], nulls: int) -> Any:
+    """A footer with one chunk of these bounds and NULLs; a negative number is none."""
+    edges = {
+        footer_fields.MIN: (0, len(chunk[0])),
+        footer_fields.MAX: (len(chunk[0]), len(chunk[0]) + len(chunk[1])),
+    }
+    values = {path: np.array([start]) for path, (start, _) in edges.items()}
+    stops = {path: np.array([stop]) for path, (_, stop) in edges.items()}
+    values[footer_fields.NULLS], stops[footer_fields.NULLS] = (
+        np.array([nulls]),
+        np.array([-1 if nulls < 0 else 1]),
+    )
+    return SimpleNamespace(data=b"".join(chunk), chunks=SimpleNamespace(values=values, stops=stops))
+
+
+def repeats(footer: Any, indexes: list[bytes]) -> list[bool]:
+    """Whether each index repeats the one chunk of the footer, when all are compared at once."""
+    starts = np.cumsum([0, *map(len, indexes)])[:-1]
+    places = np.zeros(len(indexes), np.int64)
+    data = b"".join(indexes)
+    return list(index_contradictions._repeats_chunk(footer, data, starts, places).tolist())
