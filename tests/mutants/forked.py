@@ -50,48 +50,52 @@ class Collected:
         """Whether all these tests pass in a fork that calls a function first."""
         return _passes(self._session, items, first)
 
-    def executing(self, items: Sequence[pytest.Item], file: Path) -> list[Executing]:
-        """Which functions of a module each test executes; fails if one of the tests does."""
+    def executing(self, items: Sequence[pytest.Item], files: Sequence[Path]) -> list[Executing]:
+        """Which functions of some modules each test executes; fails if one of the tests does."""
         with TemporaryDirectory() as folder:
             report = Path(folder) / "report"
 
             def watch() -> None:
-                self._session.config.pluginmanager.register(_Watching(file, report))
+                self._session.config.pluginmanager.register(_Watching(files, report))
 
             assert _passes(self._session, items, watch), "the tests fail without a fault"
             lines = [json.loads(line) for line in report.read_text().splitlines()]
         by_name = {each.nodeid: each for each in items}
-        return [Executing(by_name[name], cpu_s, {*lines}) for name, cpu_s, lines in lines]
+        return [
+            Executing(by_name[name], cpu_s, {(Path(file), line) for file, line in functions})
+            for name, cpu_s, functions in lines
+        ]
 
 
 class Executing(NamedTuple):
-    """A test, its CPU seconds, and the first lines of the functions that it executes."""
+    """A test, its CPU seconds, and file and first line of the functions that it executes."""
 
     item: pytest.Item
     cpu_s: float
-    functions: set[int]
+    functions: set[tuple[Path, int]]
 
 
 class _Watching:
-    """A plugin of pytest that notes which functions of a file each test executes."""
+    """A plugin of pytest that notes which functions of some files each test executes."""
 
-    def __init__(self, file: Path, report: Path) -> None:
-        self._file, self._report = str(file), report
+    def __init__(self, files: Sequence[Path], report: Path) -> None:
+        self._files, self._report = {*map(str, files)}, report
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        lines: set[int] = set()
+        functions: set[tuple[str, int]] = set()
 
         def note(frame: FrameType, _: str, __: object) -> None:
-            if frame.f_code.co_filename == self._file:
-                lines.add(frame.f_code.co_firstlineno)
+            code = frame.f_code
+            if code.co_filename in self._files:
+                functions.add((code.co_filename, code.co_firstlineno))
 
         started = time.process_time()
         with _profiled(note):
             result = yield
         with self._report.open("a") as report:
             took_s = time.process_time() - started
-            report.write(json.dumps([item.nodeid, took_s, sorted(lines)]) + "\n")
+            report.write(json.dumps([item.nodeid, took_s, sorted(functions)]) + "\n")
         return result
 
 

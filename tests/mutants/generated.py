@@ -3,7 +3,8 @@
 `python -m tests.mutants.generated planner/cache.py 1 5 tests/planner/test_cache.py` breaks every
 fifth place from the first on, one at a time, and names those that the tests do not notice. Each
 is killed by a new test, or shown to break nothing. Several modules, each a line of such arguments
-in a file, share one collection of tests: `python -m tests.mutants.generated FILE`.
+in a file, share one collection of tests: `python -m tests.mutants.generated FILE`. Those with the
+same tests also share the run that tells which functions each test executes.
 """
 
 from __future__ import annotations
@@ -135,19 +136,26 @@ def run(jobs: Sequence[Job]) -> None:
     """Break places of modules, and write those that no test notices."""
 
     def break_each(collected: Collected) -> None:
-        for job in jobs:
-            _break_places(job, collected)
+        for tests in dict.fromkeys(job.tests for job in jobs):
+            same = [job for job in jobs if job.tests == tests]
+            files = [_file_of(job) for job in same]
+            executing = collected.executing(collected.of(tests), files)
+            for job in same:
+                _break_places(job, collected, executing)
 
     with_collected(list(dict.fromkeys(test for job in jobs for test in job.tests)), break_each)
 
 
-def _break_places(job: Job, collected: Collected) -> None:
-    file, source = REPOSITORY / "rowsieve" / job.module, source_of(job.module)
-    executing = collected.executing(collected.of(job.tests), file)
+def _file_of(job: Job) -> Path:
+    return REPOSITORY / "rowsieve" / job.module
+
+
+def _break_places(job: Job, collected: Collected, executing: Sequence[Executing]) -> None:
+    file, source = _file_of(job), source_of(job.module)
     every = list(faults(source))[job.first :: job.step]
     killed = 0
     for fault in every:
-        functions = first_lines_at(source, fault.line)
+        functions = {(file, line) for line in first_lines_at(source, fault.line)}
         able = sorted((each for each in executing if each.functions & functions), key=_cost)
         items = [each.item for each in able]
         if not items or collected.passes(items, partial(break_functions, file, fault.source)):
