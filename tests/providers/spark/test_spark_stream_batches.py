@@ -24,6 +24,7 @@ from rowsieve.errors import (
 from rowsieve.providers.spark.source_options import WriteOptions
 from rowsieve.providers.spark.writes import stream_sink
 from rowsieve.providers.spark.writes.stream_sink import RowsieveStreamWriter, StreamWritten
+from tests.stores.s3_server import S3
 
 pytestmark = pytest.mark.spark
 
@@ -93,7 +94,8 @@ def test_the_rows_of_small_tasks_become_one_part(table: rs.Table) -> None:
     run(table, 0, [(9, 1), (2, 1)], [(3, 1)], [], mode="upsert")
     assert content(table) == {1: 0, 2: 1, 3: 1, 9: 1}
     commit = table.history()[0]
-    assert (commit.operation, commit.parts_added, commit.rows_written) == ("upsert", 1, 3)
+    assert (commit.operation, commit.parts_added) == ("upsert", 1)
+    assert (commit.rows_written, commit.rows_deleted) == (3, 0)
 
 
 def test_tasks_with_many_rows_write_parts(table: rs.Table, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +105,7 @@ def test_tasks_with_many_rows_write_parts(table: rs.Table, monkeypatch: pytest.M
     assert (bool(small.rows), small.manifest, large.rows) == (True, b"", b"")
     writer(table, mode="upsert").commit([small, None, large], 0)
     assert content(table) == {1: 0, 2: 0, 3: 1, 4: 1, 5: 1}
-    assert table.history()[0].parts_added == 2
+    assert (table.history()[0].parts_added, table.history()[0].rows_written) == (2, 3)
     twice = task(table, ROWS, [(7, 1), (9, 1)], mode="upsert")
     monkeypatch.undo()
     monkeypatch.setattr(stream_sink, "_query_id", lambda: "query")
@@ -162,6 +164,17 @@ def test_changes_are_reduced_over_all_tasks(table: rs.Table) -> None:
     assert version(table) == 1
 
 
+def test_deletes_of_large_and_small_tasks_are_counted_together(
+    table: rs.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = task(table, columns("id"), [(1,)], mode="delete")
+    monkeypatch.setattr(stream_sink, "SENT_BYTES", 0)
+    large = task(table, columns("id"), [(2,), (7,)], mode="delete")
+    writer(table, columns("id"), mode="delete").commit([small, large], 0)
+    assert content(table) == {}
+    assert (table.history()[0].rows_written, table.history()[0].rows_deleted) == (0, 3)
+
+
 def test_deletes_may_name_a_key_in_several_tasks(table: rs.Table) -> None:
     keys = columns("id")
     run(table, 0, [(1,), (7,)], [(1,)], schema=keys, mode="delete")
@@ -189,8 +202,10 @@ def test_columns_that_change_during_a_batch_fail_it(table: rs.Table) -> None:
     table.rename_column("v", "w")
     table.add_column("v", "int64")
     table.drop_column("w")
-    with pytest.raises(CommitConflict, match="repeats the batch"):
-        writer(table, mode="upsert").commit([message], 0)
+    late = task(table, ROWS, [(6, 1)], mode="upsert")
+    for messages in ([message], [late, message]):
+        with pytest.raises(CommitConflict, match="repeats the batch"):
+            writer(table, mode="upsert").commit(messages, 0)
     assert version(table) == 3
 
 
@@ -247,6 +262,17 @@ def test_late_batches_keep_the_event_order_of_the_table(tmp_path: Path) -> None:
     run(table, 2, [(1, 15, 15)], [(3, 1, 1)], schema=rows, mode="upsert")
     run(table, 2, [(9, 1, 1)], schema=rows, mode="upsert")  # a batch that is repeated
     assert content(table) == {1: 20, 3: 1}
+
+
+def test_a_method_of_the_table_gets_the_options_of_the_store(s3: S3) -> None:
+    fields = [(name, pa.int64()) for name in ("id", "at")]
+    options = s3.options
+    table = rs.create_table(
+        s3.fresh_uri(), pa.schema(fields), key=["id"], sequence=["at"], storage_options=options
+    )
+    given = {f"storage.secret.{name}": str(value) for name, value in options.items()}
+    run(table, 0, [(1, 5)], schema=columns("id", "at"), mode="upsert", **given)
+    assert table.refresh() == 1
 
 
 def test_without_the_id_of_the_query_nothing_is_written(
