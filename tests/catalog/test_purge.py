@@ -30,13 +30,12 @@ from rowsieve.errors import (
 from rowsieve.names.qualified_names import table_name
 from rowsieve.objects import RemoteStore, open_store
 from rowsieve.retention import dropping
-from rowsieve.retention.dropping import delete_files
 from rowsieve.retention.leases import LEASES
 from rowsieve.storage.log import create_only
 from rowsieve.storage.log.log_entry import log_path
 from rowsieve.storage.log.log_head import _seen
 from tests.faults.ages import aged
-from tests.faults.stores import MortalProcess
+from tests.faults.stores import EveryStore, MortalProcess
 from tests.faults.vocabulary import Crash, Fault
 from tests.profiles import IS_DEEP
 from tests.small_tables import fresh_uri
@@ -420,12 +419,9 @@ def test_a_purge_ends_although_a_late_commit_came_after_the_deletion(
     table = catalog.create_table("db.t", rows_from(0), ["id"])
     table.upsert(rows_from(5))
     late = table.handle.store.get(log_path(1))
-
-    def unanswered(*args: Any) -> None:
-        delete_files(*args)
-        raise StoreError("no answer")
-
-    monkeypatch.setattr(drops, "delete_files", unanswered)
+    EveryStore(monkeypatch, RemoteStore).meet_where(
+        Fault.LOST_ANSWER, "delete", lambda paths: log_path(1) in paths
+    )
     with pytest.raises(StoreError):
         catalog.drop_table("db.t", purge=True)
     monkeypatch.undo()

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import pytest
 
@@ -19,6 +17,7 @@ from rowsieve.objects import (
     RemoteStore,
     SyncFailed,
 )
+from tests.faults.rules import Rules
 from tests.faults.vocabulary import Crash, Fault
 
 APPLIED: Final = frozenset(
@@ -32,56 +31,15 @@ APPLIED: Final = frozenset(
 """Faults that come once the call has had its effect."""
 
 OF_PUTS: Final = frozenset(
-    (Fault.EXISTS_BEFORE, Fault.EXISTS_AFTER, Fault.NO_SPACE, Fault.IO_ERROR)
+    (
+        Fault.EXISTS_BEFORE,
+        Fault.EXISTS_AFTER,
+        Fault.UNCONDITIONAL,
+        Fault.NO_SPACE,
+        Fault.IO_ERROR,
+    )
 )
 """Faults that other calls than puts do not meet."""
-
-
-@dataclass
-class Rule:
-    """Calls of a method meet a fault, on paths that fit, so many times.
-
-    Or something else happens right before them, such as calls of another process.
-    """
-
-    meets: Fault | Callable[[], object]
-    name: str
-    fits: Callable[[str], bool]
-    times: int
-
-
-class Rules:
-    """Names the calls that meet something by their method and path."""
-
-    def __init__(self) -> None:
-        self._rules: list[Rule] = []
-
-    def meet_where(
-        self,
-        fault: Fault,
-        name: str,
-        fits: Callable[[str], bool] = lambda _: True,
-        times: int = sys.maxsize,
-    ) -> Self:
-        """Let the next calls of a method with fitting paths meet a fault; after earlier rules."""
-        self._rules.append(Rule(fault, name, fits, times))
-        return self
-
-    def overtake(
-        self, act: Callable[[], object], name: str, fits: Callable[[str], bool] = lambda _: True
-    ) -> Self:
-        """Let something happen once, right before the next call of a method with such a path."""
-        self._rules.append(Rule(act, name, fits, 1))
-        return self
-
-    def _ruled(self, name: str, path: str) -> Fault | None:
-        for rule in self._rules:
-            if rule.name == name and rule.times and rule.fits(path):
-                rule.times -= 1
-                if isinstance(rule.meets, Fault):
-                    return rule.meets
-                rule.meets()
-        return None
 
 
 class FaultyStore(Rules):
@@ -135,7 +93,7 @@ class EveryStore(Rules):
 
     def __init__(self, patch: pytest.MonkeyPatch, kind: type[LocalStore | RemoteStore]) -> None:
         super().__init__()
-        for name in ("put_new", "put_hint", "get", "delete"):
+        for name in ("put_new", "put_hint", "get", "get_range", "delete"):
             patch.setattr(kind, name, self._meeting(name, getattr(kind, name)))
 
     def _meeting(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
@@ -151,6 +109,10 @@ def _met(fault: Fault, call: Callable[[], Any], path: str) -> Any:
     """The answer of a call that meets a fault, or its error."""
     if fault is Fault.TRUNCATED:
         return call()[:-1]
+    if fault is Fault.UNCONDITIONAL:
+        with suppress(ObjectExists):
+            call()
+        return None
     if fault in APPLIED:
         with suppress(RowsieveError):
             call()

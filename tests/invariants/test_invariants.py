@@ -13,8 +13,11 @@ import pytest
 import rowsieve
 from rowsieve import Table
 from rowsieve.changes.table_handle import Handle
-from rowsieve.errors import CorruptData, InvalidInput, KeyViolation, StoreError
+from rowsieve.errors import CorruptData, InvalidInput, KeyViolation
 from rowsieve.storage.log.commit_log import CommitLog
+from rowsieve.storage.log.log_entry import log_path
+from tests.faults.stores import FaultyStore
+from tests.faults.vocabulary import Fault
 from tests.oracle_table import merge_by_row
 from tests.small_tables import (
     appended,
@@ -171,30 +174,14 @@ def test_i5_keys_of_one_byte_more_or_less_are_different_keys() -> None:
     assert sorted(table.scan().to_arrow()["v"].to_pylist()) == [1, 2, 3, 4, 9]
 
 
-class LosesAnswers:
-    """A store whose put of a log entry arrives, and whose answer to it does not."""
-
-    def __init__(self, store: Any) -> None:
-        self._store = store
-        self.lost = 0
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
-
-    def put_new(self, path: str, data: bytes) -> None:
-        self._store.put_new(path, data)
-        if path.startswith("_rowsieve/log/") and path.endswith(".json"):
-            self.lost += 1
-            raise StoreError("the connection was reset")
-
-
 def test_i6_a_commit_whose_answer_is_lost_is_ours_once_it_stands() -> None:
     table = keyed()
-    store: Any = LosesAnswers(table.handle.store)
+    store = FaultyStore(table.handle.store)
+    store.meet_where(Fault.LOST_ANSWER, "put_new", lambda path: path == log_path(1))
     log = CommitLog(store)
     handle = Table(Handle(store, log, log.latest()))
     commit = handle.upsert(kv((1, 1)))
-    assert store.lost == 1
+    assert store.failed == ("put_new", log_path(1))
     assert commit.version == 1
     assert [c.commit_id for c in table.history(1)] == [commit.commit_id]
     assert pairs(table) == [(1, 1)]

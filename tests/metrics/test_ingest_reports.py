@@ -14,6 +14,9 @@ from rowsieve.metrics import IngestMetrics, IngestReport, LoggingReporter, Prome
 from rowsieve.metrics.histograms import Histogram
 from rowsieve.metrics.prometheus import INGEST, INGEST_HISTOGRAMS
 from rowsieve.metrics.reports import Report
+from rowsieve.objects import LocalStore
+from tests.faults.stores import EveryStore
+from tests.faults.vocabulary import Fault
 
 
 @pytest.fixture
@@ -72,12 +75,8 @@ def test_recovered_rows_and_failed_flushes_are_counted(
 ) -> None:
     writer = table.writer(wal_dir=tmp_path / "wal", flush_interval_s=3600)
     writer.upsert({"id": 1, "name": "a"}).result()
-
-    def full(*_: object) -> None:
-        raise StoreError("no space")
-
     with monkeypatch.context() as patch:
-        patch.setattr("rowsieve.writer.logged.commit_records", full)
+        EveryStore(patch, LocalStore).meet_where(Fault.NO_SPACE, "put_new")
         with pytest.raises(StoreError):
             writer.close()
     assert writer.metrics.flushes_failed >= 1

@@ -13,6 +13,8 @@ from obstore.store import MemoryStore
 
 from rowsieve.errors import StoreError
 from rowsieve.objects import FetchingStore, RemoteStore, fetching, together
+from tests.faults.stores import EveryStore
+from tests.faults.vocabulary import Fault
 from tests.objects.background import finish_background
 from tests.profiles import examples
 
@@ -28,15 +30,11 @@ class Counting(RemoteStore):
     def __init__(self) -> None:
         super().__init__(MemoryStore(), "memory:///counting", overlaps=True)
         self.reads: list[tuple[str, int, int]] = []
-        self.failures = 0
         for name in "ab":
             self.put_new(name, DATA)
 
     def get_range(self, path: str, start: int, stop: int) -> bytes:
         self.reads.append((path, start, stop))
-        if self.failures:
-            self.failures -= 1
-            raise StoreError(f"failure {self.failures}")
         return super().get_range(path, start, stop)
 
 
@@ -86,16 +84,16 @@ def test_an_empty_span_asks_for_nothing_and_takes_no_room() -> None:
     assert inner.reads == [("a", 0, 1)]
 
 
-def test_a_failed_early_fetch_is_repeated() -> None:
-    inner = Counting()
-    inner.failures = 1
-    store = FetchingStore(inner, 1_000)
+def test_a_failed_early_fetch_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    faults = EveryStore(monkeypatch, Counting).meet_where(Fault.UNAVAILABLE, "get_range", times=1)
+    store = FetchingStore(Counting(), 1_000)
     store.expect([("a", 0, 100)])
     assert store.get_range("a", 0, 100) == DATA[:100]
-    inner.failures = 2
+    faults.meet_where(Fault.UNAVAILABLE, "get_range", times=2)
     store.expect([("a", 0, 100)])
-    with pytest.raises(StoreError, match="failure 0"):
+    with pytest.raises(StoreError, match=Fault.UNAVAILABLE.value):
         store.get_range("a", 0, 100)
+    assert store.get_range("a", 0, 100) == DATA[:100]
 
 
 def test_requests_overlap_within_the_window_and_the_first_error_is_raised_at_the_end() -> None:

@@ -12,7 +12,7 @@ import rowsieve
 from rowsieve import Table
 from rowsieve.changes.table_handle import Handle
 from rowsieve.errors import CorruptData, SnapshotExpired, StoreError
-from rowsieve.objects import Details, ObjectStore
+from rowsieve.objects import Details
 from rowsieve.retention import retaining
 from rowsieve.retention.leases import LEASES, Lease
 from rowsieve.storage.log.commit_ids import new_id
@@ -20,6 +20,7 @@ from rowsieve.storage.log.commit_log import CommitLog
 from rowsieve.storage.log.floors import floors_of
 from rowsieve.storage.log.log_entry import log_path
 from rowsieve.storage.log.log_head import _seen
+from tests.faults.listings import ChangedListings
 from tests.profiles import some
 from tests.retention.small_histories import expected, paths, rows_of, table_of, with_history
 
@@ -31,28 +32,9 @@ CALLS: dict[str, Callable[[Table], Any]] = {
 }
 
 
-class Listed:
-    """A store whose listings go through a function; overlapping requests are those of a network."""
-
-    def __init__(self, store: ObjectStore, change: Callable[[str, Details], Details]) -> None:
-        self._store, self._change = store, change
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
-
-    def details(self, prefix: str) -> Details:
-        return self._change(prefix, self._store.details(prefix))
-
-    def list(self, prefix: str, after: str | None = None, until: str | None = None) -> list[str]:
-        found = dict.fromkeys(self._store.list(prefix, after, until))
-        return list(self._change(prefix, found))  # type: ignore[arg-type]
-
-
 def behind(table: Table, change: Callable[[str, Details], Details], *, lists: bool = True) -> Table:
     """The table behind such a store; without `lists`, only listings with details change."""
-    store: Any = Listed(table.handle.store, change)
-    if not lists:
-        store.list = table.handle.store.list
+    store: Any = ChangedListings(table.handle.store, change, lists=lists)
     log = CommitLog(store)
     return Table(Handle(store, log, log.latest()))
 

@@ -22,12 +22,13 @@ from rowsieve.errors import (
     UnsupportedProtocol,
     VersionNotFound,
 )
-from rowsieve.objects import ObjectStore, RemoteStore, open_store
+from rowsieve.objects import Details, open_store
 from rowsieve.storage.log.commit_log import CommitLog, CommitRequest
 from rowsieve.storage.log.log_entry import LogEntry, log_path
 from rowsieve.storage.log.log_head import LogHead, _seen
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.snapshot import WRITER_VERSION, Snapshot
+from tests.faults.listings import ChangedListings
 from tests.storage.log_fixtures import (
     SCHEMA,
     commit,
@@ -427,23 +428,15 @@ def test_refreshing_from_far_behind_uses_a_checkpoint() -> None:
     assert log.latest(s0) == head
 
 
-class Listing(RemoteStore):
-    """A memory store whose listings leave names out and come in no order."""
-
-    def __init__(self, inner: ObjectStore, hidden: tuple[str, ...] = ()) -> None:
-        assert isinstance(inner, RemoteStore)
-        super().__init__(inner._store, inner.uri, prefix=inner._prefix)
-        self.hidden = hidden
-
-    def list(self, prefix: str, after: str | None = None, until: str | None = None) -> Any:
-        listed = super().list(prefix, after, until)
-        return [path for path in reversed(listed) if path not in self.hidden]
-
-
 def test_invariant_rule_5_listings_are_sorted_and_their_gaps_fetched() -> None:
     log, head = create(memory_store(), 6)
     for hidden in ((), (3,), (6,), (5, 6), (0, 2, 4), tuple(range(7))):
-        store = Listing(log._store, tuple(map(log_path, hidden)))
+        paths = {*map(log_path, hidden)}
+
+        def shuffled(_: str, listed: Details, hidden: set[str] = paths) -> Details:
+            return {path: each for path, each in reversed(listed.items()) if path not in hidden}
+
+        store: Any = ChangedListings(log._store, shuffled)
         assert CommitLog(store).latest() == head
 
 

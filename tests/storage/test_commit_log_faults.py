@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from rowsieve.errors import (
     StoreError,
     UnsupportedOperation,
 )
-from rowsieve.objects import LocalStore, ObjectExists, ObjectStore, RemoteStore
+from rowsieve.objects import LocalStore, ObjectStore, RemoteStore
 from rowsieve.objects import durable as durable_module
 from rowsieve.storage.log import create_only
 from rowsieve.storage.log.commit_log import CommitLog
@@ -258,21 +259,12 @@ def test_an_outcome_that_stays_unknown_is_told_as_such() -> None:
 # Rule 2: a store that does not keep its promise.
 
 
-class Overwriting(RemoteStore):
-    """Accepts every put."""
-
-    def put_new(self, path: str, data: bytes | memoryview) -> None:
-        try:
-            super().put_new(path, data)
-        except ObjectExists:
-            return
-
-
-def overwriting() -> tuple[ObjectStore, ObjectStore]:
+def overwriting() -> tuple[FaultyStore, ObjectStore]:
     """A store that accepts every put, and the honest one behind it."""
     inner = memory_store()
     assert isinstance(inner, RemoteStore)
-    return Overwriting(inner._store, "memory:///overwriting", prefix=inner._prefix), inner
+    unproven = RemoteStore(inner._store, "memory:///overwriting", prefix=inner._prefix)
+    return FaultyStore(unproven).meet_where(Fault.UNCONDITIONAL, "put_new"), inner
 
 
 def test_invariant_rule_2_a_creation_is_refused_before_its_first_part_is_written() -> None:
@@ -360,27 +352,12 @@ def test_invariant_rule_12_without_evidence_a_commit_ends() -> None:
     head = before
     for _ in range(6):
         head = commit(log, head)
-    cut = copy(awake, *map(log_path, range(5)))
-
-    class Expiring(FaultyStore):
-        expired = False
-
-        def put_new(self, path: str, data: bytes | memoryview) -> None:
-            if path == log_path(2):
-                raise ObjectExists("taken", path=path)
-            cut.put_new(path, data)
-
-        def get(self, path: str) -> bytes:
-            if path == log_path(2) and not self.expired:
-                self.expired = True
-                return awake.get(path)
-            return cut.get(path)
-
-    create_only._proven.put((cut.uri, before.table.uuid), create_only.PROBE, 1)
+    expire = partial(awake.delete, [log_path(version) for version in range(5)])
+    store = FaultyStore(awake).overtake(expire, "get", lambda path: path == log_path(3))
     request = upsert()
     with pytest.raises(CommitConflict, match=r"based on version 1; .* can no longer be read"):
-        CommitLog(Expiring(cut)).commit(request, before, keep(request))
-    assert CommitLog(cut).latest() == head
+        CommitLog(store).commit(request, before, keep(request))
+    assert CommitLog(awake).latest() == head
 
 
 def test_invariant_rule_5_a_commit_that_fell_into_a_hole_does_not_count() -> None:

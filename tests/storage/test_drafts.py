@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +13,7 @@ from rowsieve.checksums import checksum
 from rowsieve.errors import StoreError
 from rowsieve.objects import LocalStore, Uploads, drafts, open_store
 from tests.faults.files import FileCalls
+from tests.faults.vocabulary import Fault
 
 ROWS = 70_000
 
@@ -108,21 +107,13 @@ def test_a_full_disk_or_a_failed_sync_commits_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
     table = rs.create_table(tmp_path / "t", rows(), key=["k"])
-    version, real = table.version, getattr(os, call)
-    failed: list[str] = []
-
-    def failing(*arguments: object, **options: object) -> object:
-        place = arguments[0] if call == "link" else _path_of(arguments[0])
-        if "/data/" in str(place):
-            failed.append(str(place))
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return real(*arguments, **options)
-
-    monkeypatch.setattr(os, call, failing)
+    version = table.version
+    calls = FileCalls(monkeypatch, names=[call])
+    calls.meet_where(Fault.NO_SPACE, call, lambda target: "/data/" in target)
     with pytest.raises(StoreError):
         table.upsert(rows(2))
     monkeypatch.undo()
-    assert failed
+    assert calls.failed is not None
     again = rs.open_table(table.uri)
     assert again.version == version
     assert [path.name for path in (tmp_path / "t" / "data").glob(".tmp-*")] == []
@@ -140,7 +131,3 @@ def test_inv3_a_published_draft_is_synced_before_it_is_visible(
     uploads.publish(draft)
     steps = [(name, Path(target).name[:5]) for name, target in calls.log]
     assert steps == [("fsync", ".tmp-"), ("link", "z.0.p"), ("fsync", "data")]
-
-
-def _path_of(descriptor: object) -> Path:
-    return Path(f"/proc/self/fd/{descriptor}").readlink()

@@ -21,6 +21,7 @@ from rowsieve.storage.log.log_entry import log_path
 from rowsieve.storage.log.log_head import _seen
 from rowsieve.storage.snapshot import Snapshot
 from tests.faults.stores import FaultyStore
+from tests.faults.vocabulary import Fault
 from tests.storage.log_fixtures import commit, copy, create, memory_store, never, part, upsert
 from tests.storage.test_commit_log import *  # noqa: F403 - all of its stories
 from tests.storage.test_commit_log_faults import *  # noqa: F403
@@ -106,30 +107,18 @@ def test_invariant_rule_6_an_entry_that_expires_during_a_refresh_is_not_one_neve
     assert CommitLog(store).latest(known) == newest
 
 
-class Refusing:
-    """A store that refuses a data file, but only after all else before the entry is stored."""
-
-    def __init__(self, store: ObjectStore) -> None:
-        self._store = store
-        self._stored = threading.Event()
-        self.overlaps = True
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
-
-    def put_new(self, path: str, data: bytes | memoryview) -> None:
-        if path.startswith("data/"):
-            self._stored.wait()
-            raise StoreError("403 from the store")
-        self._store.put_new(path, data)
-        if path.endswith(".arrow"):
-            self._stored.set()
-
-
 def test_invariant_rule_3_no_entry_is_put_before_all_files_that_it_names_are_stored() -> None:
+    """The store denies a data file, but only after all else before the entry is stored."""
     inner = memory_store()
     log, base = create(inner)
-    store = Refusing(inner)
+
+    def is_data(path: str) -> bool:
+        while path.startswith("data/"):
+            if any(other.endswith(".arrow") for other in inner.list("")):
+                return True
+        return False
+
+    store = FaultyStore(inner).meet_where(Fault.DENIED, "put_new", is_data)
     uploads = Uploads(store)
     uploads.put("data/small", bytes(10))
     _refuses_to_commit(store, uploads, base)
@@ -140,7 +129,7 @@ def test_invariant_rule_3_no_entry_is_put_before_all_files_that_it_names_are_sto
     assert log.latest().version == base.version == 0
 
 
-def _refuses_to_commit(store: Refusing, uploads: Uploads, base: Snapshot) -> None:
+def _refuses_to_commit(store: FaultyStore, uploads: Uploads, base: Snapshot) -> None:
     request = CommitRequest("upsert", part(), uploads=uploads)
     for _ in range(2):  # an upload that failed is not forgotten
         with pytest.raises(StoreError, match="403"):

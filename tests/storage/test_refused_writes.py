@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -17,14 +15,16 @@ import rowsieve as rs
 from rowsieve.cli import app as cli
 from rowsieve.errors import StoreError
 from rowsieve.objects import durable
+from tests.faults.files import ERRORS, FileCalls
+from tests.faults.vocabulary import Fault
 from tests.ordinary_user import ordinary_user
 
 REFUSALS = {
-    errno.ENOSPC: "free space on this disk",
-    errno.EDQUOT: "within this user's quota",
-    errno.EROFS: "mounted read-only",
-    errno.EACCES: "lacks the permission",
-    errno.EFBIG: "target_part_bytes",
+    Fault.NO_SPACE: "free space on this disk",
+    Fault.OVER_QUOTA: "within this user's quota",
+    Fault.READ_ONLY: "mounted read-only",
+    Fault.NOT_PERMITTED: "lacks the permission",
+    Fault.TOO_LARGE: "target_part_bytes",
 }
 CHANGES: dict[str, Callable[[rs.Table], object]] = {
     "upsert": lambda table: table.upsert({"id": [7], "v": [7]}),
@@ -107,26 +107,19 @@ def test_a_forbidden_file_says_why_it_is_not_read(table: rs.Table) -> None:
         rs.open_table(folder).scan().to_arrow()
 
 
-@pytest.mark.parametrize("call", ["open", "write", "link"])
-@pytest.mark.parametrize("number", REFUSALS, ids=errno.errorcode.get)
+@pytest.mark.parametrize("call", ["create", "write", "link"])
+@pytest.mark.parametrize("fault", REFUSALS, ids=lambda fault: fault.name)
 def test_a_disk_that_refuses_a_write_gives_advice(
-    number: int, call: str, table: rs.Table, monkeypatch: pytest.MonkeyPatch
+    fault: Fault, call: str, table: rs.Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = list(Path(table.uri.removeprefix("file://")).rglob("*"))
-    real = getattr(os, call)
-
-    def refuse(*arguments: Any, **options: Any) -> Any:
-        if call == "open" and not arguments[1] & os.O_CREAT:
-            return real(*arguments, **options)
-        raise OSError(number, os.strerror(number))
-
-    monkeypatch.setattr(os, call, refuse)
-    with pytest.raises(StoreError, match=REFUSALS[number]) as raised:
+    FileCalls(monkeypatch, names=[call]).meet_where(fault, call)
+    with pytest.raises(StoreError, match=REFUSALS[fault]) as raised:
         table.upsert({"id": [7], "v": [7]})
     with pytest.raises(StoreError, match=r"set_properties: .*; nothing was committed"):
         table.set_properties({"audit_percent": "5"})
     monkeypatch.undo()
-    assert os.strerror(number) in str(raised.value)
+    assert os.strerror(ERRORS[fault]) in str(raised.value)
     assert list(Path(table.uri.removeprefix("file://")).rglob("*")) == before
     assert table.upsert({"id": [7], "v": [7]}).version == 2
 
@@ -134,14 +127,8 @@ def test_a_disk_that_refuses_a_write_gives_advice(
 def test_a_commit_whose_folder_cannot_be_synced_is_said_to_be_visible(
     table: rs.Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = os.open
-
-    def no_descriptor(path: Any, flags: int, *mode: int) -> int:
-        if flags & os.O_DIRECTORY and str(path).endswith("log"):
-            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
-        return real(path, flags, *mode)
-
-    monkeypatch.setattr(os, "open", no_descriptor)
+    calls = FileCalls(monkeypatch, names=["open"])
+    calls.meet_where(Fault.NO_DESCRIPTOR, "open", lambda target: target.endswith("log"))
     with pytest.raises(StoreError, match=r"Readers see commit [0-9a-f]{32} as version 2 unless"):
         table.set_properties({"audit_percent": "5"})
     monkeypatch.undo()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import logging
 import os
 import time
@@ -18,6 +17,8 @@ from rowsieve.metrics import store_cache
 from rowsieve.objects import open_store
 from rowsieve.objects.byte_files import ByteFiles
 from rowsieve.objects.private_folder import is_private
+from tests.faults.files import FileCalls, write_halves
+from tests.faults.vocabulary import Fault
 from tests.objects.background import finish_background
 from tests.processes import start
 from tests.stores.proxy import Proxy, proxy_to
@@ -228,27 +229,16 @@ def test_entries_of_a_folder_that_became_read_only_are_used(
     for entry in cache.glob("ranges/*/*/*"):
         os.utime(entry, (0, 0))
 
-    def refused(*_: object, **__: object) -> None:
-        raise PermissionError(errno.EROFS, "read-only")
-
-    monkeypatch.setattr(os, "utime", refused)
+    FileCalls(monkeypatch, names=["utime"]).meet_where(Fault.READ_ONLY, "utime")
     assert read(uri, proxy, monkeypatch) == 2 * REFRESH
 
 
 def test_a_full_disk_leaves_no_halves(
     uri: str, proxy: Proxy, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = Path.write_bytes
-
-    def half(file: Path, data: bytes) -> int:
-        if not file.is_relative_to(cache / "ranges"):
-            return whole(file, data)
-        whole(file, data[: len(data) // 2])
-        raise OSError(errno.ENOSPC, "no space left")
-
     before = store_cache().failed_writes
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Path, "write_bytes", half)
+        write_halves(patch, lambda file: file.is_relative_to(cache / "ranges"))
         read(uri, proxy, monkeypatch)
     assert store_cache().failed_writes > before
     assert not [*cache.glob("ranges/*/*/*")]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import os
 import shutil
 import threading
@@ -29,10 +28,12 @@ from rowsieve.errors import (
     WriterFailed,
     WriterFenced,
 )
+from rowsieve.objects import LocalStore
 from rowsieve.writer.logged import LoggedPath
 from rowsieve.writer.table_writer import Writer
 from rowsieve.writer.wal import Wal
 from tests.faults.files import FileCalls
+from tests.faults.stores import EveryStore
 from tests.faults.vocabulary import Fault
 
 SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("name", pa.string())])
@@ -297,11 +298,7 @@ def test_a_commit_that_fails_for_a_while(
     """The store has no space left: callers wait at `max_buffered`, and go on once it has."""
     writer = table.writer(wal_dir=wal_dir, flush_interval_s=NEVER, max_buffered=3)
     with monkeypatch.context() as patch:
-
-        def full(*_: Any, **__: Any) -> Any:
-            raise StoreError(os.strerror(errno.ENOSPC))
-
-        patch.setattr("rowsieve.writer.logged.commit_records", full)
+        EveryStore(patch, LocalStore).meet_where(Fault.NO_SPACE, "put_new")
         for number in range(3):
             writer.upsert({"id": number, "name": "a"}).result()
         with pytest.raises(StoreError):

@@ -10,10 +10,13 @@ import pytest
 
 import rowsieve as rs
 from rowsieve import Table, clock
+from rowsieve.objects import RemoteStore
 from rowsieve.planner.cache import PLANS
 from rowsieve.predicate.ir import TRUE
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.providers.datafusion.shared_splits import SharedSplits
+from tests.faults.stores import EveryStore
+from tests.faults.vocabulary import Fault
 from tests.stores.proxy import Proxy, proxy_to
 from tests.stores.s3_server import S3
 from tests.stores.trips_table import forget
@@ -130,12 +133,8 @@ def test_an_error_ends_every_split(table: Table, monkeypatch: pytest.MonkeyPatch
     assert readings[3] is not None
     assert next(readings[3])().num_rows == ROWS
     failing = SharedSplits(plan.project(["id"]), table.handle.store, views=False)
-
-    def lost(*_: object, **__: object) -> None:
-        raise rs.errors.StoreError("lost")
-
-    monkeypatch.setattr(type(table.handle.store), "get_range", lost, raising=False)
+    EveryStore(monkeypatch, RemoteStore).meet_where(Fault.UNAVAILABLE, "get_range")
     forget(monkeypatch)
     for number in (2, 0, 5):
-        with pytest.raises(rs.errors.StoreError, match="lost"):
+        with pytest.raises(rs.errors.StoreError, match=Fault.UNAVAILABLE.value):
             next(failing.of(number) or iter(()))()

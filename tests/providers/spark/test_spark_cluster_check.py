@@ -13,9 +13,12 @@ from pyspark import cloudpickle
 
 import rowsieve as rs
 from rowsieve.errors import InvalidInput, UnsupportedOperation
+from rowsieve.objects import LocalStore
 from rowsieve.providers.spark import check
 from rowsieve.providers.spark.cluster import checks
 from rowsieve.providers.spark.cluster.probe import probed
+from tests.faults.stores import EveryStore
+from tests.faults.vocabulary import Fault
 
 pytestmark = pytest.mark.spark
 PICKLES: Any = cloudpickle  # has no types
@@ -112,11 +115,9 @@ def test_a_table_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_written_is_named(
     table: rs.Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refused(*_: object) -> None:
-        raise PermissionError("no writes")
-
-    monkeypatch.setattr("rowsieve.objects.LocalStore.put_new", refused)
-    assert probed(table.uri, {}, 20, writes=True)["problem"] == "PermissionError: no writes"
+    EveryStore(monkeypatch, LocalStore).meet_where(Fault.DENIED, "put_new")
+    problem = probed(table.uri, {}, 20, writes=True)["problem"]
+    assert problem == f"StoreError: {Fault.DENIED.value}"
 
 
 def test_a_store_that_does_not_answer_is_an_error_in_time(
