@@ -39,7 +39,7 @@ _WORD: Final = re.compile(r"\s*+([A-Za-z]++)(?!\w)")
 _IN_BRACKETS: Final = frozenset({"SELECT", "WITH", "VALUES", "EXPLAIN"})
 _GAP: Final = r"(?:\s|--[^\n]*+(?:\n|$)|/\*.*?\*/)"
 _EXPLAIN: Final = re.compile(
-    rf"EXPLAIN(?:{_GAP}++(?:ANALY[SZ]E|VERBOSE)\b)*+", re.IGNORECASE | re.DOTALL
+    rf"EXPLAIN(?:{_GAP}++(?:ANALY[SZ]E|VERBOSE|FORMAT{_GAP}++\w+)\b)*+", re.IGNORECASE | re.DOTALL
 )
 _ANALYSES: Final = re.compile(r"\banaly[sz]e\b", re.IGNORECASE)
 _CALLS: Final = frozenset({"CALL", "EXPLAIN", "SHOW", "DESCRIBE", "DESC", "ALTER"})
@@ -98,7 +98,7 @@ def parse(
         return name
     if verb in ("CREATE", "DROP") and (schema := schema_named(blanked(text))):
         return Other(verb, schema)
-    if (refusal := refused(verb)) is not None:
+    if (refusal := refused(verb, text)) is not None:
         return refusal
     match verb:
         case "SELECT" | "VALUES":
@@ -136,6 +136,9 @@ def split_verb(text: str) -> tuple[str, str]:
 def _explained(text: str) -> Statement:
     explain = _EXPLAIN.match(text)
     words = "" if explain is None else explain[0]
+    refusal = refused(*split_verb(text[len(words) :]))
+    if refusal is not None and not refusal.is_of_transactions:
+        return refusal
     if _ANALYSES.search(blanked(words)) is None:
         return Query(explains=True, runs=False)
     explained = explained_change(text)

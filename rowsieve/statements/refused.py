@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from rowsieve.errors import UnsupportedOperation
+from rowsieve.statements.comments import blanked
 from rowsieve.statements.tokens import StatementTokens
 
 BEFORE_COLUMN: Final = frozenset(
@@ -25,7 +26,7 @@ _AFTER_VALUE: Final = frozenset({")", ",", "WHERE", "WHEN", ""})
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A statement by its first word, such as VACUUM."""
+    """A statement by its first words, such as VACUUM or CREATE INDEX."""
 
     verb: str
     instead: str
@@ -52,6 +53,13 @@ _FILES: Final = (
     "a table gives back the files that no version needs by its method vacuum, or by CALL "
     "system.vacuum in a catalog"
 )
+_INDEXES: Final = (
+    "the bounds and Bloom filters of each part take the place of an index; keep rows that are read "
+    "together in the same parts by a key, or by the property cluster_by"
+)
+_RIGHTS: Final = "who may read and write a table is decided by the store that holds its files"
+_CHANGES: Final = "the method changes of a table returns the rows that each commit changed"
+_LOCKS: Final = "no commit waits for another: one that conflicts raises CommitConflict; repeat it"
 REFUSED: Final[Mapping[str, str]] = {
     "VACUUM": _FILES,
     "OPTIMIZE": (
@@ -67,15 +75,29 @@ REFUSED: Final[Mapping[str, str]] = {
         "system.rollback_to_snapshot in a catalog"
     ),
     "REFRESH": "each statement reads the newest version of each table",
+    **dict.fromkeys(("CREATE INDEX", "CREATE UNIQUE INDEX", "DROP INDEX", "ALTER INDEX"), _INDEXES),
+    "REINDEX": _INDEXES,
+    **dict.fromkeys(("GRANT", "REVOKE", "CREATE ROLE", "CREATE USER", "CREATE POLICY"), _RIGHTS),
+    **dict.fromkeys(("CREATE TRIGGER", "DROP TRIGGER", "LISTEN", "NOTIFY"), _CHANGES),
+    **dict.fromkeys(("LOCK", "UNLOCK"), _LOCKS),
+    "COMMENT": "the comment of a column is set by the method set_comment of its table",
     **dict.fromkeys(_OF_TRANSACTIONS, _COMMITS),
 }
-"""By the first word of the statement."""
+"""By the first words of the statement."""
+_FIRST: Final = frozenset(words.split()[0] for words in REFUSED)
+_LONGEST: Final = max(len(words.split()) for words in REFUSED)
 
 
-def refused(verb: str) -> Refused | None:
-    """The refusal of a statement with this first word; None for other statements."""
-    instead = REFUSED.get(verb)
-    return None if instead is None else Refused(verb, instead)
+def refused(verb: str, text: str) -> Refused | None:
+    """The refusal of a statement, which begins with this word; None for other statements."""
+    if verb not in _FIRST:
+        return None
+    words = blanked(text).upper().replace(";", " ").split(maxsplit=_LONGEST)
+    for count in range(min(_LONGEST, len(words)), 0, -1):
+        begin = " ".join(words[:count])
+        if (instead := REFUSED.get(begin)) is not None:
+            return Refused(begin, instead)
+    return None
 
 
 def check_clauses(reader: StatementTokens) -> None:

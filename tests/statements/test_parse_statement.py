@@ -127,6 +127,10 @@ def test_names_of_a_catalog_are_read_where_they_are_asked_for(
             "ROLLBACK",
         ),
         *("/* a */ SAVEPOINT a", "ANALYZE TABLE t", "RESTORE TABLE t TO VERSION AS OF 1"),
+        *("CREATE INDEX i ON t (a)", "DROP INDEX i"),
+        *("ALTER INDEX i RENAME TO j", "REINDEX TABLE t", "GRANT SELECT ON t TO r", "LOCK TABLE t"),
+        *("CREATE TRIGGER r AFTER INSERT ON t EXECUTE FUNCTION f()", "COMMENT ON TABLE t IS 'x'"),
+        *("EXPLAIN CREATE INDEX i ON t (a)", "explain verbose -- x\nVACUUM t"),
     ],
 )
 def test_a_statement_of_others_is_refused_by_name(text: str) -> None:
@@ -231,3 +235,10 @@ def test_many_spaces_and_comments_do_not_take_for_ever(text: str) -> None:
     """With a pattern that backtracks, this takes days."""
     for filler in (" " * 100_000, " /**/ " * 20_000, " -- a\n" * 20_000):
         assert parse(filler + text.format(" ")) == parse(text.format(" "))
+
+
+def test_comments_between_the_words_of_a_refused_statement_are_skipped() -> None:
+    statement = parse("create /* x */ unique -- y\nindex i ON t (a)")
+    assert isinstance(statement, Refused)
+    assert statement.verb == "CREATE UNIQUE INDEX"
+    assert not isinstance(parse("EXPLAIN BEGIN"), Refused)  # it would begin a transaction

@@ -25,7 +25,10 @@ from rowsieve.predicate.ir import Predicate
 from rowsieve.providers.datafusion.catalog_tables import raising_refusals
 from rowsieve.providers.datafusion.changes import sql_transactions
 from rowsieve.providers.datafusion.changes.altered_table import alter
-from rowsieve.providers.datafusion.changes.explained_changes import text_to_explain
+from rowsieve.providers.datafusion.changes.explained_changes import (
+    text_to_explain,
+    without_physical_plan,
+)
 from rowsieve.providers.datafusion.changes.refused_statements import (
     ENGINE_ERRORS,
     planning_error,
@@ -132,8 +135,9 @@ class SessionContext(TableSession):
             tables = list(self._own_tables.values())
             return sql_transactions.control(self, query, options, tables)
         refuse(self, statement)
+        explains_change = False
         if isinstance(statement, Query) and statement.explains:
-            query = text_to_explain(self, query, param_values, named_params)
+            query, explains_change = text_to_explain(self, query, param_values, named_params)
         self.transactions.check(statement)
         given = (options, param_values, named_params)
         if (result := self._result(query, statement, given)) is not None:
@@ -148,7 +152,7 @@ class SessionContext(TableSession):
             frame = self._plan(query, statement, texts, plan, has_values=has_values)
             if isinstance(statement, Change) and statement.removes_table:
                 self._forget(statement.name)  # the table itself is not deleted
-        return frame
+        return without_physical_plan(self, frame) if explains_change else frame
 
     def _result(
         self, query: str, statement: Statement, given: tuple[Any, Any, dict[str, Any]]

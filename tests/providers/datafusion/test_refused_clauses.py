@@ -124,7 +124,12 @@ def test_a_change_is_not_analyzed(text: str, context: SessionContext, table: rs.
             context.sql(f"{explain} {text}")
     assert table.refresh() == 0
     if not text.startswith("WITH"):  # DataFusion plans no such statement
-        assert "plan" in context.sql(f"EXPLAIN {text}").to_pydict()
+        for words in ("EXPLAIN", "explain verbose", "EXPLAIN FORMAT INDENT"):
+            kinds = context.sql(f"{words} {text}").to_pydict()["plan_type"]
+            assert "logical_plan" in kinds
+            assert "physical_plan_error" not in kinds
+        with pytest.raises(UnsupportedOperation, match="leave FORMAT TREE out"):
+            context.sql(f"EXPLAIN /* . */ FORMAT tree {text}")
 
 
 @pytest.mark.parametrize(
@@ -132,13 +137,15 @@ def test_a_change_is_not_analyzed(text: str, context: SessionContext, table: rs.
     [
         *(("VACUUM t RETAIN 7 HOURS", "VACUUM"), ("OPTIMIZE t", "OPTIMIZE"), ("BEGIN", "BEGIN")),
         *(("START TRANSACTION", "START"), ("commit", "COMMIT"), ("ROLLBACK", "ROLLBACK")),
+        *(("CREATE INDEX i ON t (id)", "CREATE INDEX"), ("EXPLAIN DROP INDEX i", "DROP INDEX")),
+        *(("LOCK TABLE t", "LOCK"), ("GRANT SELECT ON t TO r", "GRANT")),
     ],
 )
 def test_a_statement_of_others_names_the_way_out(
     text: str, verb: str, context: SessionContext, table: rs.Table, tmp_path: Path
 ) -> None:
     runs: list[Any] = [table.sql, rs.Catalog(str(tmp_path / "c")).sql]
-    if verb in ("VACUUM", "OPTIMIZE"):  # our session has transactions
+    if verb not in ("BEGIN", "START", "COMMIT", "ROLLBACK"):  # our session has transactions
         runs.append(context.sql)
     for run in runs:
         with pytest.raises(UnsupportedOperation, match=f"sql: {verb} is not available: "):

@@ -1,17 +1,29 @@
 """EXPLAIN of a change of our tables, in words that DataFusion plans; nothing runs.
 
 The plan is that of DataFusion: an INSERT is planned without ON CONFLICT, and RETURNING is left out.
+DataFusion has no physical plan of a change, which we run.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+import datafusion
+import pyarrow.compute as pc
+
+from rowsieve.errors import UnsupportedOperation
 from rowsieve.providers.datafusion.changes.run_change import spelled_out, text_for_engine
-from rowsieve.providers.datafusion.changes.statement_queries import StatementQueries, closing
+from rowsieve.providers.datafusion.changes.statement_queries import (
+    Changed,
+    StatementQueries,
+    closing,
+)
+from rowsieve.statements.comments import blanked
 from rowsieve.statements.parse_statement import explained_change
 from rowsieve.statements.read_change import (
+    Change,
     CreateTable,
     DropTable,
     Insert,
@@ -23,25 +35,57 @@ if TYPE_CHECKING:
     from rowsieve.providers.datafusion.sql_session import SessionContext
 
 
+_TREE: Final = re.compile(r"\bformat\s+tree\b", re.IGNORECASE)
+_NO_PHYSICAL_PLAN: Final = "physical_plan_error"
+
+
 def text_to_explain(
     session: SessionContext,
     query: str,
     values: Mapping[str, Any] | None,
     given: Mapping[str, Any],
-) -> str:
-    """The text of an EXPLAIN for DataFusion; the same text if it explains another statement."""
+) -> tuple[str, bool]:
+    """The text of an EXPLAIN for DataFusion, and whether it explains a change of a table of ours.
+
+    UnsupportedOperation for a change whose physical plan alone is asked for.
+    """
     if (explained := explained_change(query)) is None:
-        return query
+        return query, False
     words, change = explained
     changed = session.changed_table(change.name) if change.changes_rows else None
     if changed is None:
-        return f"{words} {change.text}"
+        return f"{words} {change.text}", False
+    if _TREE.search(blanked(words)) is not None:
+        raise UnsupportedOperation(
+            f"sql: EXPLAIN FORMAT TREE {change.verb} is not available for a Rowsieve table: it "
+            "shows a physical plan of DataFusion, and the change is run by Rowsieve; leave FORMAT "
+            "TREE out"
+        )
+    return _spelled_out(session, changed, words, change, (values, given)), True
+
+
+def without_physical_plan(
+    session: SessionContext, frame: datafusion.DataFrame
+) -> datafusion.DataFrame:
+    """The rows of an EXPLAIN but DataFusion's error that it has no physical plan of a change."""
+    rows = frame.to_arrow_table()
+    planned = rows.filter(pc.not_equal(rows["plan_type"], _NO_PHYSICAL_PLAN))
+    return session.read_batches(planned.combine_chunks().to_batches())
+
+
+def _spelled_out(
+    session: SessionContext,
+    changed: Changed,
+    words: str,
+    change: Change,
+    parameters: tuple[Mapping[str, Any] | None, Mapping[str, Any]],
+) -> str:
     text = change.tokens.whole if take_returning(change.tokens) else change.text
     statement = read_change(change.tokens)
     if statement is None or isinstance(statement, CreateTable | DropTable):
         return f"{words} {text}"
     named = session.refreshed(change.text)
-    with closing(StatementQueries(session, changed, named, (values, given))) as queries:
+    with closing(StatementQueries(session, changed, named, parameters)) as queries:
         statement = spelled_out(queries, statement)
     if isinstance(statement, Insert):
         return f"{words} {statement.text}"
