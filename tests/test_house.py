@@ -24,7 +24,7 @@ ROOT = Path(rowsieve.__file__).parent
 
 FLOORS = (
     ("checksums", "clock", "computed_property", "errors", "locks", "threads", "varints"),
-    ("byte_cache",),
+    ("byte_cache", "decoded_types"),
     ("arguments", "metrics"),
     ("progress_bars",),
     ("flags",),

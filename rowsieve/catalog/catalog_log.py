@@ -32,6 +32,7 @@ from typing import Any, Final
 import msgspec
 
 from rowsieve import clock
+from rowsieve.decoded_types import described
 from rowsieve.errors import CorruptData, StoreError, UnsupportedProtocol
 from rowsieve.objects import ObjectExists, ObjectNotFound, ObjectStore, together
 from rowsieve.objects.durable import Patience
@@ -243,7 +244,7 @@ def _decoded(data: bytes, where: str, version: int) -> CatalogState:
     try:
         if lines.keys() - {"namespaces", "shared"} != {"change", "locations", "properties"}:
             raise msgspec.ValidationError(f"its lines are {', '.join(lines)}")
-        change = msgspec.convert(first, _Change)
+        change = msgspec.convert(first, described(_Change))
         locations = msgspec.convert(lines["locations"], dict[str, str | None])
         properties = msgspec.convert(lines["properties"], dict[str, str])
         namespaces = msgspec.convert(lines.get("namespaces", {}), dict[str, bool])

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.decoded_types import described
 from rowsieve.errors import (
     CorruptData,
     InvalidInput,
@@ -90,7 +91,7 @@ class CommitParts:
     def from_bytes(cls, data: bytes) -> CommitParts:
         """Decode the bytes of `to_bytes`; InvalidInput for others."""
         try:
-            form = msgspec.msgpack.decode(data, type=_Form)
+            form = msgspec.msgpack.decode(data, type=described(_Form))
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise InvalidInput(
                 f"these bytes are not the parts of a commit: {error}; pass those of "

@@ -77,7 +77,9 @@ def _row_of(names: tuple[str, ...]) -> Any:
     """A class of rows with these fields."""
     fields = [(f"c{place}", Any) for place in range(len(names))]
     renamed = {field: name for (field, _), name in zip(fields, names, strict=True)}
-    return msgspec.defstruct("Row", fields, rename=renamed, forbid_unknown_fields=True, gc=False)
+    row = msgspec.defstruct("Row", fields, rename=renamed, forbid_unknown_fields=True, gc=False)
+    msgspec.json.Decoder(row)  # describes the class before other threads have it
+    return row
 
 
 def _array(values: Any, type_: pa.DataType) -> pa.Array:

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rowsieve.computed_property import computed_property
+from rowsieve.decoded_types import described
 from rowsieve.errors import CorruptData, UnsupportedOperation, UnsupportedProtocol
 from rowsieve.parquet.footer_cache import cached_per_footer
 from rowsieve.parquet.stored_forms import ENCODED_FORMAT, FORMAT_KEY
@@ -160,7 +161,7 @@ def codec_columns(metadata: pq.FileMetaData) -> CodecColumns | None:
     if text is None:
         return None
     try:
-        form = msgspec.json.decode(text, type=_Form)
+        form = msgspec.json.decode(text, type=described(_Form))
         schema = schema_from_json(form.schema)
     except (msgspec.MsgspecError, CorruptData) as error:
         raise CorruptData(f"a footer has a damaged {CODEC_KEY.decode()!r}: {error}") from error

@@ -19,6 +19,7 @@ from typing import Any, Final
 import msgspec
 import pyarrow.parquet as pq
 
+from rowsieve.decoded_types import described
 from rowsieve.errors import CorruptData
 from rowsieve.parquet.footer_cache import cached_per_footer
 from rowsieve.parquet.foreign_footer.checked_footer import CheckedFooter
@@ -72,7 +73,7 @@ class FileMapping(msgspec.Struct, frozen=True):
 @cached_by_text
 def _decoded(text: str) -> FileMapping:
     try:
-        return msgspec.json.decode(text, type=FileMapping)
+        return msgspec.json.decode(text, type=described(FileMapping))
     except msgspec.MsgspecError as error:
         raise CorruptData(
             f"a manifest maps the columns of a file by {text[:80]!r}, which is not valid: {error}; "

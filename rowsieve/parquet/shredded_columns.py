@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from rowsieve.decoded_types import described
 from rowsieve.parquet.file_mapping import mapping_of
 from rowsieve.parquet.footer_cache import cached_per_footer
 from rowsieve.parquet.leaf_columns import FileColumn
@@ -124,7 +125,9 @@ def shredding_of(metadata: pq.FileMetaData) -> Shredding | None:
 def named_shredding(metadata: pq.FileMetaData) -> Shredding | None:
     """The hidden columns that a footer names, whoever wrote it."""
     try:
-        shredding = msgspec.json.decode((metadata.metadata or {})[SHREDDED_KEY], type=Shredding)
+        shredding = msgspec.json.decode(
+            (metadata.metadata or {})[SHREDDED_KEY], type=described(Shredding)
+        )
     except (KeyError, msgspec.MsgspecError):
         return None
     return shredding if shredding.version == VERSION else None

@@ -14,6 +14,7 @@ from typing import Any, Final
 import msgspec
 import pyarrow as pa
 
+from rowsieve.decoded_types import described
 from rowsieve.parquet.foreign_footer.checked_footer import CheckedFooter
 from rowsieve.parquet.foreign_footer.schema_tree import LOGICAL, Element
 from rowsieve.types.encodings import EXTENSION_KEY
@@ -95,7 +96,7 @@ def _named_by_spark(schema: bytes | None) -> frozenset[str]:
 
 def _variant_fields(schema: bytes) -> Iterator[str]:
     try:
-        fields = msgspec.json.decode(schema, type=_SparkSchema).fields
+        fields = msgspec.json.decode(schema, type=described(_SparkSchema)).fields
     except msgspec.MsgspecError:
         return
     for each in fields:

@@ -17,6 +17,7 @@ import msgspec
 
 from rowsieve.arguments import checked_methods
 from rowsieve.checksums import checksum
+from rowsieve.decoded_types import described
 from rowsieve.errors import InvalidInput, UnsupportedOperation, UnsupportedProtocol
 from rowsieve.planner.differential.consolidation import (
     Consolidation,
@@ -210,19 +211,19 @@ class ScanPlan(msgspec.Struct, frozen=True):
         InvalidInput for other bytes, UnsupportedProtocol for a plan of another format.
         """
         try:
-            head = msgspec.msgpack.decode(data, type=_Head)
+            head = msgspec.msgpack.decode(data, type=described(_Head))
             if head.format != PLAN_FORMAT:
                 raise UnsupportedProtocol(
                     f"the scan plan has format {head.format}, and this version of rowsieve reads "
                     f"format {PLAN_FORMAT}; use the same version on the driver and on the workers"
                 )
-            envelope = msgspec.msgpack.decode(data, type=_Envelope)
+            envelope = msgspec.msgpack.decode(data, type=described(_Envelope))
             if checksum(envelope.plan) != envelope.checksum:
                 raise InvalidInput(
                     "the scan plan was changed in transit: its checksum does not match; send its "
                     "bytes unchanged, or plan the scan again"
                 )
-            form = msgspec.msgpack.decode(envelope.plan, type=_Form)
+            form = msgspec.msgpack.decode(envelope.plan, type=described(_Form))
         except (msgspec.MsgspecError, TypeError, UnicodeDecodeError) as error:
             raise InvalidInput(
                 f"these bytes are not a scan plan: {error}; pass bytes from ScanPlan.to_bytes or "

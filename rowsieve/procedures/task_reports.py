@@ -17,6 +17,7 @@ import msgspec
 import pyarrow as pa
 
 from rowsieve.arguments.annotations import StorageOptions
+from rowsieve.decoded_types import described
 from rowsieve.errors import CorruptData
 from rowsieve.procedures.procedure import DistributedProcedure
 
@@ -63,7 +64,9 @@ def fragments_by_task(reports: Iterable[pa.RecordBatch], task_count: int) -> lis
     """
     winners: dict[int, list[bytes]] = {}
     for report in reports:
-        context = msgspec.msgpack.decode(report.column("context")[0].as_py(), type=TaskContext)
+        context = msgspec.msgpack.decode(
+            report.column("context")[0].as_py(), type=described(TaskContext)
+        )
         if not 0 <= context.task < task_count:
             raise CorruptData(
                 f"a worker reported task {context.task} of {task_count}; nothing was committed. "

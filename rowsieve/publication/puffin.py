@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pyroaring
 
+from rowsieve.decoded_types import described
 from rowsieve.errors import CorruptData, UnsupportedOperation
 
 _MAGIC: Final = b"PFA1"
@@ -115,7 +116,7 @@ def _footer(data: bytes, uri: str) -> _Footer:
     if start < 2 * len(_MAGIC) or data[start - len(_MAGIC) : start] != _MAGIC:
         raise _damaged(uri, "has no footer of the length that it gives")
     try:
-        return msgspec.json.decode(data[start:stop], type=_Footer)
+        return msgspec.json.decode(data[start:stop], type=described(_Footer))
     except msgspec.MsgspecError as error:
         raise _damaged(uri, f"has a footer that cannot be read: {error}") from error
 

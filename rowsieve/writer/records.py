@@ -15,6 +15,7 @@ import msgspec
 import pyarrow as pa
 
 from rowsieve.changes.data.ingest import Changes, prepare_appended
+from rowsieve.decoded_types import described
 from rowsieve.errors import CorruptData
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.encodings import arrow_schema
@@ -48,7 +49,7 @@ class Form:
     def read(cls, preamble: bytes) -> Form:
         """Decode the preamble of a file; CorruptData if it is none."""
         try:
-            decoded = msgspec.json.decode(preamble, type=_Preamble)
+            decoded = msgspec.json.decode(preamble, type=described(_Preamble))
         except msgspec.DecodeError as error:
             raise CorruptData(
                 f"a file of the write-ahead log does not describe its columns: {error}; restore "

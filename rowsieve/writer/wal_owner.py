@@ -24,6 +24,7 @@ from weakref import WeakSet
 
 import msgspec
 
+from rowsieve.decoded_types import described
 from rowsieve.errors import CorruptData, InvalidInput, WalLocked, WriterFenced
 
 LOCK: Final = "lock"
@@ -105,7 +106,7 @@ class WalOwner:
             return None
         path = self._path(epochs[-1])
         try:
-            claim = msgspec.json.decode(path.read_bytes(), type=_Claim)
+            claim = msgspec.json.decode(path.read_bytes(), type=described(_Claim))
         except msgspec.DecodeError as error:
             raise CorruptData(
                 f"{path} does not name the owner of a write-ahead log: {error}; restore the "

@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from rowsieve.decoded_types import described
 from rowsieve.errors import CorruptData, UnsupportedProtocol
 from rowsieve.writer.wal_frames import (
     Frame,
@@ -199,7 +200,7 @@ class _Reading:
 
     def _identify(self, frame: Frame) -> None:
         try:
-            identity = msgspec.json.decode(frame.payload, type=Identity)
+            identity = msgspec.json.decode(frame.payload, type=described(Identity))
         except msgspec.DecodeError as error:
             raise _damaged(self._path, 0, f"its first frame has no identity: {error}") from error
         if (identity.table, identity.wal) != (self._table, self._wal):

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 import xxhash
 
+from rowsieve.decoded_types import described
 from rowsieve.errors import CorruptData, UnsupportedProtocol
 
 LOG: Final = "_database/log"
@@ -124,6 +125,6 @@ def unpacked(kind: str, data: bytes, type_: type[_T], where: str) -> _T:
     if xxhash.xxh3_128(body).digest() != digest:
         raise CorruptData(f"{where} does not match its checksum; restore it from a copy")
     try:
-        return msgspec.msgpack.decode(body[len(head) + 1 :], type=type_)
+        return msgspec.msgpack.decode(body[len(head) + 1 :], type=described(type_))
     except msgspec.MsgspecError as error:
         raise CorruptData(f"{where} is damaged: {error}; restore it from a copy") from error

@@ -24,6 +24,7 @@ import pyarrow as pa
 from rowsieve.arguments.annotations import StorageOptions
 from rowsieve.changes.data.ingest import prepare_appended, read_data
 from rowsieve.checksums import checksum
+from rowsieve.decoded_types import described
 from rowsieve.errors import CorruptData, InvalidInput, NotFound, UnsupportedOperation
 from rowsieve.objects import (
     Location,
@@ -188,7 +189,7 @@ class AddFiles(DistributedProcedure):
 
     def work(self, task: bytes, storage_options: StorageOptions) -> Iterator[tuple[int, bytes]]:
         """Turn the files, or their rows, into parts."""
-        work = msgspec.msgpack.decode(task, type=CopyTask | placed_additions.PlaceTask)
+        work = msgspec.msgpack.decode(task, type=described(CopyTask | placed_additions.PlaceTask))
         if isinstance(work, CopyTask):
             yield _copy(work, storage_options)
         else:

@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from rowsieve.arguments.annotations import StorageOptions
+from rowsieve.decoded_types import described
 from rowsieve.errors import InvalidInput
 from rowsieve.maintenance.analyzing import (
     Analysis,
@@ -140,7 +141,7 @@ class Analyze(DistributedProcedure):
 
     def work(self, task: bytes, storage_options: StorageOptions) -> Iterator[tuple[int, bytes]]:
         """Read the parts; return their entries with statistics."""
-        work = msgspec.msgpack.decode(task, type=AnalyzeTask)
+        work = msgspec.msgpack.decode(task, type=described(AnalyzeTask))
         store, schema = open_store(work.table_uri, storage_options), schema_from_json(work.schema)
         parts = PartTable.from_ipc(work.parts)
         entries = with_statistics(

@@ -20,6 +20,7 @@ from rowsieve.changes.vector_building import (
     lacking_rows,
     overlapping_parts,
 )
+from rowsieve.decoded_types import described
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.objects import ObjectStore, Uploads
 from rowsieve.planner.plan import ScanPlan
@@ -83,7 +84,7 @@ class BuildDeletionVectors(VectorsProcedure):
             return sum(rows.row_count for rows in hidden), part_vectors
 
         for piece in task.pieces:
-            group = msgspec.msgpack.decode(piece, type=GroupPlan)
+            group = msgspec.msgpack.decode(piece, type=described(GroupPlan))
             waiting.update(lacking_rows(store, ScanPlan.from_bytes(group.plan), group.newest))
             if sum(each.size_bytes for each in waiting.values()) >= FILE_BYTES:
                 yield stored()

@@ -16,6 +16,7 @@ import pyarrow as pa
 from rowsieve.changes.change import Question
 from rowsieve.changes.vector_building import chosen_parts
 from rowsieve.changes.vector_merging import MergeOptions, PlacedVector, new_files, write_merged
+from rowsieve.decoded_types import described
 from rowsieve.objects import ObjectStore, Uploads
 from rowsieve.procedures.built_ins.option_readers import (
     Reader,
@@ -73,7 +74,7 @@ class RewritePositionDeleteFiles(VectorsProcedure):
     ) -> Iterator[tuple[int, Sequence[PartVector]]]:
         """Write each file."""
         for piece in task.pieces:
-            vectors = msgspec.msgpack.decode(piece, type=list[PlacedVector])
+            vectors = msgspec.msgpack.decode(piece, type=described(list[PlacedVector]))
             part_vectors = [
                 PartVector(part_id, ref)
                 for part_id, ref in write_merged(store, uploads, vectors, task.version)

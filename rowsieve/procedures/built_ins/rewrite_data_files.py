@@ -26,6 +26,7 @@ import pyarrow.compute as pc
 from rowsieve.arguments.annotations import StorageOptions
 from rowsieve.changes.event_order.stored_floors import floor_row
 from rowsieve.compaction.late_horizon import reached_horizon, with_raised_floor
+from rowsieve.decoded_types import described
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.executor.consolidation.advanced_updates import advanced_updates
 from rowsieve.executor.execute import Execution
@@ -214,7 +215,7 @@ class RewriteDataFiles(DistributedProcedure):
 
     def work(self, task: bytes, storage_options: StorageOptions) -> Iterator[tuple[int, bytes]]:
         """Rewrite the visible rows of the task's parts into new files."""
-        work = msgspec.msgpack.decode(task, type=RewriteTask)
+        work = msgspec.msgpack.decode(task, type=described(RewriteTask))
         plan = ScanPlan.from_bytes(work.plan)
         store = open_store(plan.table_uri, storage_options)
         key = KeyOrder.of(plan.schema, plan.key).fields if plan.key else ()
@@ -351,7 +352,7 @@ def _results(
     """The parts of each task, with the newest commit_ts of its group, and `TaskResult.dropped`."""
     for commit_ts, of_task in zip(newest, fragments, strict=True):
         for fragment in of_task:
-            result = msgspec.msgpack.decode(fragment, type=TaskResult)
+            result = msgspec.msgpack.decode(fragment, type=described(TaskResult))
             yield PartTable.from_ipc(result.parts).with_commit_ts(commit_ts), result.dropped
 
 

@@ -21,6 +21,7 @@ import pyarrow as pa
 from rowsieve.arguments.annotations import StorageOptions
 from rowsieve.changes.change import Question, nothing_done
 from rowsieve.changes.vector_building import vectors_request
+from rowsieve.decoded_types import described
 from rowsieve.objects import ObjectStore, Uploads, open_store
 from rowsieve.predicate.ir import TRUE
 from rowsieve.procedures.parameters import Parameter
@@ -117,7 +118,7 @@ class VectorsProcedure(DistributedProcedure):
 
     def work(self, task: bytes, storage_options: StorageOptions) -> Iterator[tuple[int, bytes]]:
         """Write the vectors of the task's pieces; a fragment has those of one file."""
-        work = msgspec.msgpack.decode(task, type=VectorsTask)
+        work = msgspec.msgpack.decode(task, type=described(VectorsTask))
         store = open_store(work.table_uri, storage_options)
         uploads = Uploads(store)
         for rows, vectors in self.written(store, uploads, work):
@@ -136,7 +137,7 @@ class VectorsProcedure(DistributedProcedure):
             places[each.part_id]: each.ref
             for task_vectors in fragments
             for fragment in task_vectors
-            for each in msgspec.msgpack.decode(fragment, type=list[PartVector])
+            for each in msgspec.msgpack.decode(fragment, type=described(list[PartVector]))
         }
         if not refs:
             return self.result(base, refs, nothing_done(self.name, base))

@@ -14,6 +14,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rowsieve.decoded_types import described
 from rowsieve.errors import CorruptData, NotFound
 from rowsieve.objects import ObjectExists, ObjectStore
 
@@ -93,7 +94,7 @@ def write_checkpoint(store: ObjectStore, number: int, actions: list[dict[str, An
 def last_checkpoint(store: ObjectStore) -> tuple[int, list[dict[str, Any]]] | None:
     """Read the newest checkpoint: its version, and its actions by their names; None if none."""
     try:
-        number = msgspec.json.decode(store.get(LAST), type=_Last).version
+        number = msgspec.json.decode(store.get(LAST), type=described(_Last)).version
         data = store.get(checkpoint_name(number))
     except NotFound:
         return None

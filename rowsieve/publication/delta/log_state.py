@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
+from rowsieve.decoded_types import described
 from rowsieve.errors import CorruptData, UnsupportedOperation
 from rowsieve.objects import ObjectStore
 from rowsieve.publication.delta.checkpoints import LAST, LOG, last_checkpoint
@@ -159,7 +160,7 @@ def _path(add: dict[str, Any], store: ObjectStore) -> str:
 
 def _decoded(line: bytes, store: ObjectStore) -> _Action:
     try:
-        return msgspec.json.decode(line, type=_Action)
+        return msgspec.json.decode(line, type=described(_Action))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise _not_ours(store) from error
 

@@ -24,6 +24,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from rowsieve.decoded_types import described
 from rowsieve.errors import UnsupportedProtocol
 from rowsieve.shown import Shown, html, printable
 from rowsieve.storage.log.sealed_lines import damaged, seal, unseal
@@ -338,7 +339,7 @@ def read_added_file(lines: Mapping[str, Mapping[str, Any]], where: str) -> Added
 def convert(value: Any, type_: type[_T], where: str) -> _T:
     """Convert a decoded JSON value to `type_`; CorruptData names the file and the mismatch."""
     try:
-        return msgspec.convert(value, type_)
+        return msgspec.convert(value, described(type_))
     except msgspec.ValidationError as error:
         raise damaged(f"{where} does not have the log's form: {error}") from error
 

@@ -19,6 +19,7 @@ from typing import Final
 
 import msgspec
 
+from rowsieve.decoded_types import described
 from rowsieve.errors import CorruptData, InvalidInput, TableMoved
 from rowsieve.objects import ObjectStore, table_store
 from rowsieve.objects.ref_store import member_uri
@@ -42,7 +43,7 @@ def mark_of(properties: Mapping[str, str]) -> Mark | None:
     if text is None:
         return None
     try:
-        return msgspec.json.decode(text, type=Mark)
+        return msgspec.json.decode(text, type=described(Mark))
     except msgspec.MsgspecError as error:
         raise CorruptData(
             f"table property {MOVED} is {text[:200]!r}, which is damaged ({error}); restore the "

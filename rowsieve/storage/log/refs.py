@@ -20,6 +20,7 @@ from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
+from rowsieve.decoded_types import described
 from rowsieve.errors import (
     CorruptData,
     InvalidInput,
@@ -213,7 +214,7 @@ def store_of(store: ObjectStore, folder: str) -> RefStore:
 
 def _decoded(name: str, text: str, type_: type[_T]) -> _T:
     try:
-        return msgspec.json.decode(text, type=type_)
+        return msgspec.json.decode(text, type=described(type_))
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise CorruptData(
             f"table property {name} is {text[:200]!r}, which is damaged ({error}); restore the log "

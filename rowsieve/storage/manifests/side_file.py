@@ -24,6 +24,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
+from rowsieve.decoded_types import described
 from rowsieve.errors import CorruptData, InvalidInput
 from rowsieve.objects import ObjectStore, put_fresh
 from rowsieve.storage.manifests.manifest import PartTable
@@ -104,7 +105,7 @@ def with_side_file(
     if POINTER not in metadata:
         return parts
     try:
-        pointer = msgspec.json.decode(metadata[POINTER], type=_Pointer)
+        pointer = msgspec.json.decode(metadata[POINTER], type=described(_Pointer))
         schema, shards = decode_index(base64.b64decode(pointer.index, validate=True))
     except (msgspec.MsgspecError, binascii.Error, CorruptData) as error:
         _log.warning("cannot open the side file of parts in %s/%s: %s", store.uri, folder, error)

@@ -15,6 +15,7 @@ import msgspec
 from pyspark.sql.types import StructField, StructType
 
 from rowsieve.bridges.sql import parse_predicate
+from rowsieve.decoded_types import described
 from rowsieve.errors import InvalidInput, SchemaMismatch, SnapshotExpired, UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.providers.spark.known_options import known_names
@@ -95,7 +96,7 @@ def kept_read(options: Mapping[str, str], columns: StructType) -> Kept | None:
         return None
     for column in columns:
         if (text := (column.metadata or {}).get(_KEPT)) is not None:
-            return msgspec.json.decode(text, type=Kept)
+            return msgspec.json.decode(text, type=described(Kept))
     return None
 
 

@@ -32,6 +32,7 @@ from pyspark.sql.streaming.datasource import (
 
 from rowsieve.bridges.sql import parse_predicate
 from rowsieve.change_feed.feed import check_changes_kept
+from rowsieve.decoded_types import described
 from rowsieve.errors import (
     InvalidInput,
     SnapshotExpired,
@@ -79,7 +80,7 @@ class Offset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def of(cls, offset: Mapping[str, Any]) -> Offset:
         """Read what Spark kept; InvalidInput if it is of another source."""
         try:
-            return msgspec.convert(offset, cls)
+            return msgspec.convert(offset, described(cls))
         except msgspec.ValidationError as error:
             raise InvalidInput(
                 f"the checkpoint of this query has the offset {offset!r}, which is not of a stream "

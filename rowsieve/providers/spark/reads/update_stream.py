@@ -25,6 +25,7 @@ from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailable
 from rowsieve import clock
 from rowsieve.bridges.spark_columns.types import spark_schema
 from rowsieve.config import DEFAULT
+from rowsieve.decoded_types import described
 from rowsieve.errors import (
     InvalidInput,
     SnapshotExpired,
@@ -127,7 +128,7 @@ class Frontier(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def of(cls, offset: Mapping[str, Any]) -> Frontier:
         """Read what Spark kept; InvalidInput if it is of another source."""
         try:
-            return msgspec.convert(offset, cls)
+            return msgspec.convert(offset, described(cls))
         except msgspec.ValidationError as error:
             raise InvalidInput(
                 f"the checkpoint of this query has the offset {offset!r}, which is not of a stream "
