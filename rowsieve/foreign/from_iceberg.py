@@ -31,6 +31,7 @@ from rowsieve.arguments.annotations import (
 from rowsieve.bridges.extras import imported
 from rowsieve.errors import CorruptData, InvalidInput, UnsupportedOperation, VersionNotFound
 from rowsieve.foreign.created_in_place import PlacedFiles, TableInPlace, check_outside
+from rowsieve.foreign.defaults_inside import with_added_defaults
 from rowsieve.foreign.footers import Footer, read_footers
 from rowsieve.foreign.hive import Partitions
 from rowsieve.foreign.iceberg_names import NamesOfFields, id_of
@@ -120,8 +121,9 @@ def import_iceberg(
     with shown(progress, "files read") as show:
         steps = new.steps(show, len(files))
         placed = _placed(scan, files, table, new.store, steps)
-        _refuse_defaults_inside(placed.joined.schema)
-        return new.create(placed, steps)
+        distinct = {id(footer.schema): footer for footer in placed.footers}
+        joined = with_added_defaults(placed.joined, distinct)
+        return new.create(replace(placed, joined=joined), steps)
 
 
 def _scan(operation: str, table: Any, snapshot_id: int | None) -> Any:
@@ -312,17 +314,6 @@ def _with_defaults(iceberg: Any, type_: logical.LogicalType) -> logical.LogicalT
             return logical.Map(replace(key, type=keys), replace(value, type=values))
         case _:
             return type_
-
-
-def _refuse_defaults_inside(schema: Schema) -> None:
-    """Refuse them in a table of ours: earlier releases would read NULL."""
-    for column in schema:
-        if any(field.fill is not None for field in _fields_of(column) if field is not column):
-            raise UnsupportedOperation(
-                f"import_iceberg: a field inside column {column.name!r} has an initial default, "
-                "which imported files cannot have; open the table with from_iceberg, or rewrite "
-                "its files, which then have the values"
-            )
 
 
 def _nearest(value: float | str, type_: logical.Float) -> float:

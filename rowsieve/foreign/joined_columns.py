@@ -40,18 +40,24 @@ class JoinedColumns:
     """The table's schema, and per distinct file schema the file's column by field id.
 
     `nested`: likewise the columns with fields, as the file has them; those of the table if it is
-    not given.
+    not given. `written_with`: likewise the id of the schema that a file counts as written with, by
+    default the table's.
     """
 
     schema: Schema
     next_id: int
     names: Mapping[int, dict[int, str]]
     nested: Mapping[int, Schema] = dataclasses.field(default_factory=dict)
+    written_with: Mapping[int, int] = dataclasses.field(default_factory=dict)
 
     def nested_in(self, footer: Footer) -> Schema:
         """The columns with fields of a file, as the file has them."""
         own = tuple(each for each in self.schema if logical.is_nested(each.type))
         return self.nested.get(id(footer.schema), Schema(self.schema.id, own))
+
+    def schema_of(self, footer: Footer) -> int:
+        """The id of the schema that a file counts as written with."""
+        return self.written_with.get(id(footer.schema), self.schema.id)
 
     def names_of(self, footer: Footer) -> dict[int, str]:
         """The file's column of each field id."""

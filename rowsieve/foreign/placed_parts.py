@@ -36,10 +36,10 @@ def parts_of(
     statistics = FileStatistics([footers[i] for i in some], joined, partitions, some)
     placed = [refs[i] for i in some]
     hidden = [(vectors or {}).get(ref.path) for ref in placed]
-    schema_id = joined.schema.id
+    schemas = [joined.schema_of(footers[i]) for i in some]
     if not on_demand:
-        return placed_parts(placed, statistics.all(), schema_id, hidden, base_version)
-    fixed = placed_parts(placed, {}, schema_id, hidden, base_version).with_commit_ts(0)
+        return placed_parts(placed, statistics.all(), schemas, hidden, base_version)
+    fixed = placed_parts(placed, {}, schemas, hidden, base_version).with_commit_ts(0)
     return PartTable(Columns.of(StatisticsOnDemand(fixed.table, statistics)))
 
 
@@ -57,7 +57,7 @@ def _file_refs(
             with_fields = joined.nested_in(footer)
             nested[shape] = schema_to_json(with_fields) if with_fields.fields else None
         mapping = FileMapping(
-            joined.names_of(footer), constants, joined.schema.id, nested[shape], instants
+            joined.names_of(footer), constants, joined.schema_of(footer), nested[shape], instants
         )
         refs.append(
             FileRef(

@@ -571,16 +571,19 @@ def _bound_types(
 def placed_parts(
     refs: Sequence[FileRef],
     statistics: Mapping[str, pa.Array],
-    schema_id: int,
+    schema_ids: Sequence[int],
     vectors: Sequence[DeletionVectorRef | None],
     base_version: int = 0,
 ) -> PartTable:
-    """Make a manifest of foreign files, each a part, with these columns of statistics."""
+    """Make a manifest of foreign files, each a part, with these columns of statistics.
+
+    `schema_ids`: the schemas that they count as written with.
+    """
     entries = [
         PartEntry(uuid.uuid4().hex, base_version, schema_id, False, ref, None, (), (), dv)  # noqa: FBT003
-        for ref, dv in zip(refs, vectors, strict=True)
+        for ref, schema_id, dv in zip(refs, schema_ids, vectors, strict=True)
     ]
-    parts = PartTable.of([NewPart(entry) for entry in entries], Schema(schema_id, ()), ())
+    parts = PartTable.of([NewPart(entry) for entry in entries], Schema(0, ()), ())
     table = parts.table
     return PartTable(
         pa.table({**dict(zip(table.column_names, table.columns, strict=True)), **statistics})
