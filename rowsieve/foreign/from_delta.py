@@ -157,7 +157,8 @@ def _opened(
     except errors.DeltaError as error:
         if version is not None:
             raise NotFound(
-                f"{operation}: {location.uri} has no version {version} that can be read: {error}"
+                f"{operation}: {location.uri} has no version {version} that can be read: {error}; "
+                "give a version of its log, or leave version= out"
             ) from error
         raise _cannot_read(operation, location, error) from error
 
@@ -173,7 +174,10 @@ def _reading(operation: str, location: Location) -> Iterator[None]:
 
 
 def _cannot_read(operation: str, location: Location, error: Exception) -> UnsupportedOperation:
-    return UnsupportedOperation(f"{operation}: deltalake cannot read {location.uri}: {error}")
+    return UnsupportedOperation(
+        f"{operation}: deltalake cannot read {location.uri}: {error}; have an engine that can read "
+        "it write the rows to a Delta table without these features, or to Parquet files"
+    )
 
 
 def _with_variants(field: pa.Field, described: Any) -> pa.Field:
