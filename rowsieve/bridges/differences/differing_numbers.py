@@ -16,6 +16,7 @@ from rowsieve.types.logical import Decimal, Float, Int, LogicalType
 _BOTH = Direction.READS | Direction.WRITES
 _COMPARED = frozenset({ir.Comparison, ir.InList})
 _SIGNED_DIGITS = 34
+_WORD_DIGITS = 18
 _MAX_DIGITS = 38
 
 
@@ -117,6 +118,14 @@ def _loses_digits(source: LogicalType, target: LogicalType) -> bool:
             return False
 
 
+def _rounds_twice(node: ir.Cast) -> bool:
+    """A float of a decimal without places that has more digits than 64 bits hold."""
+    source = type_of(node.operand)
+    if not isinstance(node.type, Float) or isinstance(node.operand, ir.Literal):
+        return False
+    return isinstance(source, Decimal) and source.scale == 0 and source.precision > _WORD_DIGITS
+
+
 def _digits(type_: LogicalType) -> tuple[int, int]:
     """Return the digits before and after the point."""
     if isinstance(type_, Decimal):
@@ -155,6 +164,13 @@ ROWS = (
             "cast the longer one to a type with fewer digits",
         )
         for engine in ("duckdb", "datafusion", "trino", "spark")
+    ),
+    Difference(
+        *("duckdb", Direction.ANSWERS | _BOTH, frozenset({ir.Cast}), _rounds_twice),
+        f"makes a float of a decimal of more than {_WORD_DIGITS} digits without places by two "
+        "roundings",
+        f"cast it to DECIMAL({_WORD_DIGITS}, 0), or compare it without a float",
+        "CAST(CAST(i64 AS DECIMAL(20,0)) AS double precision) = 1",
     ),
     Difference(
         *("duckdb", _BOTH, frozenset({ir.Comparison}), _negative_beside_nan),
