@@ -36,7 +36,7 @@ def _counts_by_rows(node: ir.Call) -> bool:
     return not isinstance(node.arguments[1], ir.Literal)
 
 
-def _fits_real(value: object) -> bool:
+def fits_real(value: object) -> bool:
     """Whether a float32 holds the number itself."""
     if value is None:
         return True
@@ -65,7 +65,7 @@ def _mixes_real(items: list[ir.Operand]) -> bool:
     if _REAL not in types:
         return False  # there may be no number among them
     others = [item for item, type_ in zip(items, types, strict=True) if type_ != _REAL]
-    return not all(isinstance(item, ir.Literal) and _fits_real(item.value) for item in others)
+    return not all(isinstance(item, ir.Literal) and fits_real(item.value) for item in others)
 
 
 def _narrows_list(node: ir.InList) -> bool:
@@ -74,7 +74,7 @@ def _narrows_list(node: ir.InList) -> bool:
         return False
     if type_of(_uncast(node.operand)) != _REAL or pa.types.is_float32(node.values.array.type):
         return False
-    return not all(_fits_real(value) for value in node.values.array.to_pylist())
+    return not all(fits_real(value) for value in node.values.array.to_pylist())
 
 
 def _has_huge_literal(node: ir.Call | ir.Case) -> bool:

@@ -36,7 +36,7 @@ _FAILS_THERE: Mapping[str, Sequence[Kind]] = {
         Kind("Can't cast value -?[0-9]+ to type Int32", "the numbers of a date have 32 bits there"),
         Kind(r"Overflow happened on: -?\d{20,} \*|Overflowing on -?\d{20,}", "wider decimals here"),
         Kind("Decimal overflow while applying", "a rounded decimal has one digit more here"),
-        Kind("Cannot cast string '.*' to value of Int64", "text among the numbers of a list"),
+        Kind("Cannot cast string '.*' to value of U?Int64", "text among the numbers of a list"),
         Kind("Unable to parse date from", "a date of a far year is one here"),
     ),
     "postgres": (

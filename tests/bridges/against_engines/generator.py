@@ -1,7 +1,8 @@
 """The cases of an engine: operators, casts, functions of the table and of its own catalogue.
 
 Each template is filled with columns of every type, every pair of types, and constants. Siblings of
-what once differed are texts of their own.
+what once differed are texts of their own, and stand in each other: a call's value may be the
+engine's where its type is not, which the operation around it shows.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from tests.bridges.against_engines.engines import ENGINES, Engine
 from tests.bridges.against_engines.siblings import siblings
 
 _A, _B = "{0}", "{1}"  # places of columns in a text
+_NESTED = 6_000  # texts of an engine in which a sibling stands in another text
 _FEW = 6  # constants, drawn again for each type and template
 _NUMBERS = ("0", "1", "-1", "2", "3", "1.5", "0.1", "9007199254740993")
 _WORDS = ("''", "'a'", "'b'", "' '", "'2013-03-10'")
@@ -145,9 +147,22 @@ def _texts(
             yield type_, template.format(constant, _A)
     for template in _functions(engine.dialect, names):
         yield from _filled(template, engine.types, chance)
-    for type_, text in siblings(engine.dialect):
-        if type_ in engine.types or type_ in engine.more_types:
-            yield type_, text
+    alone = [
+        (type_, text)
+        for type_, text in siblings(engine.dialect)
+        if type_ in engine.types or type_ in engine.more_types
+    ]
+    yield from alone
+    yield from _nested(alone, chance)
+
+
+def _nested(alone: Sequence[tuple[str, str]], chance: random.Random) -> Iterator[tuple[str, str]]:
+    """Put a sibling in the place of the column of another, or of a template."""
+    outer = [*dict.fromkeys(text for _, text in alone)]
+    for _ in range(_NESTED):
+        type_, inner = chance.choice(alone)
+        around = chance.choice(chance.choice((outer, _OF_ONE, _OF_TWO)))
+        yield type_, around.replace("{1}", chance.choice(_COMPARED)).replace(_A, f"({inner})")
 
 
 def _unary(dialect: str) -> Iterator[str]:

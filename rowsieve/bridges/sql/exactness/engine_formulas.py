@@ -1,7 +1,9 @@
 """Rewrite a condition or a value of text to one that computes what the dialect's engine computes.
 
 One walk from the leaves up: calls and casts by `own_formulas`, then comparisons of quotients by
-`compared_quotients`. Soundness: a rewritten node has the engine's value for every row.
+`compared_quotients`. A call below another operation is cast to the type of its result in the
+engine, which decides how that operation computes; what is compared needs no cast, because the value
+is the same. Soundness: a rewritten node has the engine's value for every row.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rowsieve.bridges.sql.exactness.compared_quotients import product_comparison, product_list
-from rowsieve.bridges.sql.exactness.own_formulas import FLOATS, FORMULAS, Formula
+from rowsieve.bridges.sql.exactness.own_formulas import CASES, FLOATS, FORMULAS, RESULTS, Formula
 from rowsieve.bridges.sql.exactness.unbound_types import UnboundTyper
 from rowsieve.predicate import ir
 from rowsieve.types.logical import Decimal, Float
@@ -26,9 +28,9 @@ class EngineFormulas:
 
     def predicate(self, node: ir.Predicate) -> ir.Predicate:
         """Rewrite a condition."""
-        if not any(self.is_float_cast(each) or self.formula(each) for each in ir.walk(node)):
+        if not any(map(self.differs, ir.walk(node))):
             return node
-        rewritten = ir.map_children(node, self.predicate, self.operand)
+        rewritten = ir.map_children(node, self.predicate, self.side)
         match rewritten:
             case ir.Comparison():
                 return product_comparison(rewritten, self.typer.of_known, self.engine)
@@ -38,16 +40,34 @@ class EngineFormulas:
                 return rewritten
 
     def operand(self, node: ir.Operand) -> ir.Operand:
-        """Rewrite a value."""
+        """Rewrite a value that another operation takes."""
+        rewritten = self.side(node)
+        if not isinstance(node, ir.Call):
+            return rewritten
+        result = RESULTS.get(self.engine, {}).get(node.function)
+        return rewritten if result is None else ir.Cast(rewritten, result)
+
+    def side(self, node: ir.Operand) -> ir.Operand:
+        """Rewrite a value that a condition compares."""
         rewritten = ir.map_children(node, self.predicate, self.operand)
         if isinstance(rewritten, ir.Cast) and self.is_float_cast(rewritten):
             type_ = self.typer.of_known(rewritten.operand)
             if not isinstance(type_, Decimal):
                 return rewritten
             return FLOATS[self.engine](rewritten.operand, type_)
+        if isinstance(rewritten, ir.Case) and self.engine in CASES:
+            return CASES[self.engine](rewritten, self.typer.of_known)
         if isinstance(rewritten, ir.Call) and (formula := self.formula(rewritten)) is not None:
             return formula(rewritten, self.typer.of_known)
         return rewritten
+
+    def differs(self, node: ir.Node) -> bool:
+        """Whether the engine may compute a node by another formula or from another type."""
+        if isinstance(node, ir.Call) and node.function in RESULTS.get(self.engine, {}):
+            return True
+        if isinstance(node, ir.Case) and self.engine in CASES:
+            return True
+        return self.is_float_cast(node) or self.formula(node) is not None
 
     def is_float_cast(self, node: ir.Node) -> bool:
         """Whether it is a cast to float64 for which the engine has a formula."""

@@ -16,7 +16,7 @@ documentation.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
 from rowsieve.bridges.constant_values import whole_of
@@ -47,12 +47,37 @@ def with_widths(predicate: ir.Predicate, schema: Schema, dialect: Dialect) -> ir
     """Return the condition with the dialect's width for each integer operation."""
     if not _computes(predicate):
         return predicate
-    typer = UnboundTyper(schema, dialect.semantics)
+    typer = UnboundTyper(_stored_by(dialect, schema), dialect.semantics)
     predicate = EngineFormulas(dialect.name, typer).predicate(predicate)
     check_quotients(predicate, typer, dialect.name)
     if dialect.widths is IntegerWidths.WIDE:
         return predicate
     return _Widths(UnboundTyper(schema, Semantics.SQL), dialect).predicate(predicate)
+
+
+def _stored_by(dialect: Dialect, schema: Schema) -> Schema:
+    """Return the schema with the engine's integers; formulas ask what an operation of them gives.
+
+    `a & 3` of a uint8 has no type here, and is a number of 32 bits in PostgreSQL.
+    """
+    if not any(field.type in dialect.borrowed for field in schema):
+        return schema
+    return Schema(
+        schema.id,
+        tuple(
+            replace(field, type=_nearest(field.type, dialect))
+            if isinstance(field.type, Int)
+            else field
+            for field in schema
+        ),
+    )
+
+
+def _nearest(type_: Int, dialect: Dialect) -> Int:
+    """Return the type in which the engine holds an integer: a longer one if it lacks ours."""
+    if type_ not in dialect.borrowed or type_.bits == _WIDE.bits:
+        return type_
+    return Int(2 * type_.bits)
 
 
 def operand_with_widths(operand: ir.Operand, schema: Schema, dialect: Dialect) -> ir.Operand:
@@ -123,10 +148,8 @@ class _Widths:
         return type_ if isinstance(type_, Int) else None
 
     def nearest(self, type_: Int | None) -> Int | None:
-        """Return the type in which the engine holds an integer: a longer one if it lacks ours."""
-        if type_ is None or type_ not in self.dialect.borrowed or type_.bits == _WIDE.bits:
-            return type_
-        return Int(2 * type_.bits)
+        """Return the type in which the engine holds an integer; None for other values."""
+        return None if type_ is None else _nearest(type_, self.dialect)
 
     def call(self, node: ir.Call) -> _Value:
         name = node.function

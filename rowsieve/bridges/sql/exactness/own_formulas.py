@@ -5,7 +5,7 @@ as those of a float64: 2^53 + 1 becomes 2^53, and a quotient of it a fraction. P
 whole number to digits as a numeric, and divides for `degrees`. DataFusion computes a decimal with a
 float64 as floats, and makes a float of a decimal by a division, which rounds once more if it has
 more than 15 digits. PostgreSQL and DataFusion keep digits of their own of a quotient of decimals.
-DuckDB rounds an unsigned number as a
+DataFusion computes a uint64 with a signed number as decimals. DuckDB rounds an unsigned number as a
 longer signed one. The seconds since 1970 are floats in DuckDB and DataFusion (`float_seconds`).
 `nullif` has its first type in PostgreSQL and DuckDB. Soundness: the result has
 the casts and operations that give the engine's values.
@@ -20,11 +20,15 @@ import decimal
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from rowsieve.bridges.differences.postgres import fits_real
 from rowsieve.bridges.differences.quotients import has_few_digits
+from rowsieve.bridges.functions.arguments import COMMON_PARTS
 from rowsieve.bridges.sql.constructs.float_seconds import epoch, epoch_by_milliseconds
+from rowsieve.bridges.sql.exactness.whole_quotients import fraction_in
 from rowsieve.predicate import ir
 from rowsieve.types.logical import Decimal, Float, Int, LogicalType, Numeric, Timestamp
 
+_FLOAT32: Final = Float(32)
 _FLOAT64: Final = Float(64)
 _RADIANS_PER_DEGREE: Final = ir.Literal(0.017453292519943295, _FLOAT64)
 _THOUSAND: Final = ir.Literal(1000, Int(64))
@@ -35,7 +39,14 @@ _EXACT_DIGITS: Final = 15  # of a decimal whose digits a float64 holds
 _IN_FLOATS: Final = 2**24  # whole numbers below it are float32
 _EXACT_SUMS: Final = frozenset({"add", "subtract", "multiply", "modulo", "negate", "abs"})
 _CHOICES: Final = frozenset({"coalesce", "greatest", "least"})
+_SUMS: Final = ("add", "subtract", "multiply", "modulo")
+_UINT64: Final = Int(64, signed=False)
+_OF_UINT64: Final = Decimal(20, 0)  # what DataFusion makes of it next to a signed number
 _EXACT_POWER: Final = 22  # the largest power of ten that a float64 holds
+
+_FIELDS: Final = [
+    f"extract_{part}" for part in (*COMMON_PARTS, "dow", "isodow", "isoyear", "whole_second")
+]
 
 # The type of an operand, None for quoted text and NULL.
 TypeOf: TypeAlias = Callable[[ir.Operand], LogicalType | None]
@@ -49,9 +60,46 @@ def _of_a_float(call: ir.Call, type_of: TypeOf) -> ir.Operand:
     return ir.Call(call.function, (ir.Cast(call.arguments[0], _FLOAT64),))
 
 
+def _of_a_double(call: ir.Call, type_of: TypeOf) -> ir.Operand:
+    """Return the call of a float32 as one of a float64, too: PostgreSQL has no other.
+
+    A field of a time is a numeric there, and whole.
+    """
+    if fraction_in(call.arguments[0], "postgres") and isinstance(type_of(call.arguments[0]), Int):
+        return call.arguments[0]
+    if type_of(call.arguments[0]) == _FLOAT32:
+        return ir.Call(call.function, (ir.Cast(call.arguments[0], _FLOAT64), *call.arguments[1:]))
+    return _of_a_float(call, type_of)
+
+
+def _real_choice(call: ir.Call, type_of: TypeOf) -> ir.Operand:
+    """Return a choice between float32 and constants with constants of its type."""
+    values = tuple(_as_real(value, call.arguments, type_of) for value in call.arguments)
+    return ir.Call(call.function, values)
+
+
+def real_case(case: ir.Case, type_of: TypeOf) -> ir.Case:
+    """Return a CASE whose values are float32 and constants with constants of its type."""
+    values = [*(then for _, then in case.branches), case.otherwise]
+    *thens, otherwise = (_as_real(value, values, type_of) for value in values)
+    pairs = zip(case.branches, thens, strict=True)
+    return ir.Case(tuple((when, then) for (when, _), then in pairs), otherwise)
+
+
+def _as_real(value: ir.Operand, values: Sequence[ir.Operand], type_of: TypeOf) -> ir.Operand:
+    """Return a constant as float32 if it is one exactly, and a column beside it has that type."""
+    number = value.value if isinstance(value, ir.Literal) else None
+    if isinstance(number, bool) or not isinstance(number, int | float | decimal.Decimal):
+        return value
+    others = [type_of(each) for each in values if not isinstance(each, ir.Literal)]
+    if _FLOAT32 not in others or not fits_real(number):
+        return value
+    return ir.Literal(float(number), _FLOAT32)
+
+
 def _rounded(call: ir.Call, type_of: TypeOf) -> ir.Operand:
     if len(call.arguments) == 1 or not isinstance(type_of(call.arguments[0]), Int):
-        return _of_a_float(call, type_of)
+        return _of_a_double(call, type_of)
     return ir.Call("round", (ir.Cast(call.arguments[0], Decimal(38, 0)), *call.arguments[1:]))
 
 
@@ -89,7 +137,15 @@ def _epoch_of_type(call: ir.Call, type_of: TypeOf) -> ir.Operand:
 
 
 def _nullif(call: ir.Call, type_of: TypeOf) -> ir.Operand:
-    """Return the call with a whole constant in the type of the value, which the result has."""
+    """Return the call in the type of the value, which the result has."""
+    made = _with_like_constant(call, type_of)
+    first = type_of(made.arguments[0])
+    is_longer = first == _FLOAT32 and type_of(made) == _FLOAT64
+    return ir.Cast(made, _FLOAT32) if is_longer else made
+
+
+def _with_like_constant(call: ir.Call, type_of: TypeOf) -> ir.Call:
+    """Return the call with a whole constant in the type of the value."""
     value, constant = call.arguments
     number = constant.value if isinstance(constant, ir.Literal) else None
     if isinstance(number, bool) or not isinstance(number, int | decimal.Decimal):
@@ -154,6 +210,29 @@ def _truncated_quotient(call: ir.Call, type_of: TypeOf) -> ir.Operand:
     return ir.Call("truncated_quotient", call.arguments)
 
 
+def _beside_unsigned(formula: Formula) -> Formula:
+    """Compute a uint64 with a signed number as decimals, then by the formula."""
+
+    def of_decimals(call: ir.Call, type_of: TypeOf) -> ir.Operand:
+        types = [type_of(side) for side in call.arguments]
+        are_whole = all(isinstance(type_, Int) for type_ in types)
+        if _UINT64 in types and are_whole and any(map(_is_signed, types)):
+            call = ir.Call(call.function, tuple(map(_as_long_decimal, call.arguments)))
+        return formula(call, type_of)
+
+    return of_decimals
+
+
+def _is_signed(type_: LogicalType | None) -> bool:
+    return isinstance(type_, Int) and type_.signed
+
+
+def _as_long_decimal(whole: ir.Operand) -> ir.Operand:
+    if isinstance(whole, ir.Literal) and isinstance(whole.value, int):
+        return ir.Literal(decimal.Decimal(whole.value), _OF_UINT64)
+    return ir.Cast(whole, _OF_UINT64)
+
+
 def _divides(call: ir.Call, type_of: TypeOf, kinds: Any) -> bool:
     """Whether it is a quotient of these types that an engine rounds; of integers it is whole."""
     types = [type_of(side) for side in call.arguments]
@@ -206,10 +285,11 @@ def without_numeric(operand: ir.Operand, type_of: TypeOf) -> ir.Operand:
 
 FORMULAS: Mapping[str, Mapping[str, Formula]] = {
     "postgres": {
-        "floor": _of_a_float,
-        "ceil": _of_a_float,
+        "floor": _of_a_double,
+        "ceil": _of_a_double,
         "round": _rounded,
         "nullif": _nullif,
+        **dict.fromkeys(_CHOICES, _real_choice),
         "degrees": _by_angle("divide"),
         "radians": _by_angle("multiply"),
         "extract_millisecond": _milliseconds,
@@ -218,8 +298,9 @@ FORMULAS: Mapping[str, Mapping[str, Formula]] = {
     "datafusion": {
         "floor": _of_a_float,
         "ceil": _of_a_float,
-        **dict.fromkeys(("add", "subtract", "multiply", "modulo", "power"), _beside_floats),
-        "divide": _truncated_quotient,
+        **dict.fromkeys(_SUMS, _beside_unsigned(_beside_floats)),
+        "power": _beside_floats,
+        "divide": _beside_unsigned(_truncated_quotient),
         "extract_epoch": _epoch,
     },
     "duckdb": {
@@ -231,6 +312,19 @@ FORMULAS: Mapping[str, Mapping[str, Formula]] = {
     },
 }
 
+
+# CASE in an engine whose result has another type than ours.
+CASES: Mapping[str, Callable[[ir.Case, TypeOf], ir.Case]] = {"postgres": real_case}
+
+# The type of a call's result in the engine, where it is another one than ours: a quotient of an
+# unsigned number is a decimal in DataFusion, and a product of two fields of a time wraps around.
+RESULTS: Mapping[str, Mapping[str, LogicalType]] = {
+    "datafusion": {
+        **dict.fromkeys(("list_length", "list_position"), _UINT64),
+        **dict.fromkeys(("regex_count", "regex_position", "shift_right"), Int(64)),
+        **dict.fromkeys(_FIELDS, Int(32)),
+    },
+}
 
 # Casts of decimals to float64.
 FLOATS: Mapping[str, Callable[[ir.Operand, Decimal], ir.Operand]] = {"datafusion": decimal_as_float}

@@ -1,8 +1,8 @@
-"""Raise for `/` of integers here that are fractions in the engine.
+"""Raise for operations on integers here that are fractions in the engine.
 
-PostgreSQL has numeric for `extract`; here it stays whole. All operations but division then give
-equal values. Soundness: a quotient of two whole numbers passes only if neither comes from such a
-function without a cast.
+PostgreSQL has numeric for `extract`; here it stays whole. Sums and products then give equal values;
+a quotient is a fraction there, and signs, roots, powers and logarithms are numerics.
+Soundness: such an operation passes only if no operand comes from such a function without a cast.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from rowsieve.predicate import ir
 from rowsieve.types.logical import Int
 
 _FRACTIONS: Mapping[str, frozenset[str]] = {"postgres": frozenset({"extract"})}
+_OF_NUMERIC = frozenset({"sqrt", "exp", "ln", "power", "sign"})
 _KEEP_TYPES = frozenset(
     {"add", "subtract", "multiply", "divide", "modulo", "negate", "abs", "coalesce", "nullif"}
     | {"greatest", "least"}
@@ -22,23 +23,30 @@ _KEEP_TYPES = frozenset(
 
 
 def check_quotients(root: ir.Node, typer: UnboundTyper, engine: str) -> None:
-    """Raise for integer division whose operands are fractions in the engine; `root` is unbound."""
-    names = _FRACTIONS.get(engine)
-    if names is None:
+    """Raise for operations whose whole operands are fractions in the engine; `root` is unbound."""
+    if engine not in _FRACTIONS:
         return
     for node in ir.walk(root):
-        if not isinstance(node, ir.Call) or node.function != "divide":
+        if not isinstance(node, ir.Call) or node.function not in {"divide", *_OF_NUMERIC}:
             continue
-        labels = [name for side in node.arguments if (name := _fraction(side, names)) is not None]
-        if labels and isinstance(typer.of_known(node), Int):
+        labels = [name for side in node.arguments if (name := fraction_in(side, engine))]
+        if not labels:
+            continue
+        if node.function in _OF_NUMERIC:
+            raise UnsupportedOperation(
+                f"{node.function} of {labels[0]}: {engine} computes it as a numeric with other "
+                "digits; cast it to double precision"
+            )
+        if isinstance(typer.of_known(node), Int):
             raise UnsupportedOperation(
                 f"/ of {labels[0]}: {engine} divides it as a fraction, and here it is a whole "
                 "number; cast it to bigint, or to double precision for the fraction"
             )
 
 
-def _fraction(operand: ir.Operand, names: frozenset[str]) -> str | None:
+def fraction_in(operand: ir.Operand, engine: str) -> str | None:
     """Return the function whose result the value includes and which is a fraction in the engine."""
+    names = _FRACTIONS.get(engine, frozenset())
     stack: list[ir.Operand] = [operand]
     while stack:
         node = stack.pop()

@@ -39,6 +39,7 @@ from rowsieve.predicate import ir
 from rowsieve.predicate.functions.registry import BUILT_IN
 from rowsieve.types.logical import Date, Float, Int, Timestamp
 
+_FIELD_CALLS = frozenset({"EXTRACT", "DATE_PART"})
 _VALUES = frozenset(
     set(TABLE)
     | {f"extract_{part}" for part in PARTS}
@@ -217,12 +218,23 @@ def _extract(reader: Reads, node: Any) -> ir.Operand:
     part, above = named
     moment = of_local_time(reader, node.expression)
     component: ir.Operand = ir.Call(f"extract_{part}", (moment,))
-    if part in DATE_PARTS and reader.dialect.times.date_part_is_float:
-        words = {token.text.upper() for token in reader.source.tokens}
-        if {"EXTRACT", "DATE_PART"} <= words:
-            raise reader.source.refusal(node, "write EXTRACT in both places: date_part is a float")
-        component = DATE_PARTS[part](moment) if "DATE_PART" in words else component
+    if reader.dialect.times.date_part_is_float and _is_date_part(reader, node):
+        own = DATE_PARTS.get(part)
+        component = ir.Cast(component, Float(64)) if own is None else own(moment)
     return ir.Call("add", (component, ir.Literal(above, Int(64)))) if above else component
+
+
+def _is_date_part(reader: Reads, node: Any) -> bool:
+    """Whether the text has `date_part(…)` here, of which the grammar makes EXTRACT."""
+    calls = [token for token in reader.source.tokens if token.text.upper() in _FIELD_CALLS]
+    words = {token.text.upper() for token in calls}
+    if len(words) < 2:
+        return "DATE_PART" in words
+    starts = [each.meta["start"] for each in node.expression.walk() if "start" in each.meta]
+    if not starts or node.expression.find(exp.Extract) is not None:
+        raise reader.source.refusal(node, "write EXTRACT in all places: date_part is a float")
+    nearest = [token for token in calls if token.start < min(starts)][-1]
+    return bool(nearest.text.upper() == "DATE_PART")
 
 
 def _substring(reader: Reads, node: Any) -> ir.Operand:

@@ -168,7 +168,7 @@ EXPRESSIONS: list[tuple[str, ir.Operand]] = [
     ("date_trunc('day', a)", ir.Call("date_trunc", (ir.Literal("day"), A))),
     ("DATE_TRUNC('WEEK', a)", ir.Call("date_trunc", (ir.Literal("week"), A))),
     ("EXTRACT(year FROM a)", ir.Call("extract_year", (A,))),
-    ("date_part('doy', a)", ir.Call("extract_doy", (A,))),
+    ("date_part('doy', a)", ir.Cast(ir.Call("extract_doy", (A,)), Float(64))),
     ("month(a)", ir.Call("extract_month", (A,))),
     ("now()", ir.Now()),
     ("CURRENT_TIMESTAMP", ir.Now()),
