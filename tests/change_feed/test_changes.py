@@ -201,6 +201,8 @@ def test_an_expired_version_is_an_error_that_says_what_there_is() -> None:
     oldest = table.history()[-1].version
     with pytest.raises(SnapshotExpired, match=f"versions {oldest + 1} to {table.version}"):
         table.changes(oldest)
+    with pytest.raises(SnapshotExpired, match="they need version 0, and versions before"):
+        table.changes(1)
     assert feed(table, oldest + 1)[0][0] == "+"
 
 

@@ -20,6 +20,7 @@ from typing import Final, NamedTuple
 from tests.simulation import ref_calls, transaction_calls
 from tests.simulation.calls import OPERATIONS
 from tests.simulation.judge import judged
+from tests.simulation.order_runs import run_calls
 from tests.simulation.scheduler import Scheduler, Stuck, Task
 from tests.simulation.world import Setting, World, begun
 
@@ -69,7 +70,12 @@ UNKEYED: Final = (
 )
 IN_LOG: Final = ("upsert", "delete_keys", "update", "compact", "expire_versions", "read_leased")
 EXPIRING: Final = ("maintain", "upsert", "update", "read_leased")
+IN_ORDER: Final = ("apply", "write", "truncate", "overwrite", "restore", "compact", "vectors")
+"""Calls of `order_runs` on a table with an event order."""
+BY_COLUMN: Final = tuple(name for name in IN_ORDER if name != "truncate")
 READERS: Final = frozenset(("read", "read_leased"))
+ORDERED: Final = ("in_order", "by_column")
+"""Kinds of tables with an event order: of rows, or of each column."""
 UNLIMITED: Final = 1 << 30
 
 
@@ -79,7 +85,7 @@ class Calls(NamedTuple):
     names: tuple[str, ...]
     keyed: bool = False
     kind: str = ""
-    """A field of `Setting` that is true of the table."""
+    """A field of `Setting` that is true of the table, or one of `ORDERED`."""
     variant: int = 0
     """Other arguments of the same calls."""
     history: int = 3
@@ -102,6 +108,10 @@ def _pairs() -> Iterator[Calls]:
         for pair in itertools.combinations_with_replacement(names, 2):
             if not READERS.issuperset(pair):
                 yield Calls(pair, keyed, kind)
+    for pair in itertools.combinations_with_replacement(IN_ORDER, 2):
+        yield Calls(pair, keyed=True, kind="in_order")
+    for name in BY_COLUMN:
+        yield Calls(("apply", name), keyed=True, kind="by_column")
 
 
 PAIRS: Final = tuple(_pairs())
@@ -246,6 +256,9 @@ def _actor_of(task: Task) -> int:
 
 def _run(calls: Calls, program: Program, *, clean: bool) -> Sequence[str]:
     scheduler = Scheduler(program.choose)
+    if calls.kind in ORDERED:
+        by_column = calls.kind == "by_column"
+        return run_calls(str(calls), calls.names, scheduler, by_column=by_column)
     setting = Setting(
         keyed=calls.keyed,
         history=calls.history,

@@ -55,6 +55,11 @@ class Register:
 
 State: TypeAlias = Mapping[int, Register]
 Effect: TypeAlias = Callable[[State, Mapping[int, State]], State]
+OrderCall: TypeAlias = Callable[[Table, Mapping[str, Any]], Any]
+UPKEEP: Final[Mapping[str, OrderCall]] = {
+    "compact": lambda table, _: table.compact(),
+    "vectors": lambda table, _: table.build_deletion_vectors(),
+}
 
 
 def applied(state: State, events: Sequence[Event], *, by_column: bool) -> State:
@@ -130,53 +135,64 @@ class Appliers:
     late: list[tuple[str, int]] = field(default_factory=list)
     """Marks of calls that committed nothing, with the version that they name."""
 
-    def draw(self, draws: random.Random, mark: str) -> Callable[[Table, Mapping[str, Any]], Any]:
+    def draw(self, draws: random.Random, mark: str) -> OrderCall:
         """A call and its effect."""
         kind = draws.choices(
             ("apply", "write", "overwrite", "restore", "compact", "vectors"), (7, 3, 1, 1, 2, 2)
         )[0]
         events = draw_events(draws)
         if kind == "vectors" and not self.by_column and draws.random() < 0.7:
-            lsn = draws.randrange(12)
-            self.effects[mark] = lambda state, _: truncated(state, lsn)
-            source = {"connector": "postgresql", "lsn": lsn, "ts_ms": 1, "snapshot": "false"}
-            event = {"before": None, "after": None, "source": source, "op": "t", "ts_ms": 1}
-            return lambda table, notes: (
-                table.apply_events([json.dumps(event)], format="debezium", **notes).commit
-            )
-        if kind == "apply":
-            self.effects[mark] = lambda state, _: applied(state, events, by_column=self.by_column)
-            return lambda table, notes: table.apply_changes(
-                events, op="op", missing="keep", **notes
-            )
-        if kind == "write":  # whole rows, at sequences of their own
-            whole = [{**dict.fromkeys(COLUMNS), **each, "op": "u"} for each in events]
-            data = {row["k"]: {**row, "lsn": 100 + row["lsn"]} for row in whole}
-            self.effects[mark] = lambda state, _: applied(
-                state, list(data.values()), by_column=self.by_column
-            )
-            written = [{n: row[n] for n in SCHEMA.names} for row in data.values()]
-            return lambda table, notes: table.upsert(
-                pa.Table.from_pylist(written, schema=SCHEMA), **notes
-            )
-        if kind == "overwrite":
-            rows = {each["k"]: {**dict.fromkeys(COLUMNS), **each, "op": "u"} for each in events}
-            self.effects[mark] = lambda _, __: applied(
-                {}, list(rows.values()), by_column=self.by_column
-            )
-            all_rows = [{n: row[n] for n in SCHEMA.names} for row in rows.values()]
-            return lambda table, notes: table.overwrite(
-                pa.Table.from_pylist(all_rows, schema=SCHEMA), **notes
-            )
-        if kind == "restore":
-            version = draws.randrange(3)
-            self.effects[mark] = lambda _, versions: versions[version]
-            return lambda table, notes: table.restore(min(version, table.refresh()), **notes)
-        if kind == "compact":
-            return lambda table, _: table.compact()
-        return lambda table, _: table.build_deletion_vectors()
+            kind = "truncate"
+        return self.call_of(kind, events, draws, mark)
 
-    def act(self, name: str, process: Any, draws: random.Random, calls: int) -> None:
+    def call_of(
+        self, kind: str, events: Sequence[Event], draws: random.Random, mark: str
+    ) -> OrderCall:
+        """A call of a kind; its effect is noted by its mark."""
+        if kind in UPKEEP:
+            return UPKEEP[kind]
+        effect, call = getattr(self, f"_{kind}")(events, draws)
+        self.effects[mark] = effect
+        return call  # type: ignore[no-any-return]
+
+    def _apply(self, events: Sequence[Event], _: random.Random) -> tuple[Effect, OrderCall]:
+        return self._applied(events), lambda table, notes: table.apply_changes(
+            events, op="op", missing="keep", **notes
+        )
+
+    def _write(self, events: Sequence[Event], _: random.Random) -> tuple[Effect, OrderCall]:
+        """Whole rows, at sequences of their own."""
+        rows = [{**row, "lsn": 100 + row["lsn"]} for row in _whole_rows(events)]
+        return self._applied(rows), lambda table, notes: table.upsert(_table_of(rows), **notes)
+
+    def _overwrite(self, events: Sequence[Event], _: random.Random) -> tuple[Effect, OrderCall]:
+        rows = _whole_rows(events)
+        effect = self._applied(rows)
+        return (
+            lambda _, versions: effect({}, versions),
+            lambda table, notes: table.overwrite(_table_of(rows), **notes),
+        )
+
+    def _restore(self, _: Sequence[Event], draws: random.Random) -> tuple[Effect, OrderCall]:
+        version = draws.randrange(3)
+        return (
+            lambda _, versions: versions[version],
+            lambda table, notes: table.restore(min(version, table.refresh()), **notes),
+        )
+
+    def _truncate(self, _: Sequence[Event], draws: random.Random) -> tuple[Effect, OrderCall]:
+        lsn = draws.randrange(12)
+        source = {"connector": "postgresql", "lsn": lsn, "ts_ms": 1, "snapshot": "false"}
+        event = json.dumps({"before": None, "after": None, "source": source, "op": "t", "ts_ms": 1})
+        return (
+            lambda state, _: truncated(state, lsn),
+            lambda table, notes: table.apply_events([event], format="debezium", **notes).commit,
+        )
+
+    def _applied(self, events: Sequence[Event]) -> Effect:
+        return lambda state, _: applied(state, events, by_column=self.by_column)
+
+    def act(self, name: str, process: Any, draw: Callable[[str], OrderCall], calls: int) -> None:
         """Be an actor: each call is made again after an error of the store."""
         assert process.store is not None
         while True:
@@ -188,7 +204,7 @@ class Appliers:
                     raise
         for number in range(calls):
             mark = f"{name}.{number}"
-            call = self.draw(draws, mark)
+            call = draw(mark)
             notes = {"metadata": {"mark": mark}, "token": (name, number)}
             for _ in range(ATTEMPTS):
                 injected = process.store.injected
@@ -242,37 +258,75 @@ def run_seed(seed: int, *, calls: int = 5) -> Run:
     world = World(f"order {seed}", setting, scheduler, overlaps=draws.random() < 0.2)
     faults = draws.choice(KINDS)
     with world.entered():
-        properties = {**setting.properties, "column_order": "each" if by_column else "row"}
-        create_table(URI, SCHEMA, key=["k"], sequence="lsn", properties=properties)
-        appliers = Appliers(world, by_column)
-        for first in range(2):
-            mark = f"first.{first}"
-            appliers.effects[mark] = partial(_first, by_column, first)
-            world.table(world.judge).apply_changes(
-                _first_events(first), op="op", missing="keep", metadata={"mark": mark}
-            )
+        appliers = _begun(world, by_column=by_column)
         for number in range(draws.choice([2, 2, 3])):
             process = world.process(f"p{number}", fault_plan(faults, draws))
             own = random.Random(f"order {seed} actor {number}")
-            body = partial(appliers.act, f"a{number}", process, own, draws.randint(1, calls))
+            draw = partial(appliers.draw, own)
+            body = partial(appliers.act, f"a{number}", process, draw, draws.randint(1, calls))
             world.scheduler.spawn(process, f"a{number}", body)
         scheduler.before_step = applying_late(world, random.Random(f"late {seed}"))
-        try:
-            scheduler.run()
-        except Stuck as error:
-            world.problems.append(f"stuck: {error}")
-        world.problems.extend(f"{name}: {error!r}" for name, error in scheduler.errors)
-        scheduler.end()
-        while world.bucket.late:
-            world.bucket.apply_late(0)
-        world.judge = world.process("judge", overlaps=False)
-        world.judge.install()
-        try:
-            appliers.judge()
-        except (RowsieveError, KeyError) as error:
-            world.problems.append(f"judging failed: {error!r}")
+        _finish(world, appliers)
     shape = f"{setting}, by column {by_column}, faults {faults}, overlaps {world.overlaps}"
     return Run(seed, shape, world.problems, scheduler.trace, len(appliers.effects))
+
+
+def run_calls(
+    name: str, kinds: Sequence[str], scheduler: Scheduler, *, by_column: bool
+) -> Sequence[str]:
+    """Run one call of each kind at once, as the scheduler chooses; return what is wrong."""
+    world = World(name, Setting(keyed=True), scheduler)
+    with world.entered():
+        appliers = _begun(world, by_column=by_column)
+        for number, kind in enumerate(kinds):
+            process, own = world.process(f"p{number}"), random.Random(f"{name} {number}")
+            draw = partial(appliers.call_of, kind, draw_events(own), own)
+            body = partial(appliers.act, f"a{number}", process, draw, 1)
+            scheduler.spawn(process, f"a{number}", body)
+        _finish(world, appliers)
+    return world.problems
+
+
+def _begun(world: World, *, by_column: bool) -> Appliers:
+    properties = {**world.setting.properties, "column_order": "each" if by_column else "row"}
+    create_table(URI, SCHEMA, key=["k"], sequence="lsn", properties=properties)
+    appliers = Appliers(world, by_column)
+    for first in range(2):
+        mark = f"first.{first}"
+        appliers.effects[mark] = partial(_first, by_column, first)
+        world.table(world.judge).apply_changes(
+            _first_events(first), op="op", missing="keep", metadata={"mark": mark}
+        )
+    return appliers
+
+
+def _finish(world: World, appliers: Appliers) -> None:
+    """Run the actors to their end, and judge what they left."""
+    scheduler = world.scheduler
+    try:
+        scheduler.run()
+    except Stuck as error:
+        world.problems.append(f"stuck: {error}")
+    world.problems.extend(f"{name}: {error!r}" for name, error in scheduler.errors)
+    scheduler.end()
+    while world.bucket.late:
+        world.bucket.apply_late(0)
+    world.judge = world.process("judge", overlaps=False)
+    world.judge.install()
+    try:
+        appliers.judge()
+    except (RowsieveError, KeyError) as error:
+        world.problems.append(f"judging failed: {error!r}")
+
+
+def _whole_rows(events: Sequence[Event]) -> list[Event]:
+    """The last event of each key as a row with all columns."""
+    whole = [{**dict.fromkeys(COLUMNS), **each, "op": "u"} for each in events]
+    return list({row["k"]: row for row in whole}.values())
+
+
+def _table_of(rows: Sequence[Event]) -> pa.Table:
+    return pa.Table.from_pylist([{n: row[n] for n in SCHEMA.names} for row in rows], schema=SCHEMA)
 
 
 def _first_events(number: int) -> list[Event]:
