@@ -172,7 +172,7 @@ class Scan:
 
         def __getattr__(self, name: str) -> object:
             """Say what to write in place of a method of another library."""
-            raise unknown_attribute(self, name, SCAN)
+            return unknown_attribute(self, name, SCAN)
 
     @property
     def schema(self) -> pa.Schema:

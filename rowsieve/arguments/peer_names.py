@@ -7,6 +7,7 @@ them, and `hasattr` is False, so that libraries which probe an object are not mi
 from __future__ import annotations
 
 from collections.abc import Mapping
+from inspect import getattr_static
 from typing import Any, Final
 
 _EXPORT: Final = 'to_polars().write_parquet("rows.parquet"), or COPY t TO … in DuckDB'
@@ -78,8 +79,14 @@ SCAN: Final[Mapping[str, str]] = {
 """The same for `Scan`."""
 
 
-def unknown_attribute(owner: Any, name: str, names: Mapping[str, str]) -> AttributeError:
-    """The error for an attribute that the object lacks."""
+def unknown_attribute(owner: Any, name: str, names: Mapping[str, str]) -> object:
+    """Raise AttributeError for a name that the object lacks, with what to write instead.
+
+    Python asks also where a property of the object raised AttributeError, and forgets that error:
+    the property is evaluated again, for its value or for the error with its cause.
+    """
+    if (member := getattr_static(type(owner), name, None)) is not None:
+        return member.__get__(owner, type(owner))
     kind = type(owner).__name__
     hint = f"; write {names[name]}" if name in names else ""
-    return AttributeError(f"{kind!r} object has no attribute {name!r}{hint}", name=name, obj=owner)
+    raise AttributeError(f"{kind!r} object has no attribute {name!r}{hint}", name=name, obj=owner)

@@ -39,7 +39,7 @@ class FrameMethods(ReadMethods):
 
         def __getattr__(self, name: str) -> object:
             """Say what to write in place of a method of another library."""
-            raise unknown_attribute(self, name, TABLE)
+            return unknown_attribute(self, name, TABLE)
 
     @property
     def columns(self) -> list[str]:

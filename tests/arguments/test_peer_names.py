@@ -49,3 +49,15 @@ def test_a_copy_without_its_attributes_does_not_recurse(table: rs.Table) -> None
     assert copy.copy(table).shape == (2, 2)
     with pytest.raises(AttributeError, match="handle"):
         _ = object.__new__(rs.Table).handle
+
+
+def test_an_error_inside_a_property_keeps_its_cause(
+    table: rs.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(_: object) -> int:
+        return None.missing  # type: ignore[attr-defined, no-any-return]
+
+    for owner in (table, table.scan()):
+        monkeypatch.setattr(type(owner), "version", property(failing))
+        with pytest.raises(AttributeError, match="'NoneType' object has no attribute 'missing'"):
+            _ = owner.version
