@@ -110,12 +110,13 @@ class Scan:
         self._memory_bytes = memory_bytes
         self._threads = threads
         self._reporter = config.reporter if reporter is None else reporter
-        self._settings = ReadSwitches(
-            pruning, audit, on_violation, read_encoding, on_encoding_difference
-        ).settings(snapshot.table)
+        switches = ReadSwitches(pruning, audit, on_violation, read_encoding, on_encoding_difference)
+        self._settings = switches.settings(snapshot.table)
         self._percent = self._settings.audited_percent
         semantics = semantics or semantics_of(dialect, where, session)
-        output = _output_columns(columns, snapshot, dialect, session)
+        output = None
+        if columns is not None:
+            output = _output_columns(columns, snapshot, dialect, session)
         started = time.perf_counter()
         if plan is None:
             with (
@@ -197,7 +198,7 @@ class Scan:
     def to_arrow(self, *, progress: ShownProgress | None = None) -> pa.Table:
         """Return all rows as a table; `progress=True` shows a bar of the parts that were read."""
         batches = self.to_batches() if progress is None else self._with_bar(progress)
-        return pa.Table.from_batches(batches, schema=self.schema)
+        return pa.Table.from_batches(batches, schema=self._execution.schema)
 
     def _with_bar(self, progress: ShownProgress) -> Iterator[pa.RecordBatch]:
         with shown(progress, "parts read") as show:
@@ -210,9 +211,12 @@ class Scan:
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """Return the rows as a stream of batches of up to 65,536 rows."""
         started_s = time.perf_counter()
-        operation = self._opened()
-        with self._reported_if_failing(operation, started_s):
-            self._execution = operation.run(self._audited)
+        operation = opened("scan", "scan", self._store.uri, self._reporter)
+        if self._percent:
+            with self._reported_if_failing(operation, started_s):
+                self._execution = operation.run(self._audited)
+        else:
+            self._execution = self._new_execution(self._plan)
         return self._reported(self._execution, operation, started_s)
 
     def to_reader(self) -> pa.RecordBatchReader:
@@ -239,21 +243,17 @@ class Scan:
         fail is evaluated.
         """
         started_s = time.perf_counter()
-        operation = self._opened()
+        operation = opened("scan", "scan", self._store.uri, self._reporter)
         with self._reported_if_failing(operation, started_s):
             count = operation.run(self._counted)
         self._report(operation, self._execution.metrics, None, started_s)
         return count
 
     def _counted(self) -> int:
-        self._execution = self._audited()
+        self._execution = self._audited() if self._percent else self._new_execution(self._plan)
         if self._columns_may_fail():
             return sum(batch.num_rows for batch in self._execution.read())
         return self._execution.count()
-
-    def _opened(self) -> Operation:
-        """Begin the operation of a read; its planning was another one."""
-        return opened("scan", "scan", self._store.uri, self._reporter)
 
     def _columns_may_fail(self) -> bool:
         """Return whether an expression of `columns` may fail on a row, by the statistics."""
@@ -320,8 +320,6 @@ class Scan:
         because pruning makes no claim about rows that a limit leaves out.
         """
         plan = self._plan
-        if not self._percent:
-            return self._new_execution(plan)
         is_whole = plan.pruning and plan.limit is None
         outcome = Auditor(
             (lambda: plan) if is_whole else partial(self._replanned, pruning=True),
@@ -479,10 +477,8 @@ def _check_order(snapshot: Snapshot) -> None:
 
 
 def _output_columns(
-    columns: Columns | None, snapshot: Snapshot, dialect: str, session: Session | None
-) -> tuple[OutputColumn, ...] | None:
-    if columns is None:
-        return None
+    columns: Columns, snapshot: Snapshot, dialect: str, session: Session | None
+) -> tuple[OutputColumn, ...]:
     if isinstance(columns, str):
         raise InvalidInput(
             f"scan: columns= must be a list of names or a mapping, not the text {columns!r}; "

@@ -37,12 +37,13 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
             names = ", ".join(map(repr, sorted(missing)))
             raise TypeError(f"{function.__qualname__}() missing required arguments: {names}")
         name = ""
-        fitted = []
+        fitted: list[Any] = []
         try:
             for name, value in zip(positional, args, strict=False):
-                fitted.append(kinds[name].fit(value))
+                kind = kinds[name]
+                fitted.append(value if isinstance(kind, Anything) else kind.fit(value))
             for name, value in kwargs.items():
-                if name in kinds:
+                if name in kinds and not isinstance(kinds[name], Anything):
                     kwargs[name] = kinds[name].fit(value)
         except Misfit as misfit:
             raise _refusal(_shown(function), name, kinds[name], misfit) from None

@@ -171,7 +171,7 @@ def _with_keys(plan: ScanPlan, keys: Predicate) -> ScanPlan:
 
 def _without(plan: ScanPlan, other: ScanPlan) -> ScanPlan:
     """The resolved plan without the rows of the other one."""
-    known = rows_by_part(other) or {}
+    known = rows_by_part(other.resolved or ())
     return with_rows(
         plan,
         [

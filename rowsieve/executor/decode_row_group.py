@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import accumulate
-from operator import add
+from operator import add, methodcaller
 
 import numpy as np
 import pyarrow as pa
@@ -115,11 +115,8 @@ class RowGroup:
         arrays = list(_arrays([self], [pages], columns))
         return _as_batch(arrays, columns.names, self._row_count(pages))
 
-    def pages_of(self, rows: Rows | RowSet | None) -> Pages | None:
-        """The pages with these rows; None if decoding all pages is better."""
-        return self.pages if rows is self.wanted else self._pages(rows)
-
     def _pages(self, rows: Rows | RowSet | None) -> Pages | None:
+        """The pages with these rows; None if decoding all pages is better."""
         if rows is None or self.group_start is not None:
             return None
         if not (page_rows := self.file.page_rows) or self.row_count <= page_rows:
@@ -185,13 +182,6 @@ class RowGroup:
                 "the file again with smaller row groups"
             ) from error
 
-    def _slice(self) -> tuple[int, int] | None:
-        """The rows within the row group, if this is a slice."""
-        if self.group_start is None:
-            return None
-        first = self.start - self.group_start
-        return first, first + self.row_count
-
     def _note(self, pages: Pages | None, size_bytes: int) -> None:
         """Count a read in the metrics; the first slice of a row group counts all of its rows."""
         rows = self.row_count
@@ -221,12 +211,12 @@ def read_rows(
         more = group.row_count if own is None else len(own)
         if more or len(groups) == 1:
             some.append(group)
-            pages.append(group.pages_of(own))
+            pages.append(group.pages if own is group.wanted else group._pages(own))
             within.append(group._within(own, pages[-1]))
             count += more
-    if not columns:
+    if not columns.fields:
         return _as_batch([], (), count)
-    keep = _selection_of(within)
+    keep = selection(*within[0]) if len(within) == 1 else _joint_selection(within)
     kept = map(keep, _arrays(some, pages, columns))
     if target is None:
         return pa.RecordBatch.from_arrays(list(kept), names=list(columns.names))
@@ -243,7 +233,7 @@ def is_cheap_at_once(groups: Sequence[RowGroup], columns: Schema) -> bool:
     """
     if groups[0].mostly_match or groups[0].file.at_once:
         return True
-    is_few, page_count, size_bytes = len(columns) <= PAGE_COLUMNS_AT_ONCE, 0, 0
+    is_few, page_count, size_bytes = len(columns.fields) <= PAGE_COLUMNS_AT_ONCE, 0, 0
     for group in groups:
         is_few = is_few and group.pages is not None
         page_count += 0 if group.pages is None else len(group.pages)
@@ -293,7 +283,11 @@ def _decoded(
     """Decode the columns that the file has; also returns the bytes read of each row group."""
     first = groups[0]
     if pages[0] is None:
-        table, size_bytes = first.file.read(first.number, fields, first._slice())
+        rows = None
+        if first.group_start is not None:
+            begin = first.start - first.group_start
+            rows = begin, begin + first.row_count
+        table, size_bytes = first.file.read(first.number, fields, rows)
         runs = [(first.start, first.row_count)]
         return first.file.finished(table, fields, runs), [size_bytes]
     wanted = [
@@ -306,12 +300,10 @@ def _decoded(
     return first.file.finished(table, fields, runs), sizes
 
 
-def _selection_of(
+def _joint_selection(
     within: Sequence[tuple[Rows | RowSet | None, int]],
 ) -> Callable[[pa.Array], pa.Array]:
     """`selection` of consecutive arrays, each with its rows and its length."""
-    if len(within) == 1:
-        return selection(*within[0])
     ends = list(accumulate(count for _, count in within))
     places = [
         (np.arange(count) if rows is None else rows) + end - count
@@ -370,16 +362,19 @@ def selection(rows: Rows | RowSet | None, row_count: int) -> Callable[[pa.Array]
     takes rows by number, or filters if it selects nearly all rows.
     """
     if rows is None or len(rows) == row_count:
-        return lambda array: array
-    first, stop = _span(rows)
+        return _unchanged
+    if isinstance(rows, RowSet):
+        first, stop = rows.span
+    else:
+        first, stop = (int(rows[0]), int(rows[-1]) + 1) if len(rows) else (0, 0)
     if stop - first == len(rows):
         if len(rows) > row_count // 2:  # a slice keeps the whole array in memory
-            return lambda array: array.slice(first, stop - first)
-        return lambda array: _copied(array.slice(first, stop - first))
+            return methodcaller("slice", first, stop - first)
+        return partial(_copied, first=first, stop=stop)
     if len(rows) <= FILTERED_ABOVE_SHARE * row_count:
         numbers = rows.to_ids() if isinstance(rows, RowSet) else rows
         indices = pa.array(numbers.astype(np.uint32))
-        return lambda array: array.take(indices)
+        return methodcaller("take", indices)
     if isinstance(rows, RowSet):
         mask = rows.to_mask()
     else:
@@ -387,20 +382,19 @@ def selection(rows: Rows | RowSet | None, row_count: int) -> Callable[[pa.Array]
         mask[rows] = True
     bits = pa.py_buffer(np.packbits(mask, bitorder="little"))
     wanted = pa.Array.from_buffers(pa.bool_(), row_count, [None, bits], 0)
-    return lambda array: array.filter(wanted)
+    return methodcaller("filter", wanted)
 
 
-def _copied(array: pa.Array) -> pa.Array:
-    """The same values without the rest of the buffers that they are a slice of."""
+def _unchanged(array: pa.Array) -> pa.Array:
+    return array
+
+
+def _copied(whole: pa.Array, first: int, stop: int) -> pa.Array:
+    """Rows [first, stop), without the other rows of the buffers."""
+    array = whole.slice(first, stop - first)
     if not len(array) or array.type.num_fields:  # nested arrays keep their members' buffers
         return array.take(pa.array(np.arange(len(array), dtype=np.uint32)))
     return pa.concat_arrays([array])
-
-
-def _span(rows: Rows | RowSet) -> tuple[int, int]:
-    if isinstance(rows, RowSet):
-        return rows.span
-    return (int(rows[0]), int(rows[-1]) + 1) if len(rows) else (0, 0)
 
 
 def _runs(pages: Pages) -> list[Pages]:

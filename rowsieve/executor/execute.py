@@ -26,11 +26,11 @@ from rowsieve.executor.consolidation.consolidate import Consolidated, updates_pl
 from rowsieve.executor.consolidation.update_shares import update_shares
 from rowsieve.executor.live_rows import LiveRows, is_resolved, known_count, with_columns
 from rowsieve.executor.merging.windows import Numbered
-from rowsieve.executor.output_batches import Packaging, take_first
+from rowsieve.executor.output_batches import take_first
 from rowsieve.executor.part_sources import PartSource
 from rowsieve.executor.read_ahead import ReadAhead, Schedule
+from rowsieve.executor.read_columns import ReadColumns
 from rowsieve.executor.streams import Streams
-from rowsieve.executor.two_phase import RowReader
 from rowsieve.executor.units import Task, Unit, joined, starting_small
 from rowsieve.metrics import ScanMetrics
 from rowsieve.objects import ObjectStore
@@ -47,7 +47,6 @@ from rowsieve.storage.log.missing_files import missing_files_named
 from rowsieve.storage.parts.part_writer import ROW_GROUP_ROWS
 from rowsieve.storage.parts.vector_files import places_of_vectors
 from rowsieve.types.logical import Float
-from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
 
 GROUPS_AHEAD = 128  # row groups that one read prefetches, if memory allows
@@ -55,6 +54,7 @@ PARTS_TOGETHER = 16  # parts whose footers, bloom filters and pages are interpre
 PIECES_AHEAD = 256  # pieces whose footers are prefetched, if memory allows
 PARTS_AHEAD = 64  # parts whose visible rows are prefetched
 COUNTS_AHEAD = 64  # tasks of a count that are made before their results are needed
+_PIECES = attrgetter("pieces")
 
 Result = TypeVar("Result")
 Other = TypeVar("Other")
@@ -83,26 +83,19 @@ class Execution:
         self._schedule = Schedule(store, memory_bytes, threads, is_short=plan.limit is not None)
         self._store = self._schedule.store
         self._small_start = small_start and not self._schedule.fetches  # it costs a round trip
-        self._schema = plan.schema
-        self._order = KeyOrder.of(self._schema, plan.key) if plan.key else None
-        self._packaging = Packaging(plan, views=views)
-        self._resolved = rows_by_part(plan)
-        self._columns = self._packaging.columns_to_read(self._schema)
-        self._keys = self._schema.select(plan.key if self._order else ())
-        self._unordered = self._readers(self._columns, views=views and not plan.ordered)
+        self._columns = ReadColumns.of(plan, views=views)
+        self._packaging = self._columns.packaging
+        self.schema: pa.Schema = self._packaging.output
+        """The Arrow schema of every batch."""
+        self._resolved = None if plan.resolved is None else rows_by_part(plan.resolved)
         self._memory_bytes = memory_bytes
         self._threads = threads
         self.metrics = ScanMetrics() if metrics is None else metrics
 
     @property
-    def schema(self) -> pa.Schema:
-        """The Arrow schema of every batch."""
-        return self._packaging.output
-
-    @property
     def predicate(self) -> BoundPredicate | None:
         """The predicate that every returned row satisfies; None without a filter."""
-        return self._packaging.filter
+        return self._plan.filter
 
     def visible_parts(self) -> Iterator[tuple[PartSource, RowSet | None]]:
         """Every part that the plan reads, with its visible rows; None if all are visible."""
@@ -145,12 +138,12 @@ class Execution:
                 live.prune(reads)
                 yield from map(live.part_rows, reads)
 
-    def read(self) -> Iterator[pa.RecordBatch]:
-        """All rows of the plan up to its limit, in key order if the plan is ordered."""
-        return self.read_splits(self._plan.splits)
+    def read(self, splits: Sequence[Split] | None = None) -> Iterator[pa.RecordBatch]:
+        """All rows of the plan or of some splits, up to its limit; batches are never empty.
 
-    def read_splits(self, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
-        """The rows of these splits, up to the plan's limit; batches are never empty."""
+        In key order if the plan is ordered.
+        """
+        splits = self._plan.splits if splits is None else splits
         with (
             missing_files_named(self._store, self._plan.version),
             self._schedule.ahead() as ahead,
@@ -158,7 +151,7 @@ class Execution:
             if self._plan.consolidation is not None:
                 batches = self._sums(splits)
             else:
-                pieces = self._opened(splits, with_pages=self._reads_all())
+                pieces = self._opened(splits, with_pages=True)
                 batches = self._batches(pieces, ahead)
             while (batch := self._timed(batches)) is not None:
                 self.metrics.rows_returned += batch.num_rows
@@ -177,7 +170,7 @@ class Execution:
         splits = self._plan.splits
         pieces = self._opened(
             splits,
-            with_pages=self._reads_all() and not counts,
+            with_pages=not counts,
             known=self._is_counted if counts else None,
         )
 
@@ -271,11 +264,6 @@ class Execution:
         rows = Consolidated.of(self._plan).batches(self._shares(splits))
         yield from map(self._packaging.project, take_first(rows, self._plan.limit))
 
-    def _reads_all(self) -> bool:
-        """Return whether the output needs all rows and columns of the parts it reads."""
-        whole = len(self._columns) == len(self._schema)
-        return whole and self._packaging.filter is None and self._plan.limit is None
-
     def _opened(
         self,
         splits: Sequence[Split],
@@ -285,12 +273,13 @@ class Execution:
     ) -> Iterator[Piece]:
         """The pieces; the ends of the files to open are prefetched some pieces ahead.
 
-        `with_pages`: also prefetch small files whose footers are cached. `known`: whether the
-        result of a piece is known without its files.
+        `with_pages`: where the output needs all rows and columns, also prefetch small files whose
+        footers are cached. `known`: whether the result of a piece is known without its files.
         """
-        pieces = _pieces(splits)
+        pieces = chain.from_iterable(map(_PIECES, splits))
         if not self._schedule.fetches:
             return pieces
+        with_pages = with_pages and self._columns.is_whole and self._plan.limit is None
         return self._schedule.drawn(
             self._announced_pieces(pieces, with_pages=with_pages, known=known), PIECES_AHEAD
         )
@@ -323,7 +312,7 @@ class Execution:
     def _is_counted(self, piece: Piece) -> bool:
         """Return whether the manifest has the number of visible rows of a piece."""
         return all(
-            self._unordered[read.residual].predicate is None
+            self._columns.readers[read.residual].predicate is None
             and (self._resolved is not None or known_count(piece, read) is not None)
             for read in piece.reads
         )
@@ -363,7 +352,7 @@ class Execution:
             live = self._live(same[0], ahead)
             reads = [read for piece in same for read in piece.reads]
             if self._filters_by_key_only(same[0].parts):
-                columns = with_columns(self._columns, self._keys)
+                columns = with_columns(self._columns.columns, self._columns.keys)
                 if (kept := live.few_rows_by_key(columns)) is not None:
                     yield from self._in_batches(live.matching_by_key(reads, columns, kept))
                     continue
@@ -372,8 +361,9 @@ class Execution:
                 yield from self._units_of(live, read)
 
     def _units_of(self, live: LiveRows, read: Read) -> Iterator[Unit]:
-        reader = self._unordered[read.residual]
-        return (Unit(reader, (group,)) for group in live.row_groups(read, reader.read_columns))
+        reader = self._columns.readers[read.residual]
+        for group in live.row_groups(read, reader.read_columns):
+            yield Unit(reader, (group,))
 
     def _pruned_together(self, groups: Iterator[list[Piece]]) -> Iterator[list[Piece]]:
         """The same pieces, after some of them at a time were pruned."""
@@ -387,7 +377,8 @@ class Execution:
         `find_candidates` caches the results with the predicate, and each part takes its own from
         there. Skipped under a limit, because few of the parts may be read.
         """
-        predicate, plan = self._packaging.filter, self._plan
+        plan = self._plan
+        predicate = plan.filter
         if predicate is None or not plan.pruning or plan.resolved or plan.limit is not None:
             return
         files = []
@@ -396,19 +387,19 @@ class Execution:
             if file is not None and any(r.residual for piece in same for r in piece.reads):
                 files.append(file)
         if len(files) > 1:
-            find_candidates(self._store, files, predicate, self._schema)
+            find_candidates(self._store, files, predicate, plan.schema)
 
     def _filters_by_key_only(self, parts: Sequence[PlannedPart]) -> bool:
         """Return whether the predicate reads only key columns, and the parts are not resolved yet.
 
         Float keys do not count: 0.0 and -0.0 are one key, but 1 / x differs between them.
         """
-        predicate = self._packaging.filter
+        predicate = self._plan.filter
         if predicate is None or not self._plan.pruning or len(parts) < 2:
             return False
         if self._resolved is not None:
             return False
-        keys = self._keys.names
+        keys = self._columns.keys.names
         for column in predicate.columns:
             if column.name not in keys or isinstance(column.type, Float):
                 return False
@@ -422,10 +413,10 @@ class Execution:
                 yield partial(self._matching, rows.slice(start, ROW_GROUP_ROWS))
 
     def _matching(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        assert self._packaging.filter is not None
-        matches = matching(self._packaging.filter, rows)
+        assert self._plan.filter is not None
+        matches = matching(self._plan.filter, rows)
         kept = rows if matches.all() else rows.filter(pa.array(matches))
-        return kept.select(list(self._columns.names))
+        return kept.select(list(self._columns.columns.names))
 
     def _in_order(
         self, pieces: Iterator[Piece], ahead: ReadAhead, *, needs_merge: bool
@@ -440,13 +431,12 @@ class Execution:
             yield from self._merged(live, piece)
 
     def _merged(self, live: LiveRows, piece: Piece) -> Iterator[pa.RecordBatch | None]:
-        assert self._order is not None
-        columns = with_columns(self._columns, self._keys)
+        columns = with_columns(self._columns.columns, self._columns.keys)
         known = self._resolved is not None or is_resolved(self._plan.table_uuid, piece.parts)
-        if self._packaging.filter is None and not known:
+        if self._plan.filter is None and not known:
             yield from live.merged(columns)
         else:
-            readers = self._readers(columns)
+            readers = self._columns.readers_of(self._plan, columns)
             reads = [(read, readers[read.residual]) for read in piece.reads]
             yield from live.interleaved(reads)
 
@@ -478,28 +468,22 @@ class Execution:
             live = self._live(piece, ahead)
             live.prune(piece.reads)
             for read in piece.reads:
-                if self._unordered[read.residual].predicate is None:
+                if self._columns.readers[read.residual].predicate is None:
                     yield partial(_known_result, live.count(read))
                 else:
                     yield from self._units_of(live, read)
 
-    def _readers(self, columns: Schema, *, views: bool = False) -> tuple[RowReader, RowReader]:
-        """A reader for reads without a residual, and one for reads with it."""
-        asked = self._packaging.predicate_columns(self._schema)
-        reader = RowReader.of(columns, self._packaging.filter, asked, views=views)
-        return replace(reader, predicate=None), reader
-
     def _live(self, piece: Piece, ahead: ReadAhead) -> LiveRows:
         sources = [
-            PartSource(self._store, part, self._schema, self.metrics, self._memory_bytes)
+            PartSource(self._store, part, self._plan.schema, self.metrics, self._memory_bytes)
             for part in piece.parts
         ]
-        streams = None
-        if self._order is not None:
+        streams, columns = None, self._columns
+        if columns.order is not None:
             streams = Streams(
-                self._store, sources, self._order, self._keys, self._memory_bytes, ahead
+                self._store, sources, columns.order, columns.keys, self._memory_bytes, ahead
             )
-        statistics = self._packaging.filter if self._plan.pruning else None
+        statistics = self._plan.filter if self._plan.pruning else None
         return LiveRows(self._plan.table_uuid, piece, streams, sources, statistics, self._resolved)
 
 
@@ -533,7 +517,10 @@ def refine(plan: ScanPlan, store: ObjectStore) -> ScanPlan:
     if plan.filter is None or not plan.pruning or plan.resolved is None:
         return plan
     reads = [
-        (piece.parts[read.part], read) for piece in _pieces(plan.splits) for read in piece.reads
+        (piece.parts[read.part], read)
+        for split in plan.splits
+        for piece in split.pieces
+        for read in piece.reads
     ]
     files = {part.part_id: part.data for part, read in reads if read.residual and part.data}
     with missing_files_named(store, plan.version):
@@ -557,7 +544,3 @@ def _known_result(result: Result) -> Result:
 
 def _size_bytes(batch: pa.RecordBatch | None) -> int:
     return 0 if batch is None else int(batch.nbytes)
-
-
-def _pieces(splits: Sequence[Split]) -> Iterator[Piece]:
-    return chain.from_iterable(map(attrgetter("pieces"), splits))

@@ -40,6 +40,7 @@ from rowsieve.planner.split import Piece, PlannedPart, Read
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.evaluate import evaluate
 from rowsieve.predicate.rowset import RowSet
+from rowsieve.storage.manifests.vector_columns import VectorRef
 from rowsieve.storage.parts.part_writer import ROW_GROUP_ROWS
 from rowsieve.types.encodings import arrow_schema
 from rowsieve.types.ordering.keys import KeyOrder
@@ -181,7 +182,8 @@ class LiveRows:
             rows = _intersection([rows, self._rows_in_range(read)])
         if rows is not None and rows.is_empty:
             return rows
-        return _intersection([rows, self._visible(read), source.undeleted_rows()])
+        undeleted = None if source.part.dv is None else source.undeleted_rows()
+        return _intersection([rows, self._visible(read), undeleted])
 
     def part_rows(self, read: Read) -> PartRows:
         """The live rows of a read, with counts of what pruned the others; call `prune` first."""
@@ -213,15 +215,17 @@ class LiveRows:
         """The rows that no other part hides; None if no other part can hide any."""
         if self._streams is None or read.part == 0:
             return None
-        if (rows := self._stored(self._streams, read.part)) is not None:
-            return rows
+        vector = self._sources[read.part].part.vector
+        if vector is not None:
+            rows = self._stored(self._streams, read.part, vector)
+            if rows is not None:
+                return rows
         return self._visible_in_all(self._streams)[read.part]
 
-    def _stored(self, streams: Streams, place: int) -> RowSet | None:
+    def _stored(self, streams: Streams, place: int, ref: VectorRef) -> RowSet | None:
         """The visible rows by the part's stored vector; None if it is not complete or readable."""
         source = self._sources[place]
-        ref = source.part.vector
-        if ref is None or not is_complete(source.part, self._sources[0].part):
+        if not is_complete(source.part, self._sources[0].part):
             return None
         if (answer := _VISIBLE.remembered(self._parts)) is not None:
             return answer[place]

@@ -9,9 +9,10 @@ Soundness: a value that the column's type now cannot hold is an error, never ano
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from threading import Event
-from typing import Final
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -66,17 +67,14 @@ class OpenFile:
         self._commit_ts = commit_ts
         self.path = ref.path
         self._metadata = read_metadata(store, ref)
-        check_format(self._metadata, ref.path)
-        self.forms = forms_by_name(self._metadata)
-        self._leaves = leaves_of(self._metadata)
-        self._names = names_by_id(self._metadata)
+        layout = _layout(self._metadata, ref.path)
+        self.forms, self.mapping, self.starts = layout.forms, layout.mapping, layout.starts
+        self._leaves, self._names = layout.leaves, layout.names
         self._idle: deque[ParquetReader] = deque()
         self._streams: dict[tuple[int, ...], _Streams] = {}  # by row group and leaves
         self._lock = ForkSafeLock()
         self._pages: tuple[PageReader | None, int] | None = None
         self.fetches_together = store.overlaps
-        self.starts = starts_of(self._metadata)
-        self.mapping = mapping_of(self._metadata)
 
     @property
     def pages(self) -> PageReader:
@@ -154,8 +152,8 @@ class OpenFile:
             return self._nested(field).adapted(column)
         if self.forms and (form := self.forms.get(self._names[field.id])) is not None:
             return in_form_of_type(column, form, field, self.path)
-        if isinstance(field.type, WIDE_TYPES):
-            return widened(column, arrow_type(field.type))
+        if isinstance(field.type, WIDE_TYPES) and column.type != (wide := arrow_type(field.type)):
+            return widened(column, wide)
         return column
 
     def _placed(
@@ -197,29 +195,26 @@ class OpenFile:
         Slices of a large one have at most `most_rows`. `columns` are those that are read, with
         `memory_bytes` for the whole read.
         """
-        rows = self._slice_rows(row_group, columns, memory_bytes)
+        leaves = self._leaves_of(columns.fields)
+        decoded = None if self.mapping is None else partial(self._decoded, row_group)
+        rows = slice_rows(self._metadata.row_group(row_group), leaves, memory_bytes, decoded)
         start, stop = self.starts[row_group], self.starts[row_group + 1]
         if rows >= stop - start:
             return [(start, stop)]
         step = max(min(rows, most_rows), 1)
         return [(first, min(first + step, stop)) for first in range(start, stop, step)]
 
-    def _slice_rows(self, row_group: int, columns: Schema, memory_bytes: int) -> int:
-        group = self._metadata.row_group(row_group)
-        leaves = self._leaves_of(columns)
+    def _decoded(self, row_group: int, leaf: int) -> int:
+        """The decoded bytes of a chunk of a foreign file, which is read to find out."""
         known = _decoded_bytes(self._metadata)
-
-        def decoded(leaf: int) -> int:
-            if (row_group, leaf) not in known:
-                with (
-                    reading(self.path, row_group),
-                    self._store.open_input(self.path, self._ref.size_bytes) as source,
-                ):
-                    byte_count = decoded_bytes(source, self._metadata, row_group, leaf)
-                    known[row_group, leaf] = byte_count
-            return known[row_group, leaf]
-
-        return slice_rows(group, leaves, memory_bytes, None if self.mapping is None else decoded)
+        if (row_group, leaf) not in known:
+            with (
+                reading(self.path, row_group),
+                self._store.open_input(self.path, self._ref.size_bytes) as source,
+            ):
+                byte_count = decoded_bytes(source, self._metadata, row_group, leaf)
+                known[row_group, leaf] = byte_count
+        return known[row_group, leaf]
 
     def read(
         self, row_group: int, columns: Iterable[Field], rows: tuple[int, int] | None = None
@@ -251,11 +246,11 @@ class OpenFile:
         streams = self._streams.setdefault((row_group, *leaves), _Streams())
         is_last = rows[1] >= self._metadata.row_group(row_group).num_rows
         stream = None
-        with self._lock:
+        with self._lock.mutex:
             done = streams.begin(rows[1])
         try:
             while True:
-                with self._lock:
+                with self._lock.mutex:
                     stream, nearer = streams.take(rows[0], is_last=is_last)
                 if nearer is None:
                     break
@@ -271,7 +266,7 @@ class OpenFile:
             stream = None
             raise
         finally:
-            with self._lock:
+            with self._lock.mutex:
                 streams.end(rows[1], done, stream)
         return table
 
@@ -317,6 +312,24 @@ class _Streams:
         if stream is not None and self._keeps and len(self._idle) < _MAX_STREAMS:
             self._idle.append(stream)
         done.set()
+
+
+class _Layout(NamedTuple):
+    """What the footer says of a file; `OpenFile` and the functions of these names explain it."""
+
+    forms: Mapping[str, bytes]
+    mapping: FileMapping | None
+    starts: tuple[int, ...]
+    leaves: Mapping[str, list[int]]
+    names: Mapping[int, str]
+
+
+@cached_per_footer
+def _layout(metadata: pq.FileMetaData, path: str) -> _Layout:
+    """The layout of a file; UnsupportedProtocol for a newer format."""
+    check_format(metadata, path)
+    forms, mapping = forms_by_name(metadata), mapping_of(metadata)
+    return _Layout(forms, mapping, starts_of(metadata), leaves_of(metadata), names_by_id(metadata))
 
 
 @cached_per_footer

@@ -16,7 +16,7 @@ import pyarrow as pa
 from rowsieve.errors import EvaluationError
 from rowsieve.executor.text_views import as_output, with_views
 from rowsieve.planner.plan import OutputColumn, ScanPlan
-from rowsieve.predicate.bind import BoundOperand, BoundPredicate, bind_operand
+from rowsieve.predicate.bind import BoundOperand, bind_operand
 from rowsieve.predicate.evaluate import compute
 from rowsieve.predicate.ir import BoundColumn, Cast, Column, Operand, walk
 from rowsieve.predicate.semantics import OnFailure
@@ -29,13 +29,12 @@ _END: Final[Any] = object()
 
 
 class Packaging:
-    """The predicate and output columns of one plan, bound once for all batches."""
+    """The output columns of one plan, bound once for all batches."""
 
-    __slots__ = ("_casts", "_computed", "_names", "_schema", "filter", "needed", "output")
+    __slots__ = ("_casts", "_computed", "_names", "_schema", "needed", "output")
 
     def __init__(self, plan: ScanPlan, *, views: bool = False) -> None:
         schema = plan.schema
-        self.filter: BoundPredicate | None = plan.filter
         self._schema = schema
         self._computed: dict[str, BoundOperand] = {}
         self._casts: dict[str, BoundOperand] = {}
@@ -53,17 +52,6 @@ class Packaging:
         output = stored if whole else pa.schema(fields)
         self.output = with_views(output) if views else output
         self.needed = frozenset(self._read_names() if self._computed else self._names)
-
-    def columns_to_read(self, schema: Schema) -> Schema:
-        """The columns that the output needs, in schema order."""
-        return schema.select(tuple(filter(self.needed.__contains__, schema.names)))
-
-    def predicate_columns(self, schema: Schema) -> Schema:
-        """The columns that the predicate reads, in schema order."""
-        if self.filter is None:
-            return schema.select(())
-        asked = {column.name for column in self.filter.columns}
-        return schema.select(tuple(filter(asked.__contains__, schema.names)))
 
     def project(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """The output columns of the returned rows."""

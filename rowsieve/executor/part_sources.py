@@ -96,18 +96,6 @@ class PartSource:
         """The columns that the predicate reads."""
         return self._schema.select(tuple(column.name for column in predicate.columns))
 
-    def row_groups(
-        self,
-        columns: Schema,
-        wanted: RowSet | None = None,
-        batch_rows: int = ROW_GROUP_ROWS,
-    ) -> Iterator[RowGroup]:
-        """The row groups with a wanted row, in file order, to read these columns.
-
-        Large row groups are cut into slices of at most `batch_rows`.
-        """
-        return self._row_groups(self.part.data, columns, wanted, batch_rows)
-
     def rows(
         self,
         columns: Schema,
@@ -128,7 +116,7 @@ class PartSource:
         self, key: Schema, wanted: RowSet | None = None, batch_rows: int = ROW_GROUP_ROWS
     ) -> Iterator[Numbered]:
         """The deleted keys in key order, of each page or row group with a wanted tombstone."""
-        groups = self._row_groups(self.part.deletes, key, wanted, batch_rows)
+        groups = self.row_groups(key, wanted, batch_rows, deletes=True)
         return _decoded(groups, key, key, batch_rows)
 
     def rows_ahead(self, columns: Schema, wanted: RowSet | None) -> Iterator[Numbered]:
@@ -147,8 +135,7 @@ class PartSource:
         self, columns: Schema, wanted: RowSet | None, *, deletes: bool = False
     ) -> Iterator[Iterator[Place]]:
         """The byte ranges that `rows` or `tombstones` request from the store, by row group."""
-        ref = self.part.deletes if deletes else self.part.data
-        groups = self._row_groups(ref, columns, wanted)
+        groups = self.row_groups(columns, wanted, deletes=deletes)
         return (group.places_of_runs(columns) for group in groups)
 
     def key_bounds(self, order: KeyOrder, *, deletes: bool = False) -> tuple[Key, Key] | None:
@@ -184,17 +171,22 @@ class PartSource:
             size = known[columns] = _largest_batch(metadata, columns)
         return size
 
-    def _row_groups(
+    def row_groups(
         self,
-        ref: FileRef | None,
         columns: Schema,
-        wanted: RowSet | None,
+        wanted: RowSet | None = None,
         batch_rows: int = ROW_GROUP_ROWS,
+        *,
+        deletes: bool = False,
     ) -> Iterator[RowGroup]:
+        """The row groups with a wanted row or tombstone, in file order, to read these columns.
+
+        Large row groups are cut into slices of at most `batch_rows`.
+        """
+        ref = self.part.deletes if deletes else self.part.data
         if ref is None or (wanted is not None and wanted.is_empty):
             return
-        age = self.part.commit_ts
-        file = self._opened(ref, age)
+        file = self._opened(ref)
         first, last = (0, ref.rows) if wanted is None else wanted.span
         starts = file.starts
         for number in range(bisect_right(starts, first) - 1, bisect_left(starts, last)):
@@ -212,8 +204,13 @@ class PartSource:
                 if (part := self._row_group(file, number, start, stop, wanted)) is not None:
                     yield replace(part, group_start=starts[number])
 
-    def _opened(self, ref: FileRef, age: int) -> OpenFile | MemoryFile:
+    def _candidates(self, ref: FileRef | None, only: frozenset[int] | None) -> Candidates:
+        """Those that `candidates_of` has found in a file."""
+        return _NOTHING if ref is None else self._known[ref.path, only][1]
+
+    def _opened(self, ref: FileRef) -> OpenFile | MemoryFile:
         """Open a file, or a part in memory; UnsupportedOperation if it cannot be read as asked."""
+        age = self.part.commit_ts
         if ref.in_memory:
             return MemoryFile(ref, age)
         if ref.encoding is not None:
@@ -253,7 +250,8 @@ def candidates_of(
     are the key columns (trap T1). Unless `tombstones`, those are not asked for. Calls for the same
     predicate return the same results.
     """
-    only = _columns_that_matter(predicate, only)
+    if only is not None and only.issuperset([each.field_id for each in predicate.columns]):
+        only = None
     fresh: list[tuple[PartSource, FileRef]] = []
     for source in sources:
         for ref in (source.part.data, source.part.deletes if tombstones else None):
@@ -270,23 +268,13 @@ def candidates_of(
             source._known[ref.path, only] = (predicate, each)
             if only is None and ref is source.part.data:
                 source._mostly_match = each.mostly_match
-    result = []
-    for source in sources:
-        both = (source.part.deletes if tombstones else None, source.part.data)
-        deleted, rows = (
-            _NOTHING if ref is None else source._known[ref.path, only][1] for ref in both
+    return [
+        (
+            source._candidates(source.part.deletes if tombstones else None, only),
+            source._candidates(source.part.data, only),
         )
-        result.append((deleted, rows))
-    return result
-
-
-def _columns_that_matter(
-    predicate: BoundPredicate, only: frozenset[int] | None
-) -> frozenset[int] | None:
-    """`only`, or None if the predicate reads no other columns."""
-    if only is None or only.issuperset([column.field_id for column in predicate.columns]):
-        return None
-    return only
+        for source in sources
+    ]
 
 
 def _decoded(

@@ -67,7 +67,8 @@ class ReadAhead:
         """
         first = list(islice(tasks, TASKS_WITHOUT_THREADS)) if self._threads > 1 else []
         if len(first) < TASKS_WITHOUT_THREADS:
-            yield from (task() for task in chain(first, tasks))
+            for task in chain(first, tasks):
+                yield task()
             return
         pool, depth = self._started(), 2 * self._threads
         most = self._at_first
@@ -100,14 +101,14 @@ class ReadAhead:
 
     def _reserve(self, size_bytes: int) -> int:
         """Reserve these bytes; returns 0 if fewer are free."""
-        with self._lock:
+        with self._lock.mutex:
             if size_bytes > self._free_bytes:
                 return 0
             self._free_bytes -= size_bytes
             return size_bytes
 
     def _release(self, size_bytes: int) -> None:
-        with self._lock:
+        with self._lock.mutex:
             self._free_bytes += size_bytes
 
 

@@ -30,16 +30,15 @@ class ReadSettings:
         default_factory=dict, compare=False
     )
     """The flags as reports have them."""
+    skips: bool = field(init=False, compare=False)
+    """True if the read skips what pruning excludes."""
+    audited_percent: float = field(init=False, compare=False)
+    """The share that is audited: 100 for "soft", 0 for "off"."""
 
-    @property
-    def skips(self) -> bool:
-        """True if the read skips what pruning excludes."""
-        return self.pruning == "on"
-
-    @property
-    def audited_percent(self) -> float:
-        """The share that is audited: 100 for "soft", 0 for "off"."""
-        return {"soft": 100.0, "off": 0.0}.get(self.pruning, self.audit_percent)
+    def __post_init__(self) -> None:
+        audited_percent = {"soft": 100.0, "off": 0.0}.get(self.pruning, self.audit_percent)
+        object.__setattr__(self, "audited_percent", audited_percent)
+        object.__setattr__(self, "skips", self.pruning == "on")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +50,16 @@ class ReadSwitches:
     on_violation: OnViolation | None = None
     read_encoding: ReadEncoding | None = None
     on_encoding_difference: OnDifference | None = None
+    is_default: bool = field(init=False, compare=False, repr=False)
+    """True if no option is given."""
 
     def __post_init__(self) -> None:
+        is_default = True
         for flag in READ_FLAGS:
             if (value := getattr(self, flag.argument)) is not None:
                 flag.check(f"read: {flag.argument}", value)
+                is_default = False
+        object.__setattr__(self, "is_default", is_default)
 
     def settings(self, table: TableInfo) -> ReadSettings:
         """The settings of a read of this table; InvalidInput for a property that cannot be."""
@@ -65,12 +69,6 @@ class ReadSwitches:
         if (settings := of_table.derived.get(ReadSettings)) is None:
             settings = of_table.derived[ReadSettings] = self._resolved(of_table)
         return cast("ReadSettings", settings)
-
-    @property
-    def is_default(self) -> bool:
-        """True if no option is given."""
-        given = [getattr(self, flag.argument) for flag in READ_FLAGS]
-        return given.count(None) == len(given)
 
     def _resolved(self, of_table: TableFlags) -> ReadSettings:
         flags = tuple([self._flag(flag, of_table.by_name[flag.name]) for flag in READ_FLAGS])

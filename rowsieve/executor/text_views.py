@@ -23,7 +23,9 @@ def with_views(schema: pa.Schema) -> pa.Schema:
 
 def as_output(values: pa.Array, type_: pa.DataType) -> pa.Array:
     """Cast values to a type, which may be a view type."""
-    if values.type == type_ or type_ not in VIEWS.values():
+    if values.type == type_:
+        return values
+    if type_ not in VIEWS.values():
         return as_type(values, type_)
     if not pa.types.is_dictionary(values.type):
         return values.cast(type_)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import filterfalse
 
 import numpy as np
 import pyarrow as pa
@@ -36,7 +35,8 @@ from rowsieve.types.schema import Schema
 class RowReader:
     """Reads `columns` of the wanted rows that match `predicate`.
 
-    `all_columns` are `predicate_columns` and `columns`; `target` and `predicate_target` are the
+    `rest` are those of `columns` that the predicate does not read, and `all_columns` are
+    `predicate_columns` and `rest`; `target` and `predicate_target` are the
     Arrow schemas of `columns` and `predicate_columns`.
     """
 
@@ -44,6 +44,7 @@ class RowReader:
     target: pa.Schema
     predicate_columns: Schema
     predicate_target: pa.Schema
+    rest: Schema
     all_columns: Schema
     predicate: BoundPredicate | None
 
@@ -61,14 +62,14 @@ class RowReader:
         With `views`, the rows have the view types of text and bytes.
         """
         names = frozenset(predicate_columns.names)
-        more = tuple(field for field in columns if field.name not in names)
-        all_columns = Schema(columns.id, (*predicate_columns, *more))
+        rest = tuple(field for field in columns if field.name not in names)
         return cls(
             columns,
             with_views(arrow_schema(columns)) if views else arrow_schema(columns),
             predicate_columns,
             arrow_schema(predicate_columns),
-            all_columns,
+            Schema(columns.id, rest),
+            Schema(columns.id, (*predicate_columns, *rest)),
             predicate,
         )
 
@@ -85,11 +86,12 @@ class RowReader:
         matches = matching(self.predicate, rows)
         if (kept := _only(rows, matches)) is None:
             return None
-        names = self.columns.names
-        if rest := tuple(filterfalse(first.names.__contains__, names)):
+        if self.rest.fields and first is not self.all_columns:
             both = list(_matching_rows(groups, matches))
-            kept = _join_columns(kept, read_rows(groups, both, self.columns.select(rest), None))
-        return as_stored(kept.select(list(names)), self.target)
+            others = read_rows(groups, both, self.rest, None)
+            schema = pa.schema([*kept.schema, *others.schema])
+            kept = pa.RecordBatch.from_arrays([*kept.columns, *others.columns], schema=schema)
+        return as_stored(kept.select(list(self.columns.names)), self.target)
 
     @property
     def read_columns(self) -> Schema:
@@ -134,8 +136,3 @@ def _only(rows: pa.RecordBatch, matches: Mask) -> pa.RecordBatch | None:
         return rows.slice(0, count)
     keep = selection(matches.nonzero()[0], rows.num_rows)
     return pa.RecordBatch.from_arrays([keep(each) for each in rows.columns], rows.schema.names)
-
-
-def _join_columns(left: pa.RecordBatch, right: pa.RecordBatch) -> pa.RecordBatch:
-    fields = [*left.schema, *right.schema]
-    return pa.RecordBatch.from_arrays([*left.columns, *right.columns], schema=pa.schema(fields))

@@ -83,7 +83,7 @@ class ScanMetrics(ShownAsTable):
         self, path: str, row_count: int, rows: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.bool_]:
         """Count rows of a file as compared; return which of them were not compared before."""
-        with self._lock:
+        with self._lock.mutex:
             known = self._compared.setdefault(path, np.zeros(row_count, np.bool_))
             fresh = ~known[rows]
             known[rows] = True
@@ -94,7 +94,7 @@ class ScanMetrics(ShownAsTable):
         """Count and log differences; EncodingsDiffer at the first one if the read `raises`."""
         if not differences:
             return
-        with self._lock:
+        with self._lock.mutex:
             before = self.encoding_differences
             self.encoding_differences += len(differences)
             self._differences += differences[: MAX_DIFFERENCES - len(self._differences)]
@@ -108,7 +108,7 @@ class ScanMetrics(ShownAsTable):
 
     def note_pruned(self, row_groups: int, refuted: int, pages: int, refuted_pages: int) -> None:
         """Count row groups and pages that a predicate was checked against, and those it refuted."""
-        with self._lock:
+        with self._lock.mutex:
             self.row_groups_considered += row_groups
             self.row_groups_pruned += refuted
             self.pages_considered += pages
@@ -119,7 +119,7 @@ class ScanMetrics(ShownAsTable):
 
         Each read adds its bytes. The part, the row group and its rows count only once.
         """
-        with self._lock:
+        with self._lock.mutex:
             self.bytes_read += size
             self._parts_read.add(part_id)
             self.parts_read = len(self._parts_read)
@@ -130,7 +130,7 @@ class ScanMetrics(ShownAsTable):
 
     def add(self, other: ScanMetrics) -> None:
         """Add the counters of another portion of this scan; parts and row groups count once."""
-        with self._lock:
+        with self._lock.mutex:
             for counter in fields(self):
                 if counter.type in ("int", "float"):
                     total = getattr(self, counter.name) + getattr(other, counter.name)

@@ -51,8 +51,7 @@ class Operation:
 
     def begin(self) -> Callable[[], None]:
         """Tell the observer in the current context; return what undoes its changes of that."""
-        if self.observer is None:
-            return _nothing
+        assert self.observer is not None
         try:
             return self.observer.begun(self)
         except Exception:
@@ -144,13 +143,10 @@ def opened(
     """Begin an operation that ends elsewhere, such as a stream; its context is a copy."""
     started = _new_operation(kind, name, table, reporter, planned_s)
     started.context = copy_context()
-    started.context.run(_enter, started)
+    started.context.run(_CURRENT.set, started)
+    if started.observer is not None:
+        started.context.run(started.begin)
     return started
-
-
-def _enter(operation: Operation) -> None:
-    _CURRENT.set(operation)
-    operation.begin()
 
 
 def _new_operation(

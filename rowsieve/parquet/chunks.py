@@ -24,20 +24,25 @@ SEAL_KEY: Final = "rowsieve.chunks"
 _PIECE_BYTES: Final = 4 * 1024 * 1024
 
 
-def are_sealed(metadata: pq.FileMetaData) -> bool:
-    """Return whether every chunk has a digest."""
-    return sealed(metadata, SEAL_KEY, _chunk_count(metadata)) is not None
+def chunk_seal(metadata: pq.FileMetaData) -> str | None:
+    """The digests of all chunks; None if the file does not have them."""
+    return sealed(metadata, SEAL_KEY, int(metadata.num_row_groups * metadata.num_columns))
 
 
 class ChunkFile(io.RawIOBase):
-    """A file whose chunks have digests, read chunk by chunk from `source`; not thread-safe."""
+    """A file whose chunks have digests, read chunk by chunk from `source`; not thread-safe.
 
-    def __init__(self, source: pa.NativeFile, ref: ParquetRef, metadata: pq.FileMetaData) -> None:
+    `seal` is the file's `chunk_seal`.
+    """
+
+    def __init__(
+        self, source: pa.NativeFile, ref: ParquetRef, metadata: pq.FileMetaData, seal: str
+    ) -> None:
         super().__init__()
         self._source = source
         self._ref = ref
         self._metadata = metadata
-        self._seal = sealed(metadata, SEAL_KEY, _chunk_count(metadata)) or ""
+        self._seal = seal
         self._position = 0
         self._expected: dict[int, tuple[int, str, int]] = {}
         self._fetched: list[tuple[int, memoryview]] = []
@@ -117,10 +122,6 @@ def chunk_spans(metadata: pq.FileMetaData) -> list[Span]:
         for number in range(metadata.num_row_groups)
         for leaf in range(metadata.num_columns)
     ]
-
-
-def _chunk_count(metadata: pq.FileMetaData) -> int:
-    return int(metadata.num_row_groups * metadata.num_columns)
 
 
 def chunk_span(chunk: pq.ColumnChunkMetaData) -> Span:

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from rowsieve.errors import CorruptData
 from rowsieve.objects import ObjectStore
-from rowsieve.parquet.chunks import ChunkFile, are_sealed
+from rowsieve.parquet.chunks import ChunkFile, chunk_seal
 from rowsieve.parquet.footer import ParquetRef, read_metadata, reading
 from rowsieve.parquet.group_slices import RowStream
 from rowsieve.parquet.leaf_columns import dictionary_columns, leaves_of
@@ -50,8 +50,8 @@ class ParquetReader:
         with reading(ref.path):
             source = store.open_input(ref.path, ref.size_bytes)
             self._chunks: ChunkFile | None = None
-            if are_sealed(self.metadata):
-                self._chunks = ChunkFile(source, ref, self.metadata)
+            if (seal := chunk_seal(self.metadata)) is not None:
+                self._chunks = ChunkFile(source, ref, self.metadata, seal)
             self._file = pq.ParquetFile(
                 source if self._chunks is None or self._in_pieces else self._chunks,
                 metadata=self.metadata,

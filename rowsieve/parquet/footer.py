@@ -249,12 +249,13 @@ _CACHE: ByteCache[tuple[object, ...], Tail] = ByteCache(CACHE_BYTES, "footers")
 
 
 def _key(store: ObjectStore, ref: ParquetRef) -> tuple[object, ...]:
-    return store.uri, ref.path, ref.tail_checksum, ref.columns, _stamp(ref)
+    stamp = None if ref.columns is None else _stamp(ref)
+    return store.uri, ref.path, ref.tail_checksum, ref.columns, stamp
 
 
 def _stamp(ref: ParquetRef) -> tuple[int, ...] | None:
-    """A stamp that changes when a local foreign file is replaced; None for other files."""
-    if ref.columns is None or (path := _local_path(ref.path)) is None:
+    """A stamp that changes when a local foreign file is replaced; None for one in a store."""
+    if (path := _local_path(ref.path)) is None:
         return None
     try:
         status = path.stat()

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias, TypedDict, Unpack
 import msgspec
 
 from rowsieve.byte_cache import ByteCache, Origin
-from rowsieve.planner.plan import OutputColumn, ScanPlan, table_columns
+from rowsieve.planner.plan import OutputColumn, ScanPlan
 from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate import ir
 from rowsieve.predicate.limits import check_limits
@@ -101,7 +101,7 @@ class PlanCache:
             )
             origin = Origin((table_uri, snapshot.table.uuid), snapshot.version)
             self._plans.put(key, plan, _size_of(plan) + _size_of_tree(nodes), origin)
-        output = table_columns(snapshot.schema.names) if columns is None else columns
+        output = plan.columns if columns is None else columns
         return msgspec.structs.replace(plan, columns=output, now_us=now_us), known
 
     def resolved(self, plan: ScanPlan, resolve: Callable[[ScanPlan], ScanPlan]) -> ScanPlan:

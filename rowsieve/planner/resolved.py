@@ -42,11 +42,9 @@ def with_rows(plan: ScanPlan, part_rows: Iterable[PartRows]) -> ScanPlan:
     )
 
 
-def rows_by_part(plan: ScanPlan) -> Mapping[str, RowSet] | None:
-    """Return the rows to read of each part; None if the plan is not resolved."""
-    if plan.resolved is None:
-        return None
-    return {part.part_id: part.rows for part in plan.resolved}
+def rows_by_part(resolved: Iterable[PartRows]) -> Mapping[str, RowSet]:
+    """Return the rows to read of each part."""
+    return {part.part_id: part.rows for part in resolved}
 
 
 def join_small_splits(plan: ScanPlan, split_bytes: int) -> ScanPlan:

@@ -151,7 +151,7 @@ class _Returned:
         rows: dict[str, int] = {}
         unsure: set[str] = set()
         vectors: dict[str, int] = {}
-        resolved = rows_by_part(plan)
+        resolved = None if plan.resolved is None else rows_by_part(plan.resolved)
         for piece in (piece for split in plan.splits for piece in split.pieces):
             for read in piece.reads:
                 part = piece.parts[read.part]

@@ -106,9 +106,7 @@ def test_the_splits_of_a_plan_carry_the_rows_to_other_processes(
     )
     plan = ScanPlan.from_bytes(plan.to_bytes())
     batches = [
-        batch
-        for split in plan.splits
-        for batch in Execution(plan, made.handle.store).read_splits([split])
+        batch for split in plan.splits for batch in Execution(plan, made.handle.store).read([split])
     ]
     ours = [row for batch in batches for row in to_rows(pa.table(batch), shape.schema)]
     assert bag(ours) == bag(matching)

@@ -15,7 +15,7 @@ from obstore.store import MemoryStore
 from rowsieve.checksums import checksum
 from rowsieve.errors import CorruptData
 from rowsieve.objects import ObjectStore, RemoteStore, open_store
-from rowsieve.parquet.chunks import SEAL_KEY, are_sealed
+from rowsieve.parquet.chunks import SEAL_KEY, chunk_seal
 from rowsieve.parquet.decode import ParquetReader
 from rowsieve.parquet.footer import read_footer, tail_start
 from rowsieve.storage.manifests.manifest import FileRef
@@ -89,7 +89,7 @@ def test_a_file_without_seal_is_read_by_its_page_checksums(tmp_path: Path, rows:
     pq.write_table(rows, path, write_page_checksum=True)
     data = path.read_bytes()
     metadata = read_footer(data)
-    assert not are_sealed(metadata)
+    assert chunk_seal(metadata) is None
     start = tail_start(metadata)
     ref = FileRef(
         path.name, len(rows), len(data), checksum(data), start, checksum(memoryview(data)[start:])
@@ -106,7 +106,7 @@ def test_a_file_without_seal_is_read_by_its_page_checksums(tmp_path: Path, rows:
 def test_every_chunk_is_sealed(tmp_path: Path, rows: pa.Table) -> None:
     ref = write(open_store(str(tmp_path)), rows)
     metadata = pq.read_metadata(tmp_path / ref.path)
-    assert are_sealed(metadata)
+    assert chunk_seal(metadata) is not None
     assert len(metadata.metadata[SEAL_KEY.encode()]) == 3 * 16
 
 

@@ -42,7 +42,7 @@ class VisibilityCache:
         """The cached result, or the computed one; a failure is not cached."""
         if (known := self._answers.get(parts)) is not None:
             return known
-        with self._lock:
+        with self._lock.mutex:
             self._clear_begun_after_fork()
             begun = self._begun.get(parts)
             if begun is None:
@@ -67,7 +67,7 @@ class VisibilityCache:
         return self._answers.get(parts)
 
     def _end(self, parts: Hashable) -> None:
-        with self._lock:
+        with self._lock.mutex:
             self._begun.pop(parts, None)
 
     def _clear_begun_after_fork(self) -> None:

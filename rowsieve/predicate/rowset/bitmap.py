@@ -44,14 +44,9 @@ class Bitmap:
         return len(self.bitmap)
 
     @property
-    def first(self) -> int:
-        """The least id; the set must not be empty."""
-        return int(self.bitmap.min())
-
-    @property
-    def last(self) -> int:
-        """The greatest id; the set must not be empty."""
-        return int(self.bitmap.max())
+    def span(self) -> tuple[int, int]:
+        """The smallest half-open range that contains all rows; (0, 0) if there are none."""
+        return (int(self.bitmap.min()), int(self.bitmap.max()) + 1) if self.bitmap else (0, 0)
 
     def same(self, other: Bitmap) -> bool:
         """Whether both contain the same rows."""

@@ -45,14 +45,9 @@ class Ranges:
         return int(self.stops.sum()) - int(self.starts.sum())
 
     @property
-    def first(self) -> int:
-        """The least id; the set must not be empty."""
-        return int(self.starts[0])
-
-    @property
-    def last(self) -> int:
-        """The greatest id; the set must not be empty."""
-        return int(self.stops[-1]) - 1
+    def span(self) -> tuple[int, int]:
+        """The smallest half-open range that contains all rows; (0, 0) if there are none."""
+        return (int(self.starts[0]), int(self.stops[-1])) if len(self.starts) else (0, 0)
 
     def same(self, other: Ranges) -> bool:
         """Whether both contain the same rows."""
@@ -67,7 +62,7 @@ class Ranges:
 
     def intersect(self, other: Ranges) -> Ranges:
         """Return the rows in both sets: cut each range of the smaller set by the other's ranges."""
-        few, many = sorted((self, other), key=lambda ranges: ranges.run_count)
+        few, many = (self, other) if self.run_count <= other.run_count else (other, self)
         begin = np.searchsorted(many.stops, few.starts, side="right")
         counts = np.searchsorted(many.starts, few.stops, side="left") - begin
         mine = np.repeat(np.arange(few.run_count), counts)
@@ -79,7 +74,7 @@ class Ranges:
 
     def difference(self, other: Ranges) -> Ranges:
         """Return the rows of this set that are not in `other`."""
-        return self.intersect(other.complement(self.last + 1)) if self.run_count else self
+        return self.intersect(other.complement(self.span[1])) if self.run_count else self
 
     def complement(self, row_count: int) -> Ranges:
         """Return all other rows below `row_count`."""

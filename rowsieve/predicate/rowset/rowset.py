@@ -162,7 +162,8 @@ class RowSet:
         return hash((self.row_count, starts.tobytes(), stops.tobytes()))
 
     def __repr__(self) -> str:
-        within = f" in [{self._rows.first}, {self._rows.last + 1})" if len(self) else ""
+        first, stop = self.span
+        within = f" in [{first}, {stop})" if stop else ""
         runs = self._rows.run_count
         return f"RowSet({len(self)} of {self.row_count} rows, {runs} ranges{within})"
 
@@ -180,7 +181,7 @@ class RowSet:
     @property
     def span(self) -> tuple[int, int]:
         """The smallest half-open range that contains all rows of the set; (0, 0) if it is empty."""
-        return (self._rows.first, self._rows.last + 1) if len(self) else (0, 0)
+        return self._rows.span
 
     @property
     def size_bytes(self) -> int:
@@ -245,7 +246,7 @@ class RowSet:
         _check_whole(offset, "offset")
         if self.is_empty:
             return RowSet.empty(row_count)
-        first, last = self._rows.first + offset, self._rows.last + offset
+        first, last = self.span[0] + offset, self.span[1] - 1 + offset
         if first < 0 or last >= row_count:
             raise InvalidInput(
                 f"rows moved by {offset} reach from {first} to {last}, outside a source of "

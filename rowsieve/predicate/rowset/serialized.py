@@ -67,7 +67,7 @@ def decode(data: bytes, row_count: int) -> Ranges | Bitmap:
             rows = _bitmap(payload)
     if rows is None:
         raise _corrupt(data, "the structure is invalid")
-    if rows.id_count != id_count or (id_count and rows.last >= row_count):
+    if rows.id_count != id_count or rows.span[1] > row_count:
         raise _corrupt(
             data, f"the set does not have {id_count} of {row_count} rows, as the header says"
         )

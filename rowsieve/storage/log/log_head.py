@@ -104,8 +104,10 @@ class LogHead:
         if known is None and (opened := self._from_cache()) is not None:
             return opened
         followed = None if known is None else self._follow(known)
-        if known and followed and not reads_expired_files(known, followed[0]):
-            return followed[0]
+        if known and followed:
+            newest = followed[0]
+            if newest is known or not reads_expired_files(known, newest):
+                return newest
         for _ in range(_ATTEMPTS):
             try:
                 snapshot = self._load()
@@ -172,7 +174,7 @@ class LogHead:
         if MOVED in snapshot.table.properties:
             self.check_in_place(snapshot)
         uuid = snapshot.table.uuid
-        with _seen_lock:
+        with _seen_lock.mutex:
             versions = _seen.get(self._store.uri)
             if versions is None:
                 versions = {}
@@ -189,7 +191,7 @@ class LogHead:
         A reader must call this before it reads, and then compare: versions that other threads see
         during the read do not matter to it.
         """
-        with _seen_lock:
+        with _seen_lock.mutex:
             seen = dict(_seen.get(self._store.uri) or {})
         if (newest := self._newest) is not None:  # of this object, even if the cache is full
             uuid = newest.table.uuid
@@ -275,7 +277,7 @@ class LogHead:
         entries: list[LogEntry] = []
         loading: dict[str, Future[LogEntry]] = {}
         ahead = _AHEAD if self._store.overlaps else 1
-        block = [first] if first is not None else self._entries([known.version + 1])
+        block = [first if first is not None else self.entry(known.version + 1)]
         while True:
             for entry in block:
                 if entry is None:

@@ -36,7 +36,7 @@ import uuid
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Final, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -208,10 +208,11 @@ class PartTable:
     one must bound their number, and the key must have everything else that they depend on.
     """
 
-    __slots__ = ("_columns", "derived")
+    __slots__ = ("columns", "derived")
 
     def __init__(self, columns: pa.Table | Columns) -> None:
-        self._columns = columns if isinstance(columns, Columns) else Columns.of(columns)
+        self.columns: Final = columns if isinstance(columns, Columns) else Columns.of(columns)
+        """The columns, each read on demand."""
         self.derived: dict[Hashable, Any] = {}
 
     @classmethod
@@ -273,17 +274,12 @@ class PartTable:
     @property
     def table(self) -> pa.Table:
         """All columns, in the order of the parts; reads the columns not read yet."""
-        return self._columns.table()
-
-    @property
-    def columns(self) -> Columns:
-        """The columns, each read on demand."""
-        return self._columns
+        return self.columns.table()
 
     @property
     def in_memory(self) -> bool:
         """True if every column is in memory, so that no use of a column reads a file."""
-        return self._columns.in_memory
+        return self.columns.in_memory
 
     @property
     def part_ids(self) -> tuple[str, ...]:
@@ -294,7 +290,7 @@ class PartTable:
         """(n,) whether each part is in memory."""
         in_memory = np.zeros(len(self), dtype=np.bool_)
         for name in (DATA_CONTENT, DELETES_CONTENT):
-            if self._columns.schema.get_field_index(name) >= 0:
+            if self.columns.schema.get_field_index(name) >= 0:
                 in_memory |= np.asarray(self.column(name).is_valid())
         return in_memory
 
@@ -308,7 +304,7 @@ class PartTable:
 
         The paths of parts in memory are names only, and vectors in the manifest are no files.
         """
-        names = self._columns.schema.names
+        names = self.columns.schema.names
         texts_by_column = {}
         for name in ("data.path", "deletes.path", "dv.path", PATH):
             content = name.replace(".path", ".content")
@@ -324,22 +320,22 @@ class PartTable:
 
     def column(self, name: str) -> pa.ChunkedArray:
         """Return one column; KeyError for an unknown name."""
-        return self._columns.column(name)
+        return self.columns.column(name)
 
     def select(self, *prefixes: str) -> PartTable:
         """Keep only the columns whose names start with one of these prefixes."""
-        chosen = {name for name in self._columns.schema.names if name.startswith(prefixes)}
-        return PartTable(self._columns.select(chosen.__contains__))
+        chosen = {name for name in self.columns.schema.names if name.startswith(prefixes)}
+        return PartTable(self.columns.select(chosen.__contains__))
 
     def unions(self) -> Iterator[tuple[int, npt.NDArray[np.int64], pa.Table]]:
         """For each run of sharded parts: its first index, the shard of each part, the unions."""
-        for start, block in self._columns.blocks:
+        for start, block in self.columns.blocks:
             if isinstance(block.source, InShards):
                 yield start, block.source.shards_of(block.rows), block.source.unions
 
     def in_one_chunk(self) -> PartTable:
         """Return the same parts with each in-memory block combined into one chunk."""
-        return PartTable(self._columns.in_one_chunk())
+        return PartTable(self.columns.in_one_chunk())
 
     def data_rows(self) -> npt.NDArray[np.int64]:
         """Return, shape (n,), the rows of each part without tombstones; 0 if it has only those."""
@@ -349,7 +345,7 @@ class PartTable:
     def stored_bytes(self) -> int:
         """The bytes of all files of the parts."""
         names = ["data.size_bytes", "deletes.size_bytes", "dv.size_bytes"]
-        if self._columns.schema.get_field_index(SIZE_BYTES) >= 0:
+        if self.columns.schema.get_field_index(SIZE_BYTES) >= 0:
             names.append(SIZE_BYTES)
         return sum(int(self.numbers(name).sum()) for name in names)
 
@@ -363,13 +359,13 @@ class PartTable:
         return tuple(
             [
                 int(name[len("key.") : -len(".lower")])
-                for name in self._columns.schema.names
+                for name in self.columns.schema.names
                 if name.startswith("key.") and name.endswith(".lower")
             ]
         )
 
     def __len__(self) -> int:
-        return len(self._columns)
+        return len(self.columns)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PartTable):
@@ -386,7 +382,7 @@ class PartTable:
         if not others:
             return self
         try:
-            return PartTable(self._columns.append([other._columns for other in others]))
+            return PartTable(self.columns.append([other.columns for other in others]))
         except pa.ArrowException as error:
             raise CorruptData(f"manifests disagree on the type of a column: {error}") from error
 
@@ -406,7 +402,7 @@ class PartTable:
 
     def take(self, indices: Any) -> PartTable:
         """Select the parts at these indices, in the order given."""
-        return PartTable(self._columns.take(np.asarray(indices, dtype=np.int64)))
+        return PartTable(self.columns.take(np.asarray(indices, dtype=np.int64)))
 
     def with_commit_ts(self, version: int) -> PartTable:
         """Set commit_ts of parts without one to the committing version (invariant I1)."""
@@ -503,14 +499,14 @@ class PartTable:
 
     def vectors(self) -> list[VectorRef | None]:
         """Return the stored vector of every part of a keyed table; None if it has none."""
-        schema = self._columns.schema
+        schema = self.columns.schema
         if schema.get_field_index(COMPLETE_THROUGH) < 0:
             return [None] * len(self)
-        return vectors_in(self._columns.read([n for n in schema.names if n.startswith(PREFIX)]))
+        return vectors_in(self.columns.read([n for n in schema.names if n.startswith(PREFIX)]))
 
     def sort_orders(self) -> list[str | None]:
         """Return the order of the rows of every part, with field ids; None if it is unknown."""
-        if self._columns.schema.get_field_index(SORT_ORDER) < 0:
+        if self.columns.schema.get_field_index(SORT_ORDER) < 0:
             return [None] * len(self)
         orders: list[str | None] = self.column(SORT_ORDER).to_pylist()
         return orders
@@ -528,7 +524,7 @@ class PartTable:
         if self.column(f"{prefix}.path").null_count == len(self):
             return [(None,)] * len(self)
         columns = [self.column(f"{prefix}.{name}").to_pylist() for name, _ in facts]
-        present = [self._columns.schema.get_field_index(name) >= 0 for name in rare]
+        present = [self.columns.schema.get_field_index(name) >= 0 for name in rare]
         if any(present):
             nothing = [None] * len(self)
             columns += [
