@@ -66,7 +66,10 @@ class RowChanges(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EventOptions:
-    """What a caller says of events: their format, and what they leave open."""
+    """What a caller says of events: their format, what they leave open, and of their commits.
+
+    With `on_bad="collect"`, `bad_table` gets the bad events, if it is given.
+    """
 
     format: EventFormat
     source: str | None = None
@@ -75,6 +78,10 @@ class EventOptions:
     decimals: Decimals | None = None
     on_too_late: OnTooLate | None = None
     schema_mode: SchemaMode = "strict"
+    on_bad: OnBad = "error"
+    bad_table: Any = None
+    metadata: Mapping[str, str] | None = None
+    token: tuple[str, int] | None = None
 
     def rules(self, default: TextRules, schema: Schema) -> TextRules:
         """The rules of the format with what the caller says."""
@@ -171,32 +178,25 @@ def _why_no_truncates(table: TableInfo) -> str | None:
     return None
 
 
-def check_dead_letters(bad: Any, on_bad: OnBad) -> None:
+def check_dead_letters(options: EventOptions) -> None:
     """Raise InvalidInput for a dead-letter table that would get nothing, or cannot take it."""
-    if bad is None:
+    if options.bad_table is None:
         return
-    if on_bad != "collect":
+    if options.on_bad != "collect":
         raise InvalidInput(f"{OPERATION}: bad= takes bad events only with on_bad='collect'")
-    if not isinstance(handle := getattr(bad, "handle", None), Handle) or handle.newest.table.key:
+    handle = getattr(options.bad_table, "handle", None)
+    if not isinstance(handle, Handle) or handle.newest.table.key:
         raise InvalidInput(
             f"{OPERATION}: bad= is a table without a key, with the columns "
             f"({', '.join(BAD_EVENTS.names)})"
         )
 
 
-def apply_events(
-    table: RowChanges,
-    data: Any,
-    options: EventOptions,
-    on_bad: OnBad,
-    bad_table: Any,
-    metadata: Mapping[str, str] | None,
-    token: tuple[str, int] | None,
-) -> AppliedEvents:
+def apply_events(table: RowChanges, data: Any, options: EventOptions) -> AppliedEvents:
     """Read the events and commit their changes, once; bad events are stored before."""
     handle = table.handle
     with handle.failures_reported("apply"):
-        check_dead_letters(bad_table, on_bad)
+        check_dead_letters(options)
         handle.require_writable(OPERATION)
         handle.order(OPERATION)
         if names_files(data):
@@ -205,46 +205,34 @@ def apply_events(
             )
         try:
             batch, bad = read_batch(read_messages(data), handle.newest, options)
-            if on_bad == "error":
+            if options.on_bad == "error":
                 bad.refuse(OPERATION)
         except (InvalidData, UnsupportedOperation):
-            if (done := handle.committed_before(token)) is None:
+            if (done := handle.committed_before(options.token)) is None:
                 raise
             return AppliedEvents(done)
-    return commit_batch(table, batch, bad, bad_table, options, metadata, token)
+    return commit_batch(table, batch, bad, options)
 
 
 def commit_batch(
-    table: RowChanges,
-    batch: ChangeBatch,
-    bad: BadEvents,
-    bad_table: Any,
-    options: EventOptions,
-    metadata: Mapping[str, str] | None,
-    token: tuple[str, int] | None,
+    table: RowChanges, batch: ChangeBatch, bad: BadEvents, options: EventOptions
 ) -> AppliedEvents:
     """Store the bad events, then commit the changes."""
     batch.warn_of_order()
     bad_rows = bad.table()
-    if bad_table is not None and bad_rows.num_rows:
-        bad_table.append(bad_rows, token=token)
+    if options.bad_table is not None and bad_rows.num_rows:
+        options.bad_table.append(bad_rows, token=options.token)
     if batch.truncate is not None:
-        commit = _truncated(table, batch, options, metadata, token)
+        commit = _truncated(table, batch, options)
     elif batch.truncated:
-        commit = _overwritten(table.handle, batch, metadata, token)
+        commit = _overwritten(table.handle, batch, options)
     else:
-        commit = _applied(table, batch, options, metadata, token)
+        commit = _applied(table, batch, options)
     skipped = {kind.value: count for kind, count in batch.skipped.items()}
     return AppliedEvents(commit, batch.rows.num_rows, skipped, bad_rows)
 
 
-def _applied(
-    table: RowChanges,
-    batch: ChangeBatch,
-    options: EventOptions,
-    metadata: Mapping[str, str] | None,
-    token: tuple[str, int] | None,
-) -> Commit:
+def _applied(table: RowChanges, batch: ChangeBatch, options: EventOptions) -> Commit:
     return table.apply_changes(
         batch.rows,
         op=batch.op,
@@ -253,45 +241,35 @@ def _applied(
         unchanged=batch.unchanged,
         schema_mode=options.schema_mode,
         on_too_late=options.on_too_late,
-        metadata=metadata,
-        token=token,
+        metadata=options.metadata,
+        token=options.token,
     )
 
 
-def _truncated(
-    table: RowChanges,
-    batch: ChangeBatch,
-    options: EventOptions,
-    metadata: Mapping[str, str] | None,
-    token: tuple[str, int] | None,
-) -> Commit:
+def _truncated(table: RowChanges, batch: ChangeBatch, options: EventOptions) -> Commit:
     """Truncate at a place of the event order, then apply the changes after it: two commits.
 
     The second one has the token. A call that is repeated before it truncates at the same place
     again, which changes nothing.
     """
-    handle, place = table.handle, batch.truncate
+    handle, place, token = table.handle, batch.truncate, options.token
     assert place is not None
     if (done := handle.committed_before(token)) is not None:
         return done
     with handle.failures_reported("overwrite"):
-        change = handle.change("overwrite", metadata, None if batch.rows.num_rows else token)
+        of_truncate = None if batch.rows.num_rows else token
+        change = handle.change("overwrite", options.metadata, of_truncate)
         truncate = partial(truncate_before, change, place=place)
         commit = handle.commit_mutation(change, truncate)
     if not batch.rows.num_rows:
         return commit
-    return _applied(table, batch, options, metadata, token)
+    return _applied(table, batch, options)
 
 
-def _overwritten(
-    handle: Handle,
-    batch: ChangeBatch,
-    metadata: Mapping[str, str] | None,
-    token: tuple[str, int] | None,
-) -> Commit:
+def _overwritten(handle: Handle, batch: ChangeBatch, options: EventOptions) -> Commit:
     """Replace all rows by those that were written after the truncate, in one commit."""
     with handle.failures_reported("overwrite"):
-        change = handle.change("overwrite", metadata, token)
+        change = handle.change("overwrite", options.metadata, options.token)
         return handle.commit_overwrite(change, _since_empty(handle, change, batch).rows)
 
 

@@ -11,7 +11,13 @@ import numpy as np
 import pyarrow as pa
 
 from rowsieve.envelopes.actions import EventAction
-from rowsieve.envelopes.applying import AppliedEvents, EventOptions, commit_batch, read_batch
+from rowsieve.envelopes.applying import (
+    AppliedEvents,
+    EventOptions,
+    check_dead_letters,
+    commit_batch,
+    read_batch,
+)
 from rowsieve.envelopes.bad_events import BAD_EVENTS, BadEvents
 from rowsieve.envelopes.change_batches import ChangeBatch
 from rowsieve.envelopes.changes_table import Destination, meanings, shown_table, tables_of
@@ -43,13 +49,10 @@ def apply_to_tables(
     options: EventOptions,
     table_of: Callable[[str], Any],
     open_table: Callable[[str], Any],
-    on_bad: str,
-    bad_table: Any,
-    metadata: Mapping[str, str] | None,
-    token: tuple[str, int] | None,
     storage_options: Mapping[str, Any],
 ) -> AppliedTables:
     """Read all events, then commit to each table once; bad ones are stored before."""
+    check_dead_letters(options)
     if names_files(data):
         data = events_of_paths(data, OPERATION, pa.schema([]), storage_options)
     messages = read_messages(data)
@@ -74,16 +77,14 @@ def apply_to_tables(
         batch, bad = read_batch(messages.take(events), table.handle.newest, chosen)
         batches.append((name, table, batch, bad))
     everything = [unrouted, *(bad for *_, bad in batches)]
-    if on_bad == "error":
+    if options.on_bad == "error":
         for bad in everything:
             bad.refuse(OPERATION)
     bad_rows = pa.concat_tables([bad.table() for bad in everything]).sort_by("event")
-    if bad_table is not None and bad_rows.num_rows:
-        bad_table.append(bad_rows, token=token)
-    applied = {
-        name: commit_batch(table, batch, bad, None, options, metadata, token)
-        for name, table, batch, bad in batches
-    }
+    if options.bad_table is not None and bad_rows.num_rows:
+        options.bad_table.append(bad_rows, token=options.token)
+    stored = replace(options, bad_table=None)
+    applied = {name: commit_batch(table, batch, bad, stored) for name, table, batch, bad in batches}
     return AppliedTables(applied, dict(skipped), bad_rows)
 
 

@@ -19,13 +19,7 @@ from rowsieve.bridges.session import Session
 from rowsieve.changes.column_methods import SchemaMode
 from rowsieve.changes.event_order.too_late import OnTooLate
 from rowsieve.defined_tables import create_from_statement, may_create
-from rowsieve.envelopes.applying import (
-    Decimals,
-    EventOptions,
-    OnBad,
-    Times,
-    check_dead_letters,
-)
+from rowsieve.envelopes.applying import Decimals, EventOptions, OnBad, Times
 from rowsieve.envelopes.event_formats import EventFormat
 from rowsieve.envelopes.routing import AppliedTables, TableOfSource, apply_to_tables
 from rowsieve.errors import InvalidInput, UnsupportedOperation, repr_of
@@ -172,19 +166,12 @@ class CatalogStatements(ABC):
             decimals=decimals,
             on_too_late=on_too_late,
             schema_mode=schema_mode,
+            on_bad=on_bad,
+            bad_table=bad,
+            metadata=metadata,
+            token=token,
         )
-        check_dead_letters(bad, on_bad)
-        return apply_to_tables(
-            data,
-            options,
-            table,
-            self.open_table,
-            on_bad,
-            bad,
-            metadata,
-            token,
-            self._storage_options,
-        )
+        return apply_to_tables(data, options, table, self.open_table, self._storage_options)
 
     def call(
         self,

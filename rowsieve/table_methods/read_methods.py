@@ -236,13 +236,10 @@ class ReadMethods(TableMethods):
         DuckDB, Polars, pandas and pyarrow push their filters and columns down to it, so a query
         opens only the parts that can match. All reads of the dataset see the same version.
         """
+        snapshot = read_at(self.handle.readable(version, as_of), at, expanded=expanded)
         return engines.arrow().dataset_of(
             self.handle.store,
-            with_options(
-                read_at(self.handle.readable(version, as_of), at, expanded=expanded),
-                read_encoding,
-                on_encoding_difference,
-            ),
+            with_options(snapshot, read_encoding, on_encoding_difference),
             self.handle.own_reporter,
         )
 
@@ -263,13 +260,10 @@ class ReadMethods(TableMethods):
         Polars pushes filters and columns down to each read, which opens only the parts that can
         match. All reads see the same version. MissingExtra without polars.
         """
+        snapshot = read_at(self.handle.readable(version, as_of), at, expanded=expanded)
         return engines.polars().lazy_frame(
             self.handle.store,
-            with_options(
-                read_at(self.handle.readable(version, as_of), at, expanded=expanded),
-                read_encoding,
-                on_encoding_difference,
-            ),
+            with_options(snapshot, read_encoding, on_encoding_difference),
             self.handle.own_reporter,
         )
 

@@ -233,8 +233,12 @@ class RowMethods(TableMethods):
             decimals=decimals,
             on_too_late=on_too_late,
             schema_mode=schema_mode,
+            on_bad=on_bad,
+            bad_table=bad,
+            metadata=metadata,
+            token=token,
         )
-        return apply_events(self, data, options, on_bad, bad, metadata, token)
+        return apply_events(self, data, options)
 
     @changes("delete")
     def delete(
