@@ -48,10 +48,6 @@ from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.schema import Schema
 
 
-def _none() -> None:
-    """Return None: expressions name their settings, or do not depend on a session."""
-
-
 @dataclass(frozen=True, slots=True)
 class Bridge:
     """A filter language: how its expressions are recognised, read and written, and their rules."""
@@ -66,7 +62,8 @@ class Bridge:
     takes_session: bool = False  # reads and writes accept session=
     # rules that depend on the expression
     rules_of: Callable[[Any, Session | None], Semantics] | None = None
-    running: Callable[[], Session | None] = _none  # settings of the session that runs the result
+    # settings of the session that runs the result, where expressions do not name theirs
+    running: Callable[[], Session | None] | None = None
     named_forms: tuple[type, ...] = ()  # types of its expressions that need its name
     dialect: str = ""  # the SQL dialect of the same engine, whose name these expressions have too
     has_guards: bool = False  # its writer handles all differences, more than `meanings` can

@@ -66,7 +66,8 @@ def translate(
     origin, aim = _origin(expression, source), bridge_named(target)
     columns = _columns(schema)
     meant = origin.semantics_for(expression, session) if semantics is None else semantics
-    theirs = in_session(aim.semantics, target_session or aim.running())
+    running = None if aim.running is None else aim.running()
+    theirs = in_session(aim.semantics, target_session or running)
     read = _in(origin.read, session, origin)(expression, columns)
     made: Translation[Any, Any] = Translation(None, Exactness.UNSUPPORTED, expression, read.notes)
     writes = _in(aim.writes, target_session, aim)

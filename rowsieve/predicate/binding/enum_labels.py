@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import Final
 
 import pyarrow as pa
@@ -22,6 +23,7 @@ from rowsieve.types.schema import Schema
 
 MAX_RANKED: Final = 256
 """The most labels of an enum whose columns can be compared by order."""
+_TYPE: Final = attrgetter("type")
 
 
 def with_text(schema: Schema) -> Schema:
@@ -29,7 +31,7 @@ def with_text(schema: Schema) -> Schema:
 
     It is not cached by the schema: schemas are equal if only the zones of their instants differ.
     """
-    if not any(isinstance(field.type, Enum) for field in schema):
+    if Enum not in map(type, map(_TYPE, schema.fields)):
         return schema
     fields = (
         replace(field, type=String()) if isinstance(field.type, Enum) else field for field in schema

@@ -41,11 +41,12 @@ COUNTS: Final = frozenset(
     | {"regex_count", "regex_position", "list_position"}
 )
 _WIDE: Final = Int(64)
+_COMPUTING: Final = frozenset({ir.Call, ir.Case, ir.Cast})
 
 
 def with_widths(predicate: ir.Predicate, schema: Schema, dialect: Dialect) -> ir.Predicate:
     """Return the condition with the dialect's width for each integer operation."""
-    if not _computes(predicate):
+    if _COMPUTING.isdisjoint(map(type, ir.walk(predicate))):
         return predicate
     typer = UnboundTyper(_stored_by(dialect, schema), dialect.semantics)
     predicate = EngineFormulas(dialect.name, typer).predicate(predicate)
@@ -85,10 +86,6 @@ def operand_with_widths(operand: ir.Operand, schema: Schema, dialect: Dialect) -
     test = with_widths(ir.IsNull(operand), schema, dialect)
     assert isinstance(test, ir.IsNull)
     return test.operand
-
-
-def _computes(node: ir.Node) -> bool:
-    return not {ir.Call, ir.Case, ir.Cast}.isdisjoint(map(type, ir.walk(node)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,19 +161,19 @@ def parsed(text: str, dialect: Dialect, kind: str = "filter") -> tuple[SqlSource
 
 def _source(text: str, dialect: Dialect, kind: str = "filter") -> SqlSource:
     check_text(text)
-    _check_variables(text, dialect, kind)
+    if dialect.variables is not None and (variable := dialect.variables.search(text)) is not None:
+        raise _variable_refusal(variable, dialect, kind)
     return _checked(_tokenised(text, dialect, kind))
 
 
-def _check_variables(text: str, dialect: Dialect, kind: str) -> None:
-    """Refuse text with a variable, which the engine replaces by a setting before it parses."""
-    if dialect.variables is not None and (variable := dialect.variables.search(text)):
-        raise InvalidPredicate(
-            f"cannot read the {kind} at offset {variable.start()}, {variable[0]!r}: {dialect.name} "
-            "replaces it by a setting of the session, even inside a string; write its value, or "
-            "\\u0024{ for these characters in a string",
-            position=variable.start(),
-        )
+def _variable_refusal(variable: re.Match[str], dialect: Dialect, kind: str) -> InvalidPredicate:
+    """The refusal of a variable, which the engine replaces by a setting before it parses."""
+    return InvalidPredicate(
+        f"cannot read the {kind} at offset {variable.start()}, {variable[0]!r}: {dialect.name} "
+        "replaces it by a setting of the session, even inside a string; write its value, or "
+        "\\u0024{ for these characters in a string",
+        position=variable.start(),
+    )
 
 
 def _checked(source: SqlSource) -> SqlSource:

@@ -58,9 +58,10 @@ def _equal_rows(
 
 def row_among(reader: Reads, node: Any) -> ir.Predicate | None:
     """Read `(a, b) IN ((1, 2), (3, 4))`, or return None."""
-    values = _row(node.this)
+    if (values := _row(node.this)) is None:
+        return None
     rows = [_row(item) for item in node.expressions]
-    if values is None or not rows or any(row is None for row in rows):
+    if not rows or any(row is None for row in rows):
         return None
     equal = tuple(
         _equal_rows(reader, node, ir.ComparisonOp.EQ, values, row)
