@@ -45,9 +45,7 @@ class SystemClock:
         """Return the wall-clock time in microseconds from 1970."""
         return time.time_ns() // 1000
 
-    def monotonic_s(self) -> float:
-        """Return seconds since the system started."""
-        return time.monotonic()
+    monotonic_s = staticmethod(time.monotonic)
 
     def sleep(self, seconds: float) -> None:
         """Sleep in this thread."""

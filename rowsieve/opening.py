@@ -27,7 +27,7 @@ from rowsieve.changes.change import send_failure
 from rowsieve.changes.data.ingest import prepare_appended, prepare_rows, read_data
 from rowsieve.changes.data.spark_data import is_spark_schema
 from rowsieve.changes.event_order.sequence_columns import check_sequences
-from rowsieve.changes.new_parts import new_parts
+from rowsieve.changes.new_parts import parts_by_size
 from rowsieve.changes.new_tables import NewTable, new_table
 from rowsieve.changes.table_handle import Handle
 from rowsieve.config import current
@@ -51,6 +51,7 @@ from rowsieve.stats.collect import Collecting
 from rowsieve.storage.log.checkpoint import row_count
 from rowsieve.storage.log.commit_log import CommitLog
 from rowsieve.storage.log.commit_request import CommitRequest, check_request
+from rowsieve.storage.log.inline_parts import inline_limit
 from rowsieve.storage.log.moves import check_arrived
 from rowsieve.storage.log.version_arguments import log_of_ref, resolve_snapshot
 from rowsieve.storage.snapshot import DIFFERENTIAL, MODES, Snapshot
@@ -221,13 +222,16 @@ def _created(
     if data is not None and data.num_rows:
         rows = _prepared(data, new)
         write = partial(
-            new_parts,
+            parts_by_size,
             store,
-            new.info,
             new.schema,
+            tuple(map(new.schema.field, new.info.key)),
             rows,
             None,
             base_version=0,
+            in_memory_up_to=inline_limit(new.info),
+            properties=new.info.settings,
+            sequence=tuple(map(new.schema.field, new.info.sequence)),
             collecting=collecting,
             uploads=uploads,
         )

@@ -89,6 +89,7 @@ HISTORY = "history"
 OLDEST_VERSION = "rowsieve.oldest_version"
 OLDEST_BASE = "rowsieve.oldest_base"
 CONSTRAINTS = "rowsieve.constraints"
+PUBLISH = "publish"
 REF = "rowsieve.ref."  # and the name of a branch or tag
 DROPPED_REFS = "rowsieve.dropped_refs"
 OWN_REF = "rowsieve.own_ref"

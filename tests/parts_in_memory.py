@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import rowsieve
-from rowsieve import Table
-from rowsieve.changes import new_parts
+from rowsieve import Table, opening
+from rowsieve.changes import change
 from rowsieve.config import current
 from rowsieve.storage.snapshot import TableInfo
 
@@ -27,7 +27,8 @@ def parts_in_memory(choose: Callable[[], bool] = lambda: True) -> Iterator[None]
     former = rowsieve.configure(replace(current(), inline_bytes=16_384))
     try:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(new_parts, "inline_limit", limit)
+            for module in (opening, change):
+                patch.setattr(module, "inline_limit", limit)
             yield
     finally:
         rowsieve.configure(former)

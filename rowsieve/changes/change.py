@@ -14,7 +14,7 @@ from rowsieve.changes.column_order.late_values import without_late_values
 from rowsieve.changes.data.ingest import Changes
 from rowsieve.changes.event_order.late_changes import with_sequences, without_late
 from rowsieve.changes.event_order.too_late import OnTooLate
-from rowsieve.changes.new_parts import new_parts
+from rowsieve.changes.new_parts import parts_by_size
 from rowsieve.metrics import CommitReport, Reporter, send
 from rowsieve.objects import ObjectStore, Uploads
 from rowsieve.planner.plan import ScanPlan
@@ -23,6 +23,7 @@ from rowsieve.predicate.semantics import Semantics
 from rowsieve.properties import is_by_column
 from rowsieve.stats.collect import Collecting
 from rowsieve.storage.log.commit_log import CommitRequest, check_writable
+from rowsieve.storage.log.inline_parts import inline_limit
 from rowsieve.storage.log.log_entry import Commit
 from rowsieve.storage.log.retries import Retries
 from rowsieve.storage.manifests.manifest import PartTable
@@ -115,15 +116,25 @@ class Change:
     def new_parts(
         self, snapshot: Snapshot, rows: pa.Table | None, deletes: pa.Table | None = None
     ) -> PartTable:
-        """Start writing rows and tombstones of this table as parts."""
-        return new_parts(
+        """Start writing rows and tombstones of this table as parts; see `parts_by_size`.
+
+        Those of a small change stay in memory: of at most `inline_bytes`, or `LAYER_BYTES` inside
+        of a transaction.
+        """
+        info, schema = snapshot.table, snapshot.schema
+        in_memory_up_to = inline_limit(info)
+        if snapshot.based_on is not None:
+            in_memory_up_to = max(in_memory_up_to, LAYER_BYTES)
+        return parts_by_size(
             self.store,
-            snapshot.table,
-            snapshot.schema,
+            schema,
+            tuple(map(schema.field, info.key)),
             rows,
             deletes,
             base_version=snapshot.base_version,
-            in_memory_up_to=0 if snapshot.based_on is None else LAYER_BYTES,
+            in_memory_up_to=in_memory_up_to,
+            properties=info.settings,
+            sequence=tuple(map(schema.field, info.sequence)),
             collecting=self.collecting,
             uploads=self.uploads,
         )

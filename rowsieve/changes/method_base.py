@@ -25,12 +25,13 @@ class TableMethods:
 
 
 def changes(
-    operation: str,
+    operation: str, *, shows_rows: bool = False
 ) -> Callable[[Callable[Concatenate[M, P], R]], Callable[Concatenate[M, P], R]]:
     """Decorate a method so that a call which raises is reported as a failed `operation`.
 
     A call whose `token` was committed returns that commit, even if its data does not fit the table
-    as it is now: the columns may have changed since.
+    as it is now: the columns may have changed since. With `shows_rows`, the `progress` of the call
+    is told the rows that it writes into parts.
     """
 
     def decorate(method: Callable[Concatenate[M, P], R]) -> Callable[Concatenate[M, P], R]:
@@ -38,6 +39,9 @@ def changes(
         def call(self: M, /, *args: P.args, **kwargs: P.kwargs) -> R:
             with self.handle.failures_reported(operation):
                 try:
+                    if shows_rows and (progress := kwargs.get("progress")):
+                        with shown_rows_written(cast("ShownProgress", progress)):
+                            return method(self, *args, **kwargs)
                     return method(self, *args, **kwargs)
                 except _BY_STATE:
                     if (done := self.handle.committed_before(kwargs.get("token"))) is None:
@@ -47,18 +51,3 @@ def changes(
         return call
 
     return decorate
-
-
-def shows_rows_written(
-    method: Callable[Concatenate[M, P], R],
-) -> Callable[Concatenate[M, P], R]:
-    """Decorate a method so that its `progress` is told the rows that the call writes into parts."""
-
-    @wraps(method)
-    def call(self: M, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        if not (progress := kwargs.get("progress")):
-            return method(self, *args, **kwargs)
-        with shown_rows_written(cast("ShownProgress", progress)):
-            return method(self, *args, **kwargs)
-
-    return call

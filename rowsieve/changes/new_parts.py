@@ -8,46 +8,11 @@ import pyarrow as pa
 
 from rowsieve.objects import ObjectStore, Uploads
 from rowsieve.stats.collect import Collecting
-from rowsieve.storage.log.inline_parts import inline_limit
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.parts.memory_parts import memory_parts
 from rowsieve.storage.parts.part_writer import write_parts
-from rowsieve.storage.snapshot import TableInfo
 from rowsieve.types.logical import Field
 from rowsieve.types.schema import Schema
-
-
-def new_parts(
-    store: ObjectStore,
-    info: TableInfo,
-    schema: Schema,
-    rows: pa.Table | None,
-    deletes: pa.Table | None,
-    *,
-    base_version: int,
-    in_memory_up_to: int = 0,
-    collecting: Collecting | None = None,
-    uploads: Uploads | None = None,
-) -> PartTable:
-    """Return the parts of rows and tombstones, both in key order and with disjoint keys.
-
-    A change of at most `inline_bytes`, or of `in_memory_up_to` bytes, is in the entries themselves,
-    and its commit stores them; the files of a larger one are durable when `uploads` has been waited
-    for.
-    """
-    return parts_by_size(
-        store,
-        schema,
-        tuple(map(schema.field, info.key)),
-        rows,
-        deletes,
-        base_version=base_version,
-        in_memory_up_to=max(inline_limit(info), in_memory_up_to),
-        properties=info.settings,
-        sequence=tuple(map(schema.field, info.sequence)),
-        collecting=collecting,
-        uploads=uploads,
-    )
 
 
 def parts_by_size(
@@ -64,7 +29,11 @@ def parts_by_size(
     collecting: Collecting | None = None,
     uploads: Uploads | None = None,
 ) -> PartTable:
-    """Return a part in memory of rows and tombstones of at most so many bytes, or write parts."""
+    """Return the parts of rows and tombstones, both in key order and with disjoint keys.
+
+    A change of at most `in_memory_up_to` bytes is in the entries themselves, and its commit stores
+    them; the files of a larger one are durable when `uploads` has been waited for.
+    """
     if in_memory_up_to > 0 and _size_of(rows) + _size_of(deletes) <= in_memory_up_to:
         return memory_parts(
             schema,

@@ -39,10 +39,12 @@ from rowsieve.locks import ForkSafeLock
 from rowsieve.metrics import CommitReport, Reporter, WriterMetrics, send
 from rowsieve.metrics.running_operations import operation as begun_operation
 from rowsieve.objects import ObjectStore
+from rowsieve.properties import PUBLISH
 from rowsieve.stats.collect import Collecting
 from rowsieve.storage.constraints import with_constraints_of
 from rowsieve.storage.log.commit_log import CommitLog, Draft, Outrun, check_writable
 from rowsieve.storage.log.commit_request import (
+    REFUSING_PARTS,
     CommitRequest,
     check_request,
     must_write_again,
@@ -136,7 +138,7 @@ class Handle:
 
     def report_to(self, reporter: Reporter | None) -> None:
         """Replace the table's own reporter."""
-        with self._lock:
+        with self._lock.mutex:
             self.own_reporter = reporter
             self._reported_metrics = replace(self.collecting.metrics)
 
@@ -244,7 +246,8 @@ class Handle:
         def request_for(head: Snapshot) -> CommitRequest:
             nonlocal request
             check_writable(change.operation, head)
-            if must_write_again(request.operation, request.added, request.removed, head):
+            rules = REFUSING_PARTS.intersection(head.table.properties)
+            if rules and must_write_again(request.operation, request.added, request.removed, head):
                 request = change.write(with_constraints_of(base, head), changes)
             return with_eager_vectors(self.store, head, request) if is_eager(head) else request
 
@@ -369,13 +372,13 @@ class Handle:
         """Report the commit and its write metrics, publish it, then return it."""
         if (reporter := self.reporter) is not None:
             self._report(reporter, commit, started_s)
-        if self.publishes is not None:
+        if self.publishes is not None and PUBLISH in self.newest.table.properties:
             self.publishes(self)
         return commit
 
     def _report(self, reporter: Reporter, commit: Commit, started_s: float) -> None:
         elapsed_s = time.perf_counter() - started_s
-        with self._lock:
+        with self._lock.mutex:
             now = replace(self.collecting.metrics)
             written, self._reported_metrics = now.since(self._reported_metrics), now
         counts = (
@@ -557,10 +560,10 @@ class Handle:
 
     def latest(self) -> Snapshot:
         """Look up the newest version."""
-        with self._lock:
+        with self._lock.mutex:
             known = self.newest
         newest = self.log.latest(known)  # without the lock: never hold it across I/O (invariant 21)
-        with self._lock:
+        with self._lock.mutex:
             self._was_head = newest.version == known.version
             if newest.version >= self.newest.version:
                 self.newest = newest
@@ -574,7 +577,7 @@ class Handle:
         seen = snapshot
         if engines and (writer := self.writer) is not None:
             seen = writer.over(snapshot) or snapshot
-        with self._lock:
+        with self._lock.mutex:
             if snapshot.version >= self.newest.version:
                 self.newest = snapshot
             if engines and snapshot.version >= self.pinned.version:
@@ -583,6 +586,6 @@ class Handle:
     def pin_readable(self) -> None:
         """Let engines read what a read sees now."""
         snapshot = self.readable()
-        with self._lock:
+        with self._lock.mutex:
             if snapshot.version >= self.pinned.version:
                 self.pinned = snapshot

@@ -20,6 +20,7 @@ from rowsieve.changes.change import send_failure
 from rowsieve.changes.table_handle import Handle
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.objects import ObjectStore, table_store
+from rowsieve.properties import PUBLISH
 from rowsieve.publication.delta.checkpoints import LAST as LAST_CHECKPOINT
 from rowsieve.publication.delta.log_state import read_log
 from rowsieve.publication.delta.publish_log import publish_log
@@ -39,7 +40,6 @@ from rowsieve.storage.differential import refuse_differential
 from rowsieve.storage.log.floors import check_kept
 from rowsieve.storage.snapshot import Snapshot
 
-PUBLISH: Final = "publish"
 _HOLD_VERSIONS: Final = 16
 _log = logging.getLogger(__name__)
 _Publish = Callable[[ObjectStore, Snapshot, ObjectStore, Versions], Publication]

@@ -29,7 +29,7 @@ from rowsieve.changes.data.ingest import (
 from rowsieve.changes.data.whole_rows import append_rows, apply_whole, delete_keys, upsert_whole
 from rowsieve.changes.event_order.too_late import OnTooLate
 from rowsieve.changes.history.history_calls import apply_history
-from rowsieve.changes.method_base import TableMethods, changes, shows_rows_written
+from rowsieve.changes.method_base import TableMethods, changes
 from rowsieve.changes.mutation import Mutation, Stale
 from rowsieve.changes.operations import (
     delete_planned,
@@ -65,8 +65,7 @@ from rowsieve.types.schema import Schema
 class RowMethods(TableMethods):
     """Changes of rows; each is one commit."""
 
-    @changes("upsert")
-    @shows_rows_written
+    @changes("upsert", shows_rows=True)
     def upsert(
         self,
         data: Any,
@@ -79,7 +78,7 @@ class RowMethods(TableMethods):
         on_too_late: OnTooLate | None = None,
         metadata: Metadata | None = None,
         token: Token | None = None,
-        progress: ShownProgress | None = None,  # noqa: ARG002 - `shows_rows_written` takes it
+        progress: ShownProgress | None = None,  # noqa: ARG002 - `changes` takes it
     ) -> Commit:
         """Insert rows, or replace the rows that have the same key.
 
@@ -118,8 +117,7 @@ class RowMethods(TableMethods):
         change = self.handle.change("upsert", metadata, token, on_too_late=on_too_late)
         return upsert_whole(self.handle, change, data, on_duplicate, schema_mode)
 
-    @changes("append")
-    @shows_rows_written
+    @changes("append", shows_rows=True)
     def append(
         self,
         data: Any,
@@ -127,7 +125,7 @@ class RowMethods(TableMethods):
         schema_mode: SchemaMode = "strict",
         metadata: Metadata | None = None,
         token: Token | None = None,
-        progress: ShownProgress | None = None,  # noqa: ARG002 - `shows_rows_written` takes it
+        progress: ShownProgress | None = None,  # noqa: ARG002 - `changes` takes it
     ) -> Commit:
         """Add rows to a table without a key; columns that the data lacks get their default.
 
@@ -344,8 +342,7 @@ class RowMethods(TableMethods):
             reads=(schema, lambda: columns_read(schema, question, operands)),
         )
 
-    @changes("overwrite")
-    @shows_rows_written
+    @changes("overwrite", shows_rows=True)
     def overwrite(
         self,
         data: Any,
@@ -356,7 +353,7 @@ class RowMethods(TableMethods):
         metadata: Metadata | None = None,
         token: Token | None = None,
         retry_timeout_s: RetryTimeout = RETRY_TIMEOUT_S,
-        progress: ShownProgress | None = None,  # noqa: ARG002 - `shows_rows_written` takes it
+        progress: ShownProgress | None = None,  # noqa: ARG002 - `changes` takes it
     ) -> Commit:
         """Replace all rows, or the rows that match `where`, with `data`.
 

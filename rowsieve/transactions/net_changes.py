@@ -21,7 +21,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.changes.change import Change
-from rowsieve.changes.new_parts import new_parts
 from rowsieve.executor.execute import Execution
 from rowsieve.executor.newest_actions import newest_actions
 from rowsieve.planner.overlap import overlap_groups
@@ -170,15 +169,10 @@ def _rewritten(change: Change, pinned: Snapshot, own: PartTable, places: np.ndar
     )
     if at_once:
         ((rows, deletes),) = actions
-        return new_parts(
-            change.store,
-            pinned.table,
-            pinned.schema,
+        return change.new_parts(
+            pinned,
             rows if rows.num_rows else None,
             _undated(deletes) if deletes.num_rows else None,
-            base_version=pinned.version,
-            collecting=change.collecting,
-            uploads=change.uploads,
         )
     return _write(change, pinned, actions)
 

@@ -29,7 +29,6 @@ from rowsieve.errors import (
 )
 from rowsieve.objects import ObjectExists, ObjectStore, put_fresh, reading_whole
 from rowsieve.objects.cached_store import forget_kept
-from rowsieve.storage.log.checkpoint_turns import has_checkpoint
 from rowsieve.storage.log.commit_ids import new_id
 from rowsieve.storage.log.inline_parts import decode_inline
 from rowsieve.storage.log.log_entry import (
@@ -101,14 +100,10 @@ def checkpoint_version_of(path: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def write_checkpoint_if_due(store: ObjectStore, snapshot: Snapshot, before: Snapshot) -> None:
-    """Write the checkpoint of a new version if it has one; log a failure and return.
-
-    `before` is the version that it follows.
-    """
+def write_due_checkpoint(store: ObjectStore, snapshot: Snapshot) -> None:
+    """Write the checkpoint of a new version; log a failure and return."""
     try:
-        if has_checkpoint(snapshot, before):
-            write_checkpoint(store, snapshot)
+        write_checkpoint(store, snapshot)
     except RowsieveError as error:
         _log.warning("no checkpoint of version %d of %s: %s", snapshot.version, store.uri, error)
 

@@ -47,9 +47,9 @@ from rowsieve.storage.log.checkpoint import (
     read_commit_id,
     row_count,
     write_checkpoint,
-    write_checkpoint_if_due,
+    write_due_checkpoint,
 )
-from rowsieve.storage.log.checkpoint_turns import checkpoint_interval, is_turn
+from rowsieve.storage.log.checkpoint_turns import checkpoint_interval, has_checkpoint, is_turn
 from rowsieve.storage.log.commit_ids import base_of, new_id
 from rowsieve.storage.log.commit_request import (
     CommitRequest,
@@ -234,9 +234,8 @@ class CommitLog(LogReader):
                 self._check_neighbours(head, published)
                 entry = _with_draft_parts(published, draft)
                 snapshot = self.remember(replay(head, (entry,)))
-                in_background(
-                    self._store, partial(write_checkpoint_if_due, self._store, snapshot, head)
-                )
+                if has_checkpoint(snapshot, head):
+                    in_background(self._store, partial(write_due_checkpoint, self._store, snapshot))
                 return entry.commit, snapshot
             retries.wait()
             newer, entries = self._read_newer(head)

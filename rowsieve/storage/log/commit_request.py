@@ -21,6 +21,7 @@ from rowsieve.properties import (
     COMBINE,
     CONSTRAINTS,
     HISTORY,
+    OLDEST_BASE,
     is_by_column,
     resolves_upserts,
 )
@@ -150,7 +151,8 @@ def check_against(request: CommitRequest, head: Snapshot) -> None:
                 f"{len(request.removed) - live} parts that this {request.operation} replaces are "
                 f"not in version {head.version}; refresh the table and do it again"
             )
-    check_bases(request.operation, request.added, request.removed, head)
+    if OLDEST_BASE in head.table.properties:
+        check_bases(request.operation, request.added, request.removed, head)
     if request.restored and not request.adopts and _lacks_commit_ts(request.restored):
         raise InvalidInput(f"this {request.operation} restores a part that has no commit_ts")
     for parts in (request.added, request.restored):
@@ -276,6 +278,10 @@ _BY_PROPERTY: Final[tuple[tuple[str, Callable[[CommitRequest, Snapshot], None]],
     (HISTORY, check_history),
 )
 """What upserts of a table must have regard to if it has a property."""
+
+
+REFUSING_PARTS: Final = frozenset({OLDEST_BASE, CONSTRAINTS})
+"""Without these properties, `must_write_again` is False."""
 
 
 def must_write_again(

@@ -118,8 +118,11 @@ class Columns:
         self._blocks: Final = tuple(blocks)
         self._length: Final = sum(map(len, blocks))
         self._read: dict[str, pa.ChunkedArray] = {}
-        self._table: Final = _only_table(self._blocks, schema)
         self.schema: Final = schema
+        only = blocks[0].source if len(blocks) == 1 else None
+        is_whole = isinstance(only, pa.Table) and only.schema.equals(schema)
+        self._table: Final[pa.Table | None] = only if is_whole else None
+        """The only table in memory, if it has exactly this schema."""
 
     @classmethod
     def of(cls, source: ColumnSource | pa.Table) -> Columns:
@@ -285,12 +288,6 @@ def _in_types(table: pa.Table, schema: pa.Schema) -> pa.Table:
         return table
     columns = list(map(widened, table.columns, types))
     return pa.table(columns, names=table.column_names)
-
-
-def _only_table(blocks: Sequence[Block], schema: pa.Schema) -> pa.Table | None:
-    """Return the single in-memory table with exactly this schema, if that is all there is."""
-    source = blocks[0].source if len(blocks) == 1 else None
-    return source if isinstance(source, pa.Table) and source.schema.equals(schema) else None
 
 
 def _nulls(count: int, type_: pa.DataType) -> pa.ChunkedArray:

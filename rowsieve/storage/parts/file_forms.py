@@ -65,6 +65,8 @@ class FileForms:
     """Whether rows must obey constraints of the table."""
     is_clustered: bool
     """Whether rows are sorted before they are written."""
+    is_plain: bool
+    """Whether files have the rows as they are: no other form, name, member or codec."""
 
     @classmethod
     def of(
@@ -98,6 +100,8 @@ class FileForms:
 
     def row_group(self, rows: pa.Table) -> tuple[pa.Table, Shredding | None, CodecColumns | None]:
         """The rows as `rows` has them, and the columns that shredding and a codec add."""
+        if self.is_plain:
+            return rows, None, None
         stored, shredding, codec = self.rows(rows), None, None
         if self.shredded is not None:
             stored, shredding = self.shredded.add_to(stored, rows), self.shredded.shredding
@@ -120,6 +124,8 @@ def _read(
     stored = tagged(with_forms) if has_names else with_forms
     keys = Schema(schema.id, key)
     version = STRUCTURED_FORMAT if with_forms is columns else OPAQUE_FORMAT
+    shredded = ShreddedRows.of(properties, schema, stored) if is_whole else None
+    has_others = has_names or encoded is not None or shredded is not None
     return FileForms(
         columns=columns,
         with_forms=with_forms,
@@ -130,13 +136,14 @@ def _read(
         is_whole=is_whole,
         has_tags=has_names,
         encoded=encoded,
-        shredded=ShreddedRows.of(properties, schema, stored) if is_whole else None,
+        shredded=shredded,
         target_bytes=target_part_bytes(properties),
         statistics=statistics_options(properties, schema, key),
         collected=without_versions(with_forms),
         floats=tuple(float_paths(stored)),
         has_checks=CONSTRAINTS in properties,
         is_clustered=not key and CLUSTER_BY in properties,
+        is_plain=is_whole and with_forms is columns and not has_others,
     )
 
 
