@@ -253,7 +253,7 @@ def test_every_cache_of_the_package_has_a_bound_in_bytes() -> None:
         "providers/datafusion/catalog_tables.py": "two interfaces",
         "providers/datafusion/plan_checks.py": "one session",
         "providers/datafusion/part_choice/scan_conditions.py": "one session",
-        "providers/datafusion/sealed_frames.py": "one plan",
+        "providers/datafusion/pushdown_barriers.py": "one plan",
         "providers/datafusion/session_settings.py": "settings",
         "providers/spark/jvm/java.py": "one folder",
         "providers/spark/procedure_engine.py": "modules",

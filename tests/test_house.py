@@ -268,7 +268,7 @@ def test_the_core_imports_its_own_dependencies_alone() -> None:
             "changes/sql_transactions",
             "table_functions/changes_function",
         ),
-        *("sealed_frames", "query_plan", "reads_by_table", "changes/numbered_rows"),
+        *("pushdown_barriers", "query_plan", "reads_by_table", "changes/numbered_rows"),
         *("session_tables", "part_choice/named_scans"),
         *(f"part_choice/{name}" for name in ("first_rows", "known_subqueries", "subquery_values")),
     )

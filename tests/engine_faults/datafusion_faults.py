@@ -251,7 +251,7 @@ def names_of_tables_are_read_as_an_attribute() -> bool:
 
 _PROVIDER: Final = "rowsieve.providers.datafusion"
 _SETTINGS: Final = f"{_PROVIDER}.session_settings:INITIAL_SETTINGS"
-_SEALS: Final = f"{_PROVIDER}.sealed_frames:sealed"
+_BARRIERS: Final = f"{_PROVIDER}.pushdown_barriers:behind_barrier"
 _STATISTICS: Final = "rowsieve.storage.parts.part_file:FileOptions"
 
 
@@ -364,7 +364,7 @@ FAULTS: Final = (
         outer_joins_push_conditions_by_name,
         "does the same with a condition above an outer join, and no setting prevents it. Plans of "
         "our session have a `CrossJoinExec` with one row, which such a condition does not pass.",
-        _SEALS,
+        _BARRIERS,
         upstream="apache/datafusion#25259",
     ),
     _row(

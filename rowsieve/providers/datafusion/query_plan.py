@@ -7,7 +7,7 @@
    a `ClosedFrame`: without skipped parts, with parts that have hidden rows, or without us.
 
 `TableRead` is the decision for one table. Workarounds of DataFusion's faults in joins and orders
-are here: seals (`sealed_frames`), and SELECT … INTO, which is planned over sealed views once.
+are here: `pushdown_barriers`, and SELECT … INTO, which is planned once, over views behind them.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from rowsieve.providers.datafusion.plan_checks import (
     pushes_bytes,
     pushes_constants,
 )
+from rowsieve.providers.datafusion.pushdown_barriers import behind_barrier, views_behind_barriers
 from rowsieve.providers.datafusion.reads_by_table import TableRead, open_read, with_explain_row
-from rowsieve.providers.datafusion.sealed_frames import sealed, sealed_views
 from rowsieve.providers.datafusion.session_settings import temporary_settings, unless_changed
 from rowsieve.statements import query_words as words
 from rowsieve.statements.comments import blanked
@@ -70,7 +70,7 @@ class QueryPlan:
             if own.catalog is None
         }
         if words.INTO.search(written):  # planning SELECT … INTO creates a table: it is planned once
-            return self._planned_over(self._sealed(reads))
+            return self._planned_over(self._behind_barriers(reads))
         frame = self._planned_over(_providers(reads))
         if self.asks:
             tables = self.session.asked_tables()
@@ -83,12 +83,14 @@ class QueryPlan:
         fenced = fenced or (self.asked.explains and pushes_bytes(frame))
         if fenced or (words.MAY_JOIN.search(written) and has_outer_joins(frame)):
             reads = {name: read.limited(self.session) for name, read in reads.items()}
-            return self._explained(self._planned_over(self._sealed(reads, fenced=fenced)), reads)
+            return self._explained(
+                self._planned_over(self._behind_barriers(reads, fenced=fenced)), reads
+            )
         closed = self._closed_reads(reads, frame)
         is_first = words.takes_first(text) and words.UNION.search(text) is None
         closed.takes_first = is_first and joins_nothing(frame)
         if reads and not (words.ORDER.search(text) or self.asked.explains):
-            frame = sealed(self.session, frame)
+            frame = behind_barrier(self.session, frame)
         again = {name: read for name, read in reads.items() if closed.changes(name, read)}
         if again:
             reads |= {name: read.by(closed.hybrids.get(name)) for name, read in again.items()}
@@ -107,10 +109,12 @@ class QueryPlan:
         with self.session.registered_for_now(registered, self.kept):
             return self.plan()
 
-    def _sealed(self, reads: Mapping[str, TableRead], *, fenced: bool = False) -> dict[str, Any]:
-        """Sealed views of the tables, for a frame from which users may build others."""
+    def _behind_barriers(
+        self, reads: Mapping[str, TableRead], *, fenced: bool = False
+    ) -> dict[str, Any]:
+        """Views of the tables behind barriers, for a frame from which users may build others."""
         providers = {name: read.provider for name, read in reads.items()}
-        return sealed_views(self.session, providers, fenced=fenced)
+        return views_behind_barriers(self.session, providers, fenced=fenced)
 
     def _closed_reads(
         self, reads: Mapping[str, TableRead], frame: datafusion.DataFrame

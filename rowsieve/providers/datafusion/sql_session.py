@@ -40,11 +40,11 @@ from rowsieve.providers.datafusion.own_table import OwnTable
 from rowsieve.providers.datafusion.part_choice.known_subqueries import known_query
 from rowsieve.providers.datafusion.plan_checks import pushes_constants
 from rowsieve.providers.datafusion.procedure_calls import DIALECT, run_procedure_statement
+from rowsieve.providers.datafusion.pushdown_barriers import behind_barrier, views_behind_barriers
 from rowsieve.providers.datafusion.query_plan import QueryPlan
 from rowsieve.providers.datafusion.reads_by_table import open_read
 from rowsieve.providers.datafusion.registered_table import registrable
 from rowsieve.providers.datafusion.rows_in_memory import batches_of
-from rowsieve.providers.datafusion.sealed_frames import sealed, sealed_views
 from rowsieve.providers.datafusion.session_settings import IDENTIFIERS
 from rowsieve.providers.datafusion.session_tables import TableSession
 from rowsieve.statements import query_words as words
@@ -240,7 +240,7 @@ class SessionContext(TableSession):
             providers = {n: read.provider for n, read in reads.items() if not read.is_registered}
             with self._metadata_tables(whole, named), self.registered_for_now(providers, kept):
                 frame = super().table(name)
-            return sealed(self, frame) if named else frame
+            return behind_barrier(self, frame) if named else frame
 
     def planning(self) -> threading.RLock:
         """The lock that is held while a statement is planned."""
@@ -304,8 +304,8 @@ class SessionContext(TableSession):
             at |= {name: named[name].provider_near(each) for name, each in near.items()}
             written = self.with_view_queries(query)
             may_join = words.MAY_JOIN.search(written) is not None
-            seal = partial(sealed_views, self) if may_join else None
-            frame = self._planned_over(at, kept, plan, seal)
+            barriers = partial(views_behind_barriers, self) if may_join else None
+            frame = self._planned_over(at, kept, plan, barriers)
             fence = words.MAY_FOLD.search(written) is not None and pushes_constants(frame)
             if self.skips:
                 query_plan = QueryPlan(self, query, named, kept, plan)
@@ -313,8 +313,8 @@ class SessionContext(TableSession):
                     if name not in near:
                         datasets[name].choose(parts)
             if fence:
-                seal = partial(sealed_views, self, fenced=True)
-                return self._planned_over(at, kept, plan, seal)
+                barriers = partial(views_behind_barriers, self, fenced=True)
+                return self._planned_over(at, kept, plan, barriers)
             return frame
 
     def _planned_over(
@@ -322,15 +322,15 @@ class SessionContext(TableSession):
         providers: Mapping[str, Any],
         kept: tuple[KeptQuery, ...],
         plan: Callable[[], datafusion.DataFrame],
-        seal: Callable[[dict[str, Any]], dict[str, Any]] | None,
+        barriers: Callable[[dict[str, Any]], dict[str, Any]] | None,
     ) -> datafusion.DataFrame:
-        """Plan over these providers, and those that catalogs serve, or over what `seal` returns."""
-        registered = dict(providers) if seal is None else seal(dict(providers))
+        """Plan over these providers and those of catalogs, or over their views behind barriers."""
+        registered = dict(providers) if barriers is None else barriers(dict(providers))
         with self.registered_for_now(registered, kept), ExitStack() as served:
-            if seal is not None and self._catalogs:
+            if barriers is not None and self._catalogs:
                 plan()  # DataFusion asks the catalogs for the tables that it names
                 for catalog in self._catalogs.values():
-                    served.enter_context(catalog.serving_instead(seal))
+                    served.enter_context(catalog.serving_instead(barriers))
             return plan()
 
 

@@ -1,4 +1,4 @@
-"""Seals frames, so that the optimiser cannot push conditions into the scans below.
+"""Puts barriers above scans, so that the optimiser cannot push conditions into them.
 
 DataFusion 55 pushes conditions down a second time, in the physical plan. There it finds columns by
 name alone, so a condition above an outer join may reach the wrong side of the join (decision 60).
@@ -23,19 +23,21 @@ from rowsieve.providers.datafusion.part_choice.named_scans import named_frame
 _MORE_ROWS_THAN_A_TABLE: Final = 2**62
 
 
-def sealed(context: datafusion.SessionContext, frame: datafusion.DataFrame) -> datafusion.DataFrame:
+def behind_barrier(
+    context: datafusion.SessionContext, frame: datafusion.DataFrame
+) -> datafusion.DataFrame:
     """Return the frame below a cross join with one row; the result has no order."""
     return context.create_dataframe_from_logical_plan(_one_row()).join_on(frame, how="inner")
 
 
-def sealed_views(
+def views_behind_barriers(
     context: datafusion.SessionContext, providers: Mapping[str, Any], *, fenced: bool = False
 ) -> dict[str, Any]:
-    """Return a sealed view of each table provider, to register in its place."""
+    """Return a view of each table provider behind a barrier, to register in its place."""
     frames = {name: named_frame(context, name, each) for name, each in providers.items()}
     if fenced:
         frames = {name: each.limit(_MORE_ROWS_THAN_A_TABLE) for name, each in frames.items()}
-    return {name: sealed(context, each).into_view() for name, each in frames.items()}
+    return {name: behind_barrier(context, each).into_view() for name, each in frames.items()}
 
 
 @cache
