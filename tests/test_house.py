@@ -261,7 +261,7 @@ def test_the_core_imports_its_own_dependencies_alone() -> None:
     # their extras bring what they import
     session = (
         *("sql_session", "hybrid_table", "native_scan", "own_table", "session_settings"),
-        *("hidden_rows", "closed_frame", "kept_queries", "plan_checks"),
+        *("hidden_rows", "final_frame", "kept_queries", "plan_checks"),
         *(
             "changes/statement_queries",
             "changes/assigned_values",

@@ -54,8 +54,8 @@ STATEMENT: Final = (
     ("open plan", "over all parts; a frame to build on, whose conditions cannot reach hidden rows"),
     ("part choice", "the conditions in this plan leave parts, which our datasets in it then read"),
     ("facts of this plan", "no condition can fail, no LIMIT stops early, a column is read"),
-    ("closed plan", "only if DataFusion reads files: those of chosen parts, without hidden rows"),
-    ("frame", "runs unchanged by the closed plan; every other call begins at the open one"),
+    ("final plan", "only if DataFusion reads files: those of chosen parts, without hidden rows"),
+    ("frame", "runs unchanged by the final plan; every other call begins at the open one"),
 )
 
 

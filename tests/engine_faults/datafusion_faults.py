@@ -371,7 +371,7 @@ FAULTS: Final = (
         common_expressions_lose_row_numbers,
         "fails to number rows (`file_row_index() is source dependent`) if an expression occurs "
         "twice in conditions. Such a statement is planned again with one pass of the optimiser.",
-        f"{_PROVIDER}.closed_reads:closed_frame",
+        f"{_PROVIDER}.final_reads:final_frame",
     ),
     _row(
         bounds_are_negated,
@@ -430,7 +430,7 @@ FAULTS: Final = (
         missing_files_are_empty,
         "takes a missing file for one without rows. Each of our statements checks that its files "
         "exist, while it runs or afterwards.",
-        f"{_PROVIDER}.closed_reads:ClosedReads",
+        f"{_PROVIDER}.final_reads:FinalReads",
     ),
     _row(
         bounds_without_nan_skip_rows,

@@ -5,7 +5,7 @@ hidden rows, under a filter on row numbers that removes these rows.
 
 Soundness: both readers read parts of one version (invariants 23 and 32), and each part is read
 once. Our dataset checks that the files of DataFusion's scans exist. So it is part of every hybrid
-table, except for a `ClosedFrame`, which checks the files itself.
+table, except for a `FinalFrame`, which checks the files itself.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 2. The conditions in the optimised plan choose the parts of each table (`part_choice`). Datasets
    of ours that belong to the statement then read only these.
 3. If DataFusion may scan files otherwise in a query that runs unchanged, it plans it once more, as
-   a `ClosedFrame`: without skipped parts, with parts that have hidden rows, or without us.
+   a `FinalFrame`: without skipped parts, with parts that have hidden rows, or without us.
 
 `TableRead` is the decision for one table. Workarounds of DataFusion's faults in joins and orders
 are here: `pushdown_barriers`, and SELECT … INTO, which is planned once, over views behind them.
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import datafusion
 
-from rowsieve.providers.datafusion.closed_reads import ClosedReads, closed_frame, closed_reads
+from rowsieve.providers.datafusion.final_reads import FinalReads, final_frame, final_reads
 from rowsieve.providers.datafusion.open_reads import OPEN_READS
 from rowsieve.providers.datafusion.part_choice.pruned_parts import pruned_parts
 from rowsieve.providers.datafusion.part_choice.subquery_values import SubqueryValues
@@ -86,16 +86,16 @@ class QueryPlan:
             return self._explained(
                 self._planned_over(self._behind_barriers(reads, fenced=fenced)), reads
             )
-        closed = self._closed_reads(reads, frame)
+        final = self._final_reads(reads, frame)
         is_first = words.takes_first(text) and words.UNION.search(text) is None
-        closed.takes_first = is_first and joins_nothing(frame)
+        final.takes_first = is_first and joins_nothing(frame)
         if reads and not (words.ORDER.search(text) or self.asked.explains):
             frame = behind_barrier(self.session, frame)
-        again = {name: read for name, read in reads.items() if closed.changes(name, read)}
+        again = {name: read for name, read in reads.items() if final.changes(name, read)}
         if again:
-            reads |= {name: read.by(closed.hybrids.get(name)) for name, read in again.items()}
+            reads |= {name: read.by(final.hybrids.get(name)) for name, read in again.items()}
             with self.session.registered_for_now(_providers(reads), self.kept):
-                frame = self._closed(frame, closed)
+                frame = self._final(frame, final)
         return self._explained(frame, reads)
 
     def chosen_parts(
@@ -116,15 +116,15 @@ class QueryPlan:
         providers = {name: read.provider for name, read in reads.items()}
         return views_behind_barriers(self.session, providers, fenced=fenced)
 
-    def _closed_reads(
+    def _final_reads(
         self, reads: Mapping[str, TableRead], frame: datafusion.DataFrame
-    ) -> ClosedReads:
+    ) -> FinalReads:
         """Choose readers for a query that runs unchanged; empty if that is not possible."""
         if not self.session.reads_files or OPEN_READS.has_ended:
-            return ClosedReads()
-        return closed_reads(self.session, reads, frame)
+            return FinalReads()
+        return final_reads(self.session, reads, frame)
 
-    def _closed(self, frame: datafusion.DataFrame, reads: ClosedReads) -> datafusion.DataFrame:
+    def _final(self, frame: datafusion.DataFrame, reads: FinalReads) -> datafusion.DataFrame:
         """Plan the statement over the registered readers; return `frame` if a check fails."""
         session = self.session
 
@@ -136,7 +136,7 @@ class QueryPlan:
             with temporary_settings(values, session.settings, run):
                 return self.plan()
 
-        return closed_frame(frame, reads, planned)
+        return final_frame(frame, reads, planned)
 
     def _explained(
         self, frame: datafusion.DataFrame, reads: Mapping[str, TableRead]

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import rowsieve as rs
-from rowsieve.providers.datafusion.closed_frame import ClosedFrame
+from rowsieve.providers.datafusion.final_frame import FinalFrame
 from tests.providers.datafusion.test_datafusion_hidden import contexts, made, tiny_row_groups
 from tests.providers.datafusion.test_datafusion_native import answer
 
@@ -72,7 +72,7 @@ def test_calls_that_number_rows_are_never_given_other_rows(tmp_path: Path) -> No
         "SELECT file_row_index() FROM t",
     ):
         frame = ours.sql(query)
-        if isinstance(frame, ClosedFrame):
+        if isinstance(frame, FinalFrame):
             assert "rowsieve_visible" in frame.execution_plan().display_indent()
 
 

@@ -20,8 +20,8 @@ from datafusion import col, lit
 import rowsieve as rs
 from rowsieve.errors import CorruptData
 from rowsieve.predicate.rowset import RowSet
-from rowsieve.providers.datafusion import SessionContext, closed_reads
-from rowsieve.providers.datafusion.closed_frame import ClosedFrame
+from rowsieve.providers.datafusion import SessionContext, final_reads
+from rowsieve.providers.datafusion.final_frame import FinalFrame
 from rowsieve.providers.datafusion.hidden_rows import VisibleRows
 from tests import random_tables
 from tests.profiles import IS_DEEP
@@ -108,7 +108,7 @@ def test_statements_that_fail_on_no_row_scan_without_hidden_rows(
     tmp_path: Path, tiny_row_groups: None, query: str
 ) -> None:
     ours, memory = contexts(*made(tmp_path))
-    assert isinstance(ours.sql(query), ClosedFrame)
+    assert isinstance(ours.sql(query), FinalFrame)
     assert "without their hidden rows" in plan_of(ours, query, runs=True)
     assert answer(ours, query, ordered=False) == answer(memory, query, ordered=False)
 
@@ -117,7 +117,7 @@ def test_statements_that_fail_on_no_row_scan_without_hidden_rows(
 def test_conditions_that_may_fail_never_meet_a_hidden_row(tmp_path: Path, query: str) -> None:
     ours, memory = contexts(*made(tmp_path))
     ours.sql("SELECT * FROM t").collect()  # the visible rows are known from now on
-    assert not isinstance(ours.sql(query), ClosedFrame)
+    assert not isinstance(ours.sql(query), FinalFrame)
     assert answer(ours, query, ordered=False) == answer(memory, query, ordered=False)
 
 
@@ -143,7 +143,7 @@ def test_conditions_that_are_added_to_a_frame_never_meet_a_hidden_row(tmp_path: 
         ]
         return [Counter(map(repr, each.to_pylist())) for each in found]
 
-    assert isinstance(ours.sql("SELECT * FROM t WHERE x >= 0 OR x IS NULL"), ClosedFrame)
+    assert isinstance(ours.sql("SELECT * FROM t WHERE x >= 0 OR x IS NULL"), FinalFrame)
     assert texts(ours) == texts(memory)
 
 
@@ -163,14 +163,14 @@ def test_views_and_prepared_statements_never_meet_a_hidden_row(tmp_path: Path) -
         added = context.table("v").filter(lit(9) / col("i") > lit(1)).to_pylist()
         answers.append([*found, Counter(map(repr, added))])
     assert answers[0] == answers[1]
-    assert isinstance(ours.sql(queries[0]), ClosedFrame)
+    assert isinstance(ours.sql(queries[0]), FinalFrame)
 
 
 def test_all_calls_that_run_a_statement_give_the_same_rows(tmp_path: Path) -> None:
     ours, memory = contexts(*made(tmp_path))
     query = "SELECT id, s FROM t ORDER BY id"
     frame, expected = ours.sql(query), memory.sql(query)
-    assert isinstance(frame, ClosedFrame)
+    assert isinstance(frame, FinalFrame)
     rows = expected.to_pylist()
     assert frame.to_pylist() == rows
     assert frame.count() == frame.cache().count() == len(rows)
@@ -199,7 +199,7 @@ def test_a_limit_alone_reads_hidden_rows_by_us(tmp_path: Path) -> None:
             (sum(rows.values()) - 1, "SELECT * FROM t LIMIT 100000 OFFSET 1"),
         ):
             frame = ours.sql(query)
-            assert not isinstance(frame, ClosedFrame), is_known
+            assert not isinstance(frame, FinalFrame), is_known
             found = Counter(map(repr, frame.to_pylist()))
             assert sum(found.values()) == taken
             assert not found - rows
@@ -212,9 +212,9 @@ def test_a_condition_on_the_key_is_read_by_us(tmp_path: Path) -> None:
         "SELECT * FROM t WHERE id > 5",
         "SELECT * FROM t WHERE s = '1' AND id IN (1, 2)",
     ):
-        assert not isinstance(ours.sql(query), ClosedFrame)
-    assert isinstance(ours.sql("SELECT * FROM t ORDER BY x LIMIT 5"), ClosedFrame)
-    assert isinstance(ours.sql("SELECT * FROM t WHERE id * 2 > 5"), ClosedFrame)
+        assert not isinstance(ours.sql(query), FinalFrame)
+    assert isinstance(ours.sql("SELECT * FROM t ORDER BY x LIMIT 5"), FinalFrame)
+    assert isinstance(ours.sql("SELECT * FROM t WHERE id * 2 > 5"), FinalFrame)
 
 
 def test_each_version_has_its_own_hidden_rows(tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_the_batch_size_of_the_session_stays(tmp_path: Path) -> None:
     assert ours.sql("SHOW ALL").to_pylist() == before
     ours.sql("SET datafusion.execution.batch_size = 64").collect()
     frame = ours.sql("SELECT * FROM t")
-    assert isinstance(frame, ClosedFrame)
+    assert isinstance(frame, FinalFrame)
     assert max(batch.num_rows for batch in frame.collect()) <= 64
 
 
@@ -247,10 +247,10 @@ def test_batches_of_many_columns_have_fewer_rows(
     query: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ours, _ = contexts(*made(tmp_path))
-    monkeypatch.setattr(closed_reads, "_SHORT_BATCH_ROWS", 1)
-    monkeypatch.setattr(closed_reads, "_LONG_BATCH_VALUES", 200)
+    monkeypatch.setattr(final_reads, "_SHORT_BATCH_ROWS", 1)
+    monkeypatch.setattr(final_reads, "_LONG_BATCH_VALUES", 200)
     frame = ours.sql(query)
-    assert isinstance(frame, ClosedFrame)
+    assert isinstance(frame, FinalFrame)
     assert {batch.num_rows for batch in frame.collect()} <= set(range(51))  # of four columns
     narrow = ours.sql(query.replace("*", "count(x)")).collect()
     assert sum(batch.num_rows for batch in narrow) == 1
@@ -260,7 +260,7 @@ def test_a_file_with_hidden_rows_that_vanishes_is_an_error(tmp_path: Path) -> No
     table, rows = made(tmp_path)
     ours, _ = contexts(table, rows)
     frame = ours.sql("SELECT count(x) FROM t")
-    assert isinstance(frame, ClosedFrame)
+    assert isinstance(frame, FinalFrame)
     largest = max(files(table), key=lambda path: path.stat().st_size)
     largest.unlink()
     with pytest.raises(Exception, match="is missing: data/"):
@@ -283,17 +283,17 @@ def test_random_queries_have_the_answers_of_memory(
         ours.register_table(name, table)
         memory.register_record_batches(name, [rows.to_batches()])
         ours.sql(f"SELECT * FROM {name}")  # finds the visible rows
-    closed = 0
+    final = 0
     for _ in range(60 if IS_DEEP else 25):
         query, ordered = random_query(chance)
         expected = answer(memory, query, ordered=ordered)
         if isinstance(expected, Exception):
             continue
-        closed += isinstance(ours.sql(query), ClosedFrame)
+        final += isinstance(ours.sql(query), FinalFrame)
         found = answer(ours, query, ordered=ordered)
         if not any(text in str(found) for text in UPSTREAM):
             assert found == expected, query
-    assert closed > (8 if IS_DEEP else 2)
+    assert final > (8 if IS_DEEP else 2)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 1.0])

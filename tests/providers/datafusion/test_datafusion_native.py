@@ -18,7 +18,7 @@ from datafusion.object_store import LocalFileSystem
 
 import rowsieve as rs
 from rowsieve.providers.datafusion import SessionContext
-from rowsieve.providers.datafusion.closed_frame import ClosedFrame
+from rowsieve.providers.datafusion.final_frame import FinalFrame
 from rowsieve.providers.datafusion.native_scan import _replaced
 from tests import random_tables
 from tests.profiles import IS_DEEP
@@ -280,7 +280,7 @@ def test_each_call_that_runs_a_statement_notices_a_file_that_vanished(
 ) -> None:
     table = striped(tmp_path)
     frame = session(table).sql("SELECT id FROM t")
-    assert isinstance(frame, ClosedFrame)
+    assert isinstance(frame, FinalFrame)
     assert "DatasetExec" not in frame.execution_plan().display_indent()
     files(table)[3].unlink()
     with pytest.raises(Exception, match="is missing: data/"):
@@ -292,7 +292,7 @@ def test_a_file_that_vanishes_after_the_physical_plan_is_an_error(tmp_path: Path
     context = session(table)
     frame = context.sql("SELECT s FROM t")
     plan, stream = frame.execution_plan(), frame.execute_stream()
-    assert isinstance(frame, ClosedFrame)
+    assert isinstance(frame, FinalFrame)
     files(table)[3].unlink()
     with pytest.raises(Exception, match=r"not found|No such file"):
         [list(context.execute(plan, number)) for number in range(plan.partition_count)]

@@ -14,7 +14,7 @@ from datafusion import col, lit
 
 import rowsieve as rs
 from rowsieve.providers.datafusion import SessionContext
-from rowsieve.providers.datafusion.closed_frame import ClosedFrame
+from rowsieve.providers.datafusion.final_frame import FinalFrame
 
 
 def numbered(start: int, stop: int) -> pa.Table:
@@ -119,7 +119,7 @@ def test_conditions_that_leave_only_parts_with_hidden_rows(table: rs.Table) -> N
     lines = context.sql(f"EXPLAIN {query}").to_pylist()[-1]["plan"]
     assert "conditions leave 1 of 3 parts; our dataset reads them" in lines
     frame = context.sql(query)
-    assert isinstance(frame, ClosedFrame)
+    assert isinstance(frame, FinalFrame)
     assert "DataSourceExec" not in frame.execution_plan().display_indent()
     assert len(frame.to_pylist()) == frame.count() == 99
 
@@ -141,5 +141,5 @@ def test_a_prepared_statement_runs_by_a_closed_plan(table: rs.Table) -> None:
     context.sql("PREPARE p AS SELECT id FROM t WHERE v + 0 = $1")
     for value, count in ((3, 0), (2, 43), (3, 0)):
         frame = context.sql(f"EXECUTE p({value})")
-        assert isinstance(frame, ClosedFrame)
+        assert isinstance(frame, FinalFrame)
         assert len(frame.to_pylist()) == frame.count() == count

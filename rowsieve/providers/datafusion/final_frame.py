@@ -18,8 +18,8 @@ from typing import Any
 import datafusion
 
 
-class ClosedFrame(datafusion.DataFrame):
-    """Runs the plan of `closed`; derived frames start from `open_frame`, which has the same rows.
+class FinalFrame(datafusion.DataFrame):
+    """Runs the plan of `final`; derived frames start from `open_frame`, which has the same rows.
 
     `check_files` raises if a file of DataFusion's scans is missing.
     """
@@ -27,11 +27,11 @@ class ClosedFrame(datafusion.DataFrame):
     def __init__(
         self,
         open_frame: datafusion.DataFrame,
-        closed: datafusion.DataFrame,
+        final: datafusion.DataFrame,
         check_files: Callable[[], None],
     ) -> None:
         super().__init__(open_frame.df)
-        self._closed = closed
+        self._final = final
         self._check_files = check_files
 
     def _run(self, call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
@@ -42,52 +42,52 @@ class ClosedFrame(datafusion.DataFrame):
             self._check_files()  # its error for a missing file is clearer than DataFusion's
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self._run(self._closed.__arrow_c_stream__, requested_schema)
+        return self._run(self._final.__arrow_c_stream__, requested_schema)
 
     def collect(self) -> Any:
         """Run the statement; return its batches."""
-        return self._run(self._closed.collect)
+        return self._run(self._final.collect)
 
     def collect_partitioned(self) -> Any:
         """Run the statement; return the batches of each partition."""
-        return self._run(self._closed.collect_partitioned)
+        return self._run(self._final.collect_partitioned)
 
     def collect_column(self, column_name: str) -> Any:
         """Run the statement; return one column."""
-        return self._run(self._closed.collect_column, column_name)
+        return self._run(self._final.collect_column, column_name)
 
     def execute_stream(self) -> Any:
         """Run the statement; return a stream of batches."""
-        return self._run(self._closed.execute_stream)
+        return self._run(self._final.execute_stream)
 
     def execute_stream_partitioned(self) -> Any:
         """Run the statement; return a stream for each partition."""
-        return self._run(self._closed.execute_stream_partitioned)
+        return self._run(self._final.execute_stream_partitioned)
 
     def execution_plan(self) -> Any:
         """The physical plan of the statement."""
-        return self._run(self._closed.execution_plan)
+        return self._run(self._final.execution_plan)
 
     def explain(self, *arguments: Any, **options: Any) -> None:
         """Print the plans of the statement."""
-        self._run(self._closed.explain, *arguments, **options)
+        self._run(self._final.explain, *arguments, **options)
 
     def to_arrow_table(self) -> Any:
         """Run the statement; return an Arrow table."""
-        return self._run(self._closed.to_arrow_table)
+        return self._run(self._final.to_arrow_table)
 
     def to_pandas(self) -> Any:
         """Run the statement; return a DataFrame of pandas."""
-        return self._run(self._closed.to_pandas)
+        return self._run(self._final.to_pandas)
 
     def to_polars(self) -> Any:
         """Run the statement; return a DataFrame of Polars."""
-        return self._run(self._closed.to_polars)
+        return self._run(self._final.to_polars)
 
     def to_pydict(self) -> Any:
         """Run the statement; return a list of values for each column."""
-        return self._run(self._closed.to_pydict)
+        return self._run(self._final.to_pydict)
 
     def to_pylist(self) -> Any:
         """Run the statement; return a dictionary for each row."""
-        return self._run(self._closed.to_pylist)
+        return self._run(self._final.to_pylist)

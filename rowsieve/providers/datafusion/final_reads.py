@@ -1,6 +1,6 @@
-"""Chooses the reader of each part for a statement that runs unchanged, as a `ClosedFrame`.
+"""Chooses the reader of each part for a statement that runs unchanged, as a `FinalFrame`.
 
-A `ClosedFrame` checks the files of DataFusion's scans itself. So our dataset reads only parts that
+A `FinalFrame` checks the files of DataFusion's scans itself. So our dataset reads only parts that
 DataFusion does not scan; if DataFusion scans all parts of a table, our dataset reads nothing.
 DataFusion also scans parts with hidden rows, if no condition of the statement can fail.
 
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from rowsieve.providers.datafusion.closed_frame import ClosedFrame
+from rowsieve.providers.datafusion.final_frame import FinalFrame
 from rowsieve.providers.datafusion.plan_checks import PlanFacts, facts_of, numbers_rows_in_scans
 from rowsieve.providers.datafusion.session_settings import (
     BATCH_SIZE,
@@ -44,8 +44,8 @@ _ONE_PASS: Final = {MAX_PASSES: 1, ROUND_ROBIN: "false"}
 
 
 @dataclass(slots=True)
-class ClosedReads:
-    """The tables to register while DataFusion plans the statement of a `ClosedFrame`.
+class FinalReads:
+    """The tables to register while DataFusion plans the statement of a `FinalFrame`.
 
     `has_conditions`: DataFusion may merge conditions of the statement with the filters on visible
     rows. `takes_first`: the statement is a top-k query without joins, and DataFusion may skip row
@@ -97,9 +97,9 @@ class ClosedReads:
             check()
 
 
-def closed_reads(
+def final_reads(
     session: SessionContext, reads: Mapping[str, TableRead], frame: datafusion.DataFrame
-) -> ClosedReads:
+) -> FinalReads:
     """Choose a reader for the parts of these tables; `frame` is the statement as planned so far.
 
     `reads` decide which parts are read.
@@ -108,7 +108,7 @@ def closed_reads(
     asked = {n: r.own for n, r in reads.items() if r.own.may_have_hidden_rows(r.parts)}
     facts = facts_of(frame.optimized_logical_plan()) if asked else PlanFacts(is_total=False)
     has_bitmaps = _may_have_bitmaps(facts, asked)
-    readers = ClosedReads(has_conditions=facts.has_conditions, widest_scan=facts.widest_scan)
+    readers = FinalReads(has_conditions=facts.has_conditions, widest_scan=facts.widest_scan)
     for name, read in reads.items():
         own, parts = read.own, read.parts
         visible = own.visible_rows(parts) if has_bitmaps and name in asked else {}
@@ -128,12 +128,12 @@ def _may_have_bitmaps(facts: PlanFacts, asked: Mapping[str, OwnTable]) -> bool:
     return not any(facts.columns.intersection(own.snapshot.table.key[:1]) for own in asked.values())
 
 
-def closed_frame(
+def final_frame(
     frame: datafusion.DataFrame,
-    reads: ClosedReads,
+    reads: FinalReads,
     plan: Callable[[Mapping[str, Any]], datafusion.DataFrame],
 ) -> datafusion.DataFrame:
-    """Plan the statement again and return a `ClosedFrame`; return `frame` if a check fails.
+    """Plan the statement again and return a `FinalFrame`; return `frame` if a check fails.
 
     `plan` plans the statement under some settings. DataFusion 55.0 may push a condition with a
     repeated subexpression between a scan and its row numbers, and then fails to number the rows. So
@@ -142,16 +142,16 @@ def closed_frame(
     """
     for settings in (reads.settings, reads.settings | _ONE_PASS):
         try:
-            closed = plan(settings)
+            final = plan(settings)
         except Exception:  # of DataFusion; the open frame has the same rows
             break
-        made = ClosedFrame(frame, closed, reads.check_files)
+        made = FinalFrame(frame, final, reads.check_files)
         if not (reads.has_bitmaps and reads.has_conditions):
             return made
-        facts = facts_of(closed.optimized_logical_plan())
+        facts = facts_of(final.optimized_logical_plan())
         if not facts.is_total:
             break
-        has_row_numbers = settings == reads.settings or numbers_rows_in_scans(closed)
+        has_row_numbers = settings == reads.settings or numbers_rows_in_scans(final)
         if facts.numbers_at_scans and has_row_numbers:
             return made
     return frame
