@@ -7,20 +7,25 @@ vector contains the old one. A concurrent commit that replaces the part makes th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
 from rowsieve.changes.change import Change, Question
 from rowsieve.changes.mutation import AddsMatches, Check, Mutation, TouchesParts
+from rowsieve.config import DEFAULT
 from rowsieve.executor.execute import Execution
 from rowsieve.executor.merging.windows import Numbered
 from rowsieve.executor.part_sources import PartSource
-from rowsieve.objects import ObjectStore
-from rowsieve.planner.plan import ScanPlan
+from rowsieve.executor.read_ahead import PREFETCH_DIVISOR
+from rowsieve.objects import FetchingStore, ObjectStore
+from rowsieve.planner.part_rows import PartRows
+from rowsieve.planner.plan import OutputColumn, ScanPlan
 from rowsieve.planner.plan_scan import plan_scan
+from rowsieve.planner.resolved import with_rows
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.evaluate import matching
 from rowsieve.predicate.ir import TRUE
@@ -45,6 +50,42 @@ def hide_and_append(
         return mutation if mutation.request.removed else None
     added = change.new_parts(snapshot, rows)
     return hide_and_add(change, snapshot, plan, added, rows.num_rows)
+
+
+def hide_and_update(
+    change: Change,
+    snapshot: Snapshot,
+    plan: ScanPlan,
+    columns: tuple[OutputColumn, ...],
+    completed: Callable[[pa.Table], pa.Table],
+) -> Mutation | None:
+    """Hide the rows that a plan of this snapshot returns, and append them with these columns.
+
+    The table has no key. Which rows these are is decided first, so that only their values are read,
+    and of small files across a network nothing twice. `completed` makes them rows of the table.
+    """
+    store = change.store
+    if store.overlaps:
+        store = FetchingStore(store, DEFAULT.memory_bytes // PREFETCH_DIVISOR)
+    row_sets = _returned(store, plan)
+    if not row_sets:
+        return None
+    exact = with_rows(plan, _chosen(plan, row_sets)).with_predicate(TRUE, plan.semantics)
+    execution = Execution(msgspec.structs.replace(exact, columns=columns), store)
+    rows = completed(pa.Table.from_batches(list(execution.read()), schema=execution.schema))
+    added = change.new_parts(snapshot, rows)
+    reads = AddsMatches(change.store, snapshot, Question.of(plan))
+    return _hidden_and_added(change, snapshot, row_sets, added, rows.num_rows, reads)
+
+
+def _chosen(plan: ScanPlan, row_sets: Mapping[str, tuple[RowSet, RowSet]]) -> Iterator[PartRows]:
+    """The rows of every part of a plan that are in these sets."""
+    pieces = [piece for split in plan.splits for piece in split.pieces]
+    for part in {part.part_id: part for piece in pieces for part in piece.parts}.values():
+        if part.part_id in row_sets:
+            yield PartRows(part.part_id, row_sets[part.part_id][0])
+        else:
+            yield PartRows(part.part_id, RowSet.empty(0 if part.data is None else part.data.rows))
 
 
 def hide_and_add(

@@ -23,7 +23,7 @@ from rowsieve.changes.constraint_changes import check_all
 from rowsieve.changes.data.ingest import Changes, prepare_keys
 from rowsieve.changes.event_order.stored_floors import widened_floor
 from rowsieve.changes.event_order.truncation import truncated_as
-from rowsieve.changes.hiding import hide_and_add, hide_and_append
+from rowsieve.changes.hiding import hide_and_add, hide_and_append, hide_and_update
 from rowsieve.changes.mutation import AddsMatches, AnyOf, Mutation, TouchesKeys, key_columns_of
 from rowsieve.errors import (
     InvalidData,
@@ -136,12 +136,16 @@ def update_planned(
         else:
             operand = Cast(assignments[column.name], column.type)
             output.append(OutputColumn(column.name, operand, is_stored=True))
+
+    def completed(rows: pa.Table) -> pa.Table:
+        return conform(with_assigned_values(rows, snapshot, assignments), snapshot.schema)
+
+    if not key:
+        return hide_and_update(change, snapshot, plan, tuple(output), completed)
     rows = _rows(change.store, msgspec.structs.replace(plan, columns=tuple(output)))
     if not rows.num_rows:
         return None
-    rows = conform(with_assigned_values(rows, snapshot, assignments), snapshot.schema)
-    if not key:
-        return hide_and_append(change, snapshot, plan, rows)
+    rows = completed(rows)
     order = KeyOrder.of(snapshot.schema, key)
     rows = rows.take(pa.array(order.columns(rows).sort()))
     return _by_key(change, snapshot, order, Changes(rows, None), Question.of(plan))

@@ -107,20 +107,25 @@ class Execution:
     ) -> Iterator[tuple[PartSource, RowSet, Iterator[Numbered]]]:
         """Every part that the plan reads, its visible rows, and batches with these columns.
 
-        The batches are whole pages or row groups with a visible row, prefetched some parts ahead.
+        The batches are whole pages or row groups with a visible row, prefetched some parts ahead,
+        those of small files together with footers and deletion vectors.
         """
         with missing_files_named(self._store, self._plan.version), ReadAhead(1, 0) as ahead:
             parts = (
                 (source, wanted, source.rows_ahead(columns, wanted))
-                for source, rows in self._visible_parts(ahead)
+                for source, rows in self._visible_parts(ahead, with_pages=True)
                 for wanted in [RowSet.full(source.row_count) if rows is None else rows]
             )
             yield from self._schedule.drawn(parts, PARTS_AHEAD)
 
     def _visible_parts(
-        self, ahead: ReadAhead, known: Callable[[Piece], bool] | None = None
+        self,
+        ahead: ReadAhead,
+        *,
+        with_pages: bool = False,
+        known: Callable[[Piece], bool] | None = None,
     ) -> Iterator[tuple[PartSource, RowSet | None]]:
-        for piece in self._opened(self._plan.splits, known=known):
+        for piece in self._opened(self._plan.splits, with_pages=with_pages, known=known):
             live = self._live(piece, ahead)
             for read in piece.reads:
                 yield live.source(read), live.rows(read)

@@ -27,7 +27,7 @@ from rowsieve.types import logical
 from rowsieve.types.encodings import FIELD_ID_KEY, arrow_type
 
 REMEDY: Final = (
-    "compact first: table.compact(), or the procedure rewrite_data_files with rewrite_all"
+    "compact first: table.compact(), or the procedure rewrite_data_files with rewrite-all"
 )
 _BY_CODEC: Final = "files whose rows are read from a codec"
 _OF_CODECS: Final = (

@@ -191,9 +191,11 @@ def encoded(number: Decimal | int | str) -> bytes:
 
 
 def spelled(exact: bytes) -> str:
-    """Write one number with all digits."""
+    """Write one number with all digits; ValueError for bytes without the layout of a number."""
     valid = np.ones(1, np.bool_)
-    one = _struct(pa.nulls(1, pa.float64()), pa.array([exact], pa.binary()), valid)
+    values = pa.array([exact], pa.binary())
+    _check_layout(values)  # an exponent that is damaged could mean billions of digits
+    one = _struct(pa.nulls(1, pa.float64()), values, valid)
     return str(to_text(one)[0].as_py())
 
 

@@ -93,6 +93,12 @@ def test_any_bytes_are_a_canonical_number_or_refused(exact: bytes, approx: float
     assert encoded(spelled(exact)) == exact
 
 
+@pytest.mark.parametrize("damaged", ["", "03", "0380", "03ffffffff01", "010000000001ff", "0602"])
+def test_damaged_bytes_are_not_spelled_with_billions_of_digits(damaged: str) -> None:
+    with pytest.raises(ValueError, match="exact bytes"):
+        spelled(bytes.fromhex(damaged))
+
+
 @given(_TEXTS, st.integers(0, 20), st.integers(0, 255))
 @examples(200)
 def test_damaged_bytes_are_refused_or_another_number(text: str, place: int, byte: int) -> None:

@@ -79,6 +79,8 @@ def test_bytes_that_are_no_value_of_their_type_are_shown_as_bytes() -> None:
     )
     fields = [logical.Field(i, *pair) for i, pair in enumerate(zip("uins", types, strict=True))]
     assert str(shown_row(rows, 0, fields)) == "{'u': b'ab', 'i': b'cd', 'n': {'x': 1}, 's': None}"
+    damaged = pa.table({"n": [{"approx": 1.0, "exact": b"\x03\xff\xff\xff\xff\x01"}]})
+    assert "'exact': b'" in str(shown_row(damaged, 0, [logical.Field(0, "n", logical.Numeric())]))
 
 
 def test_maps_and_null_are_shown() -> None:
