@@ -39,6 +39,7 @@ from rowsieve.predicate.ir import And, Column, FieldAccess, IsNull, Not, Operand
 from rowsieve.properties import COMBINE, HISTORY
 from rowsieve.stats.columnar import PartStatistics
 from rowsieve.stats.selection import PROPERTIES_WITH_COLUMNS, named_ids
+from rowsieve.storage.differential import as_updates, evolved_columns, is_differential
 from rowsieve.storage.log.commit_log import CommitRequest
 from rowsieve.storage.snapshot import FIELD_CHANGES, KIND_CHANGES, SCHEMA_CHANGES, Snapshot
 from rowsieve.types.evolution import (
@@ -74,6 +75,12 @@ def alter_columns(
         )
     columns = of_columns(changes)
     of_constraints = [each for each in changes if isinstance(each, AddConstraint | DropConstraint)]
+    if of_constraints and is_differential(head.table):
+        raise UnsupportedOperation(
+            "constraint: the table is differential, and a constraint would hold for its updates, "
+            "not for the rows that they add up to; nothing was changed. Check the rows before you "
+            "append them"
+        )
     proof = proof or Proof()
     dropped = [each for each in of_constraints if drops_constraint(head, each)]
     if dropped:  # first, because a column of one of them may be dropped
@@ -96,6 +103,8 @@ def alter_columns(
 def _altered(change: Change, head: Snapshot, changes: Sequence[SchemaChange]) -> CommitRequest:
     required = (*head.table.key, *head.table.sequence)
     schema, next_field_id = evolve(head.schema, changes, head.next_field_id, required)
+    if is_differential(head.table):
+        schema = evolved_columns(head.schema, schema)
     if name := far_dates(head, schema.fields):
         raise InvalidSchemaChange(
             f"cannot widen column {name!r} from date to a time: by the statistics of the parts it "
@@ -104,7 +113,7 @@ def _altered(change: Change, head: Snapshot, changes: Sequence[SchemaChange]) ->
             "the old one"
         )
     check_order_column(head.schema, schema, head.table)
-    _check_not_null(change.store, head, schema)
+    _check_not_null(change.store, as_updates(head), schema)
     _check_properties(head, schema)
     check_evolution(head.schema, schema, head.table)
     names = {field.id: field.name for field in schema}

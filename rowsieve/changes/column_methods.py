@@ -273,7 +273,7 @@ class ColumnMethods(TableMethods):
         Also `SET TBLPROPERTIES (…)`, `UNSET TBLPROPERTIES (…)` and `SET PROPERTIES …`. The name is
         the last step of the table's URI, or `this`. InvalidInput for any other statement.
         """
-        self.handle.require_writable("sql")
+        self.handle.require_writable("alter")
         base = self.handle.latest()
         own = self.handle.store.uri.rstrip("/").rpartition("/")[2]
         statement = parse(text, dialect)
@@ -314,7 +314,7 @@ class ColumnMethods(TableMethods):
         No column is dropped or renamed. Commits nothing if the table has all of it already.
         InvalidSchemaChange for a column whose type differs otherwise.
         """
-        self.handle.require_writable("evolve")
+        self.handle.require_writable("alter")
         base = self.handle.latest()
         wanted = changes_towards(base.schema, schema)
         return self._alter(base, wanted, metadata) if wanted else nothing_done("alter", base)

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.changes.change import Change, nothing_done
+from rowsieve.changes.column_changes import check_same_columns
 from rowsieve.changes.data.ingest import Changes, prepare_appended, read_data
 from rowsieve.changes.table_handle import Handle
 from rowsieve.errors import InvalidData, InvalidInput, SchemaMismatch, UpperMismatch
@@ -78,6 +79,7 @@ def append_updates(
     def request_for(head: Snapshot) -> CommitRequest:
         nonlocal request
         _check_upper(head, lower, time_type)
+        check_same_columns(APPEND, base.schema.id, head)
         if must_write_again(APPEND, request.added, request.removed, head):
             request = change.write(head, changes)
         since = frontiers_of(head.table).since

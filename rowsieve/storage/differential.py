@@ -21,7 +21,12 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from rowsieve.errors import CorruptData, InvalidInput, UnsupportedOperation
+from rowsieve.errors import (
+    CorruptData,
+    InvalidInput,
+    InvalidSchemaChange,
+    UnsupportedOperation,
+)
 from rowsieve.properties import SINCE, UPPER
 from rowsieve.storage.parts.encoding_properties import refuse_codecs
 from rowsieve.storage.snapshot import (
@@ -46,6 +51,7 @@ OPERATIONS: Final = frozenset(
         "create",
         "append_updates",
         "advance_since",
+        "alter",
         "analyze",
         "compact",
         "maintain",
@@ -129,6 +135,24 @@ def with_frontiers(info: TableInfo, frontiers: Frontiers) -> TableInfo:
         raise InvalidInput(f"frontiers never go back: from {before} to {frontiers}")
     properties = {SINCE: str(frontiers.since), UPPER: str(frontiers.upper)}
     return dataclasses.replace(info, properties={**info.properties, **properties})
+
+
+def evolved_columns(before: Schema, after: Schema) -> Schema:
+    """Return changed columns with those of time and difference last, as they were.
+
+    InvalidSchemaChange if these are not, or no other is left. All updates of a row have the same
+    values afterwards, so sums are those of the rows with these columns at every time.
+    """
+    others = tuple(each for each in after if each.name.lower() not in RESERVED)
+    reserved = tuple(map(before.field, RESERVED))
+    if {each for each in after if each not in others} != set(reserved):
+        raise InvalidSchemaChange(
+            f"the columns {TIME} and {DIFF} of a differential table are those of its updates: they "
+            "stay as they are, and no other column has such a name"
+        )
+    if not others:
+        raise InvalidSchemaChange("a differential table needs a column of its rows; keep one")
+    return Schema(after.id, (*others, *reserved))
 
 
 def check_mode(operation: str, info: TableInfo) -> None:

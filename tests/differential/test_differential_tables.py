@@ -222,8 +222,6 @@ def test_times_may_be_instants() -> None:
             pa.table({"k": [1], "op": ["i"], "s": [1]}), op="op", sequence="s"
         ),
         lambda t: t.restore(0),
-        lambda t: t.add_column("z", "int64"),
-        lambda t: t.drop_column("v"),
         lambda t: t.writer(durability="commit"),
         lambda t: t.add_constraint("c", "k > 0"),
         lambda t: t.changes(0),
