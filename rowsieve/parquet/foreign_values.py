@@ -84,7 +84,10 @@ def check_foreign(field: pa.Field, type_: LogicalType, name: str) -> None:
 
 
 def typed_leaves(schema: pa.Schema, leaves: Sequence[Leaf]) -> pa.Schema:
-    """The schema with the types of leaves that Arrow has as bytes: INT96 and the text of enums."""
+    """The schema with the types of leaves that a decoder has otherwise.
+
+    These are INT96, the text of enums, and decimals in more bytes than they need.
+    """
     rest = iter(leaves)
 
     def typed(field: pa.Field, _: str) -> pa.Field:
@@ -93,6 +96,8 @@ def typed_leaves(schema: pa.Schema, leaves: Sequence[Leaf]) -> pa.Schema:
             return field.with_type(pa.timestamp("ns")).with_metadata(
                 {**(field.metadata or {}), **INT96_MARK}
             )
+        if leaf.digits is not None:
+            return field.with_type(pa.decimal128(*leaf.digits))
         return field.with_type(pa.string()) if leaf.is_enum else field
 
     return pa.schema([with_leaves(each, typed) for each in schema])
@@ -133,7 +138,8 @@ def _adapted(values: pa.Array, type_: LogicalType, instants: bool) -> pa.Array:
             return values.cast(pa.timestamp(stored.unit, "UTC"))
         case Decimal() if pa.types.is_decimal(stored):
             _check_digits(values, type_)
-            return values
+            wide = pa.types.is_decimal256(stored) and stored.scale == type_.scale
+            return values.cast(arrow_type(type_)) if wide else values
         case String() | Enum() | Json() if pa.types.is_binary(stored):
             return values.cast(pa.string())
         case Struct(fields=fields) if pa.types.is_struct(stored):

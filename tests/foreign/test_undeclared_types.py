@@ -303,3 +303,59 @@ def test_digits_that_no_bound_shows_are_refused(physical: pa.DataType, tmp_path:
     schema = pa.schema([pa.field("d", pa.decimal128(38, 2))])
     rows = rs.open_parquet(tmp_path / "a.parquet", schema=schema).to_arrow()
     assert rows["d"].to_pylist() == LONG
+
+
+WIDE = [Decimal("300.00"), None, Decimal("-" + "9" * 36 + ".99"), Decimal("0.00")]
+
+
+def _write_wide_decimals(path: Path, digits: int, *, logical: bool) -> None:
+    """A file that declares 38 digits, in as many bytes as `digits` take: 17 for 40, 32 for 76."""
+
+    def declare(_: int, fields: Fields) -> None:
+        if PRECISION not in fields:
+            return
+        for number in (LOGICAL, CONVERTED, SCALE, PRECISION):
+            fields.pop(number, None)
+        if logical:
+            fields[LOGICAL] = encoded_value({DECIMAL: {1: I32(2), 2: I32(38)}})
+        else:
+            fields[CONVERTED] = encoded_value(I32(DECIMAL))
+            fields |= {SCALE: encoded_value(I32(2)), PRECISION: encoded_value(I32(38))}
+
+    def change(footer: Fields) -> None:
+        kind, elements = footer[SCHEMA]
+        footer[SCHEMA] = kind, edit_list(elements, declare)
+
+    wide = pa.decimal256(digits, 2)
+    inside = pa.array([{"d": each, "l": [each, None]} for each in WIDE],
+                      pa.struct([("d", wide), ("l", pa.list_(wide))]))  # fmt: skip
+    rows = pa.table({"n": range(4), "d": pa.array(WIDE, wide), "s": inside})
+    pq.write_table(rows, path, store_schema=False, row_group_size=2, write_page_index=True)
+    edit_footer(path, change)
+
+
+@pytest.mark.parametrize("logical", [True, False])
+@pytest.mark.parametrize("digits", [40, 76])
+def test_decimals_in_more_bytes_than_they_need_are_read(
+    digits: int, logical: bool, tmp_path: Path
+) -> None:
+    """DuckDB reads them; pyarrow takes the number of bytes from the precision, and fails."""
+    path = tmp_path / "a.parquet"
+    _write_wide_decimals(path, digits, logical=logical)
+    with pytest.raises(pa.ArrowInvalid, match="must be between 1 and 16"):
+        pq.read_table(path)
+    opened = rs.open_parquet(path)
+    assert opened.schema.field("d").type == pa.decimal128(38, 2)
+    imported = rs.from_parquet(path, tmp_path / "t")
+    copied = rs.create_table(tmp_path / "u", opened.schema)
+    copied.append(path)
+    for table in (opened, imported, copied):
+        rows = table.to_arrow().sort_by("n")
+        assert rows["d"].to_pylist() == WIDE
+        assert rows["s"].to_pylist() == [{"d": each, "l": [each, None]} for each in WIDE]
+        for value in WIDE:
+            for where in ("d IS NULL",) if value is None else (f"d = {value}", f"s.d = {value}"):
+                assert table.count(where) == table.scan(where).to_arrow().num_rows == 1
+        assert table.count("d < 0") == 1
+    imported.compact()
+    assert imported.to_arrow().sort_by("n")["d"].to_pylist() == WIDE

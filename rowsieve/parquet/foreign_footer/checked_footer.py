@@ -50,17 +50,23 @@ from rowsieve.parquet.foreign_footer.footer_fields import (
 from rowsieve.parquet.foreign_footer.many_structs import LIST, STRUCT, Numbers, Path, Structs
 from rowsieve.parquet.foreign_footer.schema_tree import (
     CHILDREN,
+    CONVERTED,
+    DECIMAL_CONVERTED,
     FIELD_ID,
     FIXED,
     INT96,
     LENGTHS,
     LOGICAL,
     NAME,
+    PRECISION,
     REPETITION,
+    SCALE,
     TYPE,
+    WIDE_DIGITS,
     WIDTH,
     Element,
     Leaf,
+    wide_decimal,
 )
 from rowsieve.parquet.spans import Span
 from rowsieve.parquet.thrift import (
@@ -266,6 +272,9 @@ def _element(data: bytes, element: Element, field_id: int | None) -> EncodedStru
     if element.values.get(TYPE) == INT96:
         known = REPETITION, NAME
         changed |= {TYPE: FIXED, WIDTH: LENGTHS[INT96]}
+    if (digits := wide_decimal(element.values)) is not None:
+        known = TYPE, WIDTH, REPETITION, NAME
+        changed |= {CONVERTED: DECIMAL_CONVERTED, PRECISION: WIDE_DIGITS, SCALE: digits[1]}
     fields = [
         (each.number, each.kind, data[each.start : each.stop])
         for each in _last_of_each(element.fields, known)

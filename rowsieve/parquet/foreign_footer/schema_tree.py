@@ -32,7 +32,8 @@ LENGTHS: Final = {BOOLEAN: 1, INT32: 4, INT64: 8, INT96: 12, FLOAT: 4, DOUBLE: 8
 _OPTIONAL, _REPEATED = 1, 2
 _UNSIGNED: Final = range(11, 15)  # converted types
 _NO_ORDER: Final = 21  # the converted type of intervals
-_ENUM_CONVERTED, _DECIMAL_CONVERTED = 4, 5
+_ENUM_CONVERTED, DECIMAL_CONVERTED = 4, 5
+WIDE_DIGITS: Final = 39  # the smallest precision that pyarrow decodes as 256 bits
 _TIMES_CONVERTED: Final = range(6, 11)
 _ENUM, _DECIMAL, _TIMES = 4, 5, (6, 7, 8)  # logical types
 _TIMESTAMP, _UNIT, _NANOS = 8, 2, 3  # a logical type, its field, and a member of that
@@ -44,6 +45,9 @@ _KINDS: Final[Mapping[int, int]] = {
     NAME: BINARY,
     LOGICAL: STRUCT,
 }
+_SCALE, _PRECISION = 1, 2  # fields of the logical type of decimals
+_NARROW_BYTES, _WIDE_BYTES = 16, 32  # of decimals of 128 and 256 bits
+_NARROW_DIGITS: Final = 38
 _DEEPEST: Final = 100
 _WIDEST: Final = 2**24  # bytes of a fixed-length value
 
@@ -54,6 +58,7 @@ class Leaf(NamedTuple):
     `path`: the names from the top-level column on. `definitions`, `repetitions`: its highest
     levels. `doubts`: the claims that its writer is known to make wrongly. `is_enum`: whether its
     bytes are the text of an enum. `has_nanoseconds`: whether it has timestamps in nanoseconds.
+    `digits`: the precision and scale of a decimal in more bytes than it needs (`wide_decimal`).
     """
 
     physical: int
@@ -66,6 +71,7 @@ class Leaf(NamedTuple):
     doubts: Claim = Claim.NOTHING
     is_enum: bool = False
     has_nanoseconds: bool = False
+    digits: tuple[int, int] | None = None
 
     @property
     def decoded(self) -> int:
@@ -98,6 +104,27 @@ class Element:
         return number if number is not None and -(2**31) <= number < 2**31 else None
 
 
+def wide_decimal(values: ThriftStruct) -> tuple[int, int] | None:
+    """The precision and scale of a decimal of at most 38 digits in 17 to 32 fixed bytes.
+
+    pyarrow takes the number of bytes that it decodes from the precision, and fails at more. So it
+    is told a precision of 39 digits (`WIDE_DIGITS`). None for other elements.
+    """
+    if values.get(TYPE) != FIXED or not _NARROW_BYTES < values.get(WIDTH, 0) <= _WIDE_BYTES:
+        return None
+    logical = values.get(LOGICAL, {}).get(_DECIMAL)
+    if isinstance(logical, dict):
+        digits = logical.get(_PRECISION), logical.get(_SCALE, 0)
+    elif values.get(CONVERTED) == DECIMAL_CONVERTED:
+        digits = values.get(PRECISION), values.get(SCALE, 0)
+    else:
+        return None
+    precision, scale = digits
+    if not isinstance(precision, int) or not isinstance(scale, int):
+        return None
+    return (precision, scale) if 0 <= scale <= precision <= _NARROW_DIGITS and precision else None
+
+
 def read_schema(footer: bytes, start: int) -> list[Element]:
     """Read the list of schema elements; MalformedThrift if it is not a tree of known elements."""
     count, position = read_list_head(footer, start)
@@ -121,7 +148,8 @@ def read_schema(footer: bytes, start: int) -> list[Element]:
             open_[-1] -= 1
         children = _checked(values, is_root=not number)
         known = [each.number for each in fields] == list(values)
-        as_it_is = number and known and values.get(TYPE) != INT96
+        is_other = values.get(TYPE) == INT96 or wide_decimal(values) is not None
+        as_it_is = number and known and not is_other
         encoded = (first, position) if as_it_is else None
         elements.append(Element(values, tuple(fields), len(open_), encoded))
         if children < 0 or children > count or len(open_) > _DEEPEST:
@@ -205,6 +233,7 @@ def _leaf(path: Sequence[Element], created_by: str, *, may_be_dictionary: bool) 
         doubted(created_by, kind),
         converted == _ENUM_CONVERTED or _ENUM in logical,
         _is_nanos(logical.get(_TIMESTAMP)),
+        wide_decimal(values),
     )
 
 
@@ -216,7 +245,7 @@ def _is_nanos(timestamp: object) -> bool:
 
 def _kind(physical: int, converted: object, logical: ThriftStruct) -> LeafKind:
     if physical in (BYTES, FIXED):
-        is_decimal = converted == _DECIMAL_CONVERTED or _DECIMAL in logical
+        is_decimal = converted == DECIMAL_CONVERTED or _DECIMAL in logical
         return LeafKind.DECIMAL_BYTES if is_decimal else LeafKind.BYTES
     is_time = converted in _TIMES_CONVERTED or any(each in logical for each in _TIMES)
     return LeafKind.TIME if is_time else LeafKind.OTHER
