@@ -49,6 +49,7 @@ _BYTES_PER_CHUNK: Final = 800  # of pyarrow's metadata of a column chunk; measur
 _BYTES_PER_PATH: Final = 600  # of a parsed path, with its text; measured
 _PATHS: Final[ByteCache[Any, Any]] = ByteCache(8 * 1024 * 1024, "paths of foreign files")
 _READ_BY_PYARROW: Final = frozenset({"UNCOMPRESSED", "UNKNOWN"})  # the latter is Hadoop's LZ4
+_DICTIONARIES: Final = frozenset({"PLAIN_DICTIONARY", "RLE_DICTIONARY"})
 _AFTER_FOOTER: Final = 8  # its length and the magic number
 
 
@@ -210,6 +211,8 @@ def _undecoded(
         return StoreError(f"{where} cannot be read: {error}; remove the cause, then read it again")
     if metadata is not None and (codecs := _missing_codecs(metadata, row_group)):
         return _unsupported(f"{where}, compressed by {', '.join(codecs)},", error)
+    if metadata is not None and (names := _booleans_by_dictionary(metadata, row_group)):
+        return _unsupported(f"{where}, whose column {names[0]!r} has a dictionary,", error)
     if metadata is not None and mapping_of(metadata) is not None:
         return CorruptData(
             f"{where} cannot be decoded: {error}; if the program that wrote the file reads it, "
@@ -235,6 +238,19 @@ def _missing_codecs(metadata: pq.FileMetaData, row_group: int | None) -> list[st
     group = metadata.row_group(row_group)
     named = {str(group.column(leaf).compression) for leaf in range(group.num_columns)}
     return sorted(name for name in named - _READ_BY_PYARROW if not _is_available(name))
+
+
+def _booleans_by_dictionary(metadata: pq.FileMetaData, row_group: int | None) -> list[str]:
+    """The columns of booleans in a row group that are encoded by a dictionary: none is decoded."""
+    if row_group is None or row_group >= metadata.num_row_groups:
+        return []
+    group = metadata.row_group(row_group)
+    chunks = [group.column(leaf) for leaf in range(group.num_columns)]
+    return [
+        str(each.path_in_schema)
+        for each in chunks
+        if each.physical_type == "BOOLEAN" and not _DICTIONARIES.isdisjoint(each.encodings)
+    ]
 
 
 def _is_available(codec: str) -> bool:

@@ -20,7 +20,7 @@ from rowsieve.errors import (
     UnsupportedOperation,
 )
 from rowsieve.parquet.footer import reading
-from rowsieve.parquet.thrift import MalformedThrift
+from rowsieve.parquet.thrift import I32, I64, MalformedThrift, write_struct
 
 ROWS = pa.table({"id": range(100), "s": ["abc" * 50] * 100})
 SNAPPY, LZO = 2, 6  # as Thrift writes 1 and 3
@@ -104,3 +104,31 @@ def test_a_damaged_file_of_ours_is_restored_from_a_copy(tmp_path: Path) -> None:
         table.scan().to_arrow()
     path.write_bytes(data)  # the advice
     assert table.scan().to_arrow().num_rows == 100
+
+
+def with_dictionary_of_booleans() -> bytes:
+    """A file by hand, with TRUE and FALSE in the order of a dictionary."""
+    page, codes = b"\x01", b"\x01\x02\x01\x02\x00"  # the width 1, and runs of one code each
+    head = {1: I32(2), 2: I32(len(page)), 3: I32(len(page)), 7: {1: I32(2), 2: I32(0)}}
+    data_head = {1: I32(2), 2: I32(8), 3: I32(3), 4: I32(3)}
+    sizes = {2: I32(len(codes)), 3: I32(len(codes))}
+    body = write_struct(head) + page
+    data_at = 4 + len(body)
+    body += write_struct({1: I32(0), **sizes, 5: data_head}) + codes
+    metadata = {
+        1: I32(0), 2: [I32(8), I32(3)], 3: [b"b"], 4: I32(0), 5: I64(2), 6: I64(len(body)),
+        7: I64(len(body)), 9: I64(data_at), 11: I64(4),
+    }  # fmt: skip
+    schema = [{4: b"schema", 5: I32(1)}, {1: I32(0), 3: I32(0), 4: b"b"}]
+    groups = [{1: [{2: I64(4), 3: metadata}], 2: I64(len(body)), 3: I64(2)}]
+    footer = write_struct({1: I32(1), 2: schema, 3: I64(2), 4: groups, 6: b"hand"})
+    return b"PAR1" + body + footer + len(footer).to_bytes(4, "little") + b"PAR1"
+
+
+def test_booleans_in_a_dictionary_are_not_called_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    path.write_bytes(with_dictionary_of_booleans())
+    table = rs.open_parquet(path)
+    assert table.count() == 2
+    with pytest.raises(UnsupportedOperation, match=r"whose column 'b' has a dictionary.*PLAIN"):
+        table.to_arrow()
