@@ -103,7 +103,7 @@ def test_tasks_with_many_rows_write_parts(table: rs.Table, monkeypatch: pytest.M
     monkeypatch.setattr(stream_sink, "SENT_BYTES", 16)
     large = task(table, ROWS, [(5, 1), (4, 1)], mode="upsert")
     assert (bool(small.rows), small.manifest, large.rows) == (True, b"", b"")
-    writer(table, mode="upsert").commit([small, None, large], 0)
+    writer(table, mode="upsert").commit([small, large], 0)
     assert content(table) == {1: 0, 2: 0, 3: 1, 4: 1, 5: 1}
     assert (table.history()[0].parts_added, table.history()[0].rows_written) == (2, 3)
     twice = task(table, ROWS, [(7, 1), (9, 1)], mode="upsert")
@@ -194,6 +194,14 @@ def test_a_batch_without_rows_commits_nothing(table: rs.Table) -> None:
     run(table, 0, [], [], mode="upsert")
     run(table, 1, mode="upsert")
     run(table, 2, [], schema=CHANGES, **MERGED)
+    assert version(table) == 0
+
+
+def test_rows_that_spark_drops_fail_a_batch(table: rs.Table) -> None:
+    """With the continuous trigger Spark calls the writer of no task, and commits all the same."""
+    for messages in ([None, None], [task(table, ROWS, [(5, 1)], mode="upsert"), None]):
+        with pytest.raises(UnsupportedOperation, match=r"trigger\(continuous=\.\.\.\)"):
+            writer(table, mode="upsert").commit(messages, 0)
     assert version(table) == 0
 
 

@@ -100,6 +100,7 @@ class RowsieveStreamWriter(DataSourceStreamArrowWriter):
         batchId: int,  # noqa: N803 - Spark's name
     ) -> None:
         """Commit the rows of all tasks once; commits nothing if there are no rows."""
+        _check_all_written(messages)
         written = [message for message in messages if isinstance(message, StreamWritten)]
         if not written:
             return
@@ -187,6 +188,20 @@ def _query_id() -> str:
             "could be written twice; write with foreachBatch and a token"
         )
     return query_id
+
+
+def _check_all_written(messages: Sequence[WriterCommitMessage | None]) -> None:
+    """Raise UnsupportedOperation if Spark dropped the rows of a task.
+
+    With the continuous trigger Spark 4.3 calls the writer of no task, and commits all the same. It
+    logs this error, and does not note the batch as written.
+    """
+    if None in messages:
+        raise UnsupportedOperation(
+            "writeStream: Spark did not hand over the rows of a task, and nothing was committed. "
+            "It drops all rows with trigger(continuous=...): use trigger(processingTime=...) or "
+            "trigger(availableNow=True)"
+        )
 
 
 def _check_same_columns(job: WriteJob, written: Sequence[StreamWritten]) -> None:
