@@ -371,7 +371,8 @@ class Scan:
                     reporter, ScanReport(uri, self.version, metrics, name, elapsed_s=elapsed_s)
                 )
             )
-        operation.end(error)
+        if operation.observer is not None:
+            operation.end(error)
 
     def _replanned(self, *, pruning: bool, limit: int | None = None) -> ScanPlan:
         """Plan the same query again; the plan cache does not keep the result, it can be large."""

@@ -367,7 +367,7 @@ class Execution:
 
     def _units_of(self, live: LiveRows, read: Read) -> Iterator[Unit]:
         reader = self._columns.readers[read.residual]
-        for group in live.row_groups(read, reader.read_columns):
+        for group in live.row_groups(read, reader.all_columns):
             yield Unit(reader, (group,))
 
     def _pruned_together(self, groups: Iterator[list[Piece]]) -> Iterator[list[Piece]]:

@@ -205,7 +205,7 @@ class PartSource:
                     yield replace(part, group_start=starts[number])
 
     def _candidates(self, ref: FileRef | None, only: frozenset[int] | None) -> Candidates:
-        """Those that `candidates_of` has found in a file."""
+        """The candidates in a file, which `candidates_of` has looked for."""
         return _NOTHING if ref is None else self._known[ref.path, only][1]
 
     def _opened(self, ref: FileRef) -> OpenFile | MemoryFile:

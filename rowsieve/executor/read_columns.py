@@ -7,7 +7,7 @@ plan. So they are kept, unless an expression of the result may depend on the tim
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final
 
@@ -82,8 +82,10 @@ class ReadColumns:
 
 
 def _readers(plan: ScanPlan, columns: Schema, tested: Schema, *, views: bool = False) -> Readers:
-    reader = RowReader.of(columns, plan.filter, tested, views=views)
-    return replace(reader, predicate=None), reader
+    return (
+        RowReader.of(columns, None, Schema(columns.id, ()), views=views),
+        RowReader.of(columns, plan.filter, tested, views=views),
+    )
 
 
 def _selected(schema: Schema, names: frozenset[str]) -> Schema:

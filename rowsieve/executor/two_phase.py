@@ -35,9 +35,9 @@ from rowsieve.types.schema import Schema
 class RowReader:
     """Reads `columns` of the wanted rows that match `predicate`.
 
-    `rest` are those of `columns` that the predicate does not read, and `all_columns` are
-    `predicate_columns` and `rest`; `target` and `predicate_target` are the
-    Arrow schemas of `columns` and `predicate_columns`.
+    `rest` are those of `columns` that the predicate does not read, and `all_columns`, which are
+    read, those of the predicate and `rest`. `target` and `predicate_target` are the Arrow schemas
+    of `columns` and `predicate_columns`. Without a predicate, there are no predicate columns.
     """
 
     columns: Schema
@@ -92,11 +92,6 @@ class RowReader:
             schema = pa.schema([*kept.schema, *others.schema])
             kept = pa.RecordBatch.from_arrays([*kept.columns, *others.columns], schema=schema)
         return as_stored(kept.select(list(self.columns.names)), self.target)
-
-    @property
-    def read_columns(self) -> Schema:
-        """All columns that are read."""
-        return self.columns if self.predicate is None else self.all_columns
 
     def first_of(self, groups: Sequence[RowGroup]) -> Schema:
         """The columns that are decoded before the predicate is evaluated."""

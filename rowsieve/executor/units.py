@@ -45,7 +45,7 @@ class Unit:
         """Return whether one call can decode both."""
         if other.reader is not self.reader:
             return False
-        columns = self.reader.read_columns
+        columns = self.reader.all_columns
         return self.groups[0].form(columns) == other.groups[0].form(columns)
 
 

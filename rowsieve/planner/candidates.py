@@ -72,7 +72,7 @@ def find_candidates(
     known = predicate.remembered.setdefault(("candidates", store.uri, schema.id, only), {})
     names = [(ref.path, ref.tail_checksum, ref.reading) for ref in files]
     if known.keys() >= set(names):
-        return [known[name] for name in names]
+        return list(map(known.__getitem__, names))
     new = {name: ref for name, ref in zip(names, files, strict=True) if name not in known}
     fresh = dict(zip(new, _find(store, [*new.values()], predicate, schema, only), strict=True))
     for name, candidates in fresh.items():

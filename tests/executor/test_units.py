@@ -28,7 +28,7 @@ GROUP_ROWS, PAGE_ROWS, ROWS = 8, 2, 200
 @examples(100)
 def test_units_are_neighbours_of_one_form_in_order(given: list[tuple[int, str]]) -> None:
     columns: Any = None
-    reader: Any = SimpleNamespace(read_columns=columns)
+    reader: Any = SimpleNamespace(all_columns=columns)
     groups: list[Any] = [
         SimpleNamespace(page_rows=rows, form=lambda _, form=form: form) for rows, form in given
     ]
