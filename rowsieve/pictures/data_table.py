@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from rowsieve.pictures.markup import Markup, element, join, named, text
+from rowsieve.shown import size_text
 
 MAX_ROWS: Final = 200
 Cell = object
@@ -30,27 +31,33 @@ def data_table(
     total: int | None = None,
     ids: Sequence[str] | None = None,
     most: int = MAX_ROWS,
+    wide: Collection[str] = (),
 ) -> Markup:
     """Return a table of the first rows; the caption says how many there are if not all are shown.
 
-    `total` counts the rows if some are not given. The first cell of a row is its heading.
+    `total` counts the rows if some are not given. The first cell of a row is its heading. The
+    columns named in `wide` are left out where the picture is narrow.
     """
     count = len(rows) if total is None else total
     shown = rows[:most]
     if count > len(shown):
         caption = f"{caption}; the first {len(shown):,} of {count:,}"
-    numeric = [
-        bool(shown) and all(_is_number(row[place]) or row[place] is None for row in shown)
-        for place in range(len(headings))
+    styles = [
+        ("number" if _is_numeric([row[place] for row in shown]) else "")
+        + (" wide" if name in wide else "")
+        for place, name in enumerate(headings)
     ]
     head = join(
-        element("th", text(name), scope="col", class_="number" if is_number else None)
-        for name, is_number in zip(headings, numeric, strict=True)
+        element("th", text(name), scope="col", class_=style.strip() or None)
+        for name, style in zip(headings, styles, strict=True)
     )
     body = join(
         element(
             "tr",
-            *(_cell(cell, is_first=not place) for place, cell in enumerate(row)),
+            *(
+                _cell(cell, is_first=not place, is_wide=name in wide)
+                for place, (name, cell) in enumerate(zip(headings, row, strict=True))
+            ),
             id=None if ids is None else ids[number],
         )
         for number, row in enumerate(shown)
@@ -74,13 +81,33 @@ def folded(label: str, table: Markup) -> Markup:
     return element("details", element("summary", text(label)), scrolled(label, table))
 
 
-def _cell(cell: Cell, *, is_first: bool) -> Markup:
+def size_cell(size_bytes: int | None) -> Cell:
+    """The cell of a size in bytes, aligned like a number; empty where it is not known."""
+    return None if size_bytes is None else Raw(text(size_text(size_bytes)), "number")
+
+
+def code_cell(code: str) -> Cell:
+    """The cell of a call or a condition, which may break anywhere to fit."""
+    return Raw(element("code", text(code, 400)), "code")
+
+
+def _cell(cell: Cell, *, is_first: bool, is_wide: bool) -> Markup:
+    wide = "wide" if is_wide else ""
     if isinstance(cell, Raw):
-        return element("td", cell.markup, class_=cell.kind)
+        return element("td", cell.markup, class_=f"{cell.kind or ''} {wide}".strip() or None)
     if _is_number(cell):
-        return element("td", text(f"{cell:,}"), class_="number")
+        return element("td", text(f"{cell:,}"), class_=f"number {wide}".strip())
     shown = named("" if cell is None else cell)
-    return element("th", shown, scope="row") if is_first else element("td", shown)
+    if is_first:
+        return element("th", shown, scope="row")
+    return element("td", shown, class_=wide or None)
+
+
+def _is_numeric(cells: Sequence[Cell]) -> bool:
+    return bool(cells) and all(
+        cell is None or _is_number(cell) or (isinstance(cell, Raw) and cell.kind == "number")
+        for cell in cells
+    )
 
 
 def _is_number(cell: Cell) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from rowsieve.pictures.condition_tree import ConditionNode, tree
-from rowsieve.pictures.data_table import Raw, data_table, folded, scrolled
+from rowsieve.pictures.data_table import Raw, data_table, folded, scrolled, size_cell
 from rowsieve.pictures.markup import NOTHING, Markup, element, join, percent, text
 from rowsieve.pictures.outcomes import OUTCOMES, legend
 from rowsieve.pictures.page import Picture
@@ -93,7 +93,7 @@ class Funnel(Picture):
 
     def _skipped_parts(self) -> Markup:
         rows = [
-            (part, rows, size_text(size), by, condition, bounds)
+            (part, rows, size_cell(size), by, condition, bounds)
             for part, rows, size, by, condition, bounds in self.skipped
         ]
         table = data_table(

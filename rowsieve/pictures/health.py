@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-from rowsieve.pictures.data_table import Raw, data_table, scrolled
+from rowsieve.pictures.data_table import code_cell, data_table, scrolled, size_cell
 from rowsieve.pictures.markup import Markup, element, join, percent, text
 from rowsieve.pictures.outcomes import swatches
 from rowsieve.pictures.page import Picture
@@ -137,7 +137,7 @@ def _bytes(shares: tuple[Share, ...], ident: str) -> Markup:
         height=28,
         aria_labelledby=f"{ident}-bytes",
     )
-    rows = [(share.name, share.files, size_text(share.size_bytes), share.note) for share in shares]
+    rows = [(share.name, share.files, size_cell(share.size_bytes), share.note) for share in shares]
     table = data_table("Bytes in the store", ("kind", "files", "size", "what it is"), rows)
     legend = swatches((share.kind, share.name) for share in shares)
     return join((legend, drawing, scrolled("Bytes in the store", table, titled=True)))
@@ -148,8 +148,8 @@ def _advice(remedies: tuple[Remedy, ...]) -> Markup:
         (
             remedy.action,
             remedy.why,
-            Raw(element("code", text(remedy.python, 400))),
-            Raw(element("code", text(remedy.shell, 400))),
+            code_cell(remedy.python),
+            code_cell(remedy.shell),
         )
         for remedy in remedies
     ]

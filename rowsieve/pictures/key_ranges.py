@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from rowsieve.pictures.data_table import MAX_ROWS, data_table, folded
+from rowsieve.pictures.data_table import MAX_ROWS, Cell, data_table, folded, size_cell
 from rowsieve.pictures.key_bins import BINS, counted, stacked
 from rowsieve.pictures.markup import Markup, count, element, join, percent, text
 from rowsieve.pictures.outcomes import OUTCOMES, hatching, legend
@@ -224,7 +224,7 @@ def _table(parts: Sequence[PartBar], column: str, most: int) -> Markup:
     )
     order = {kind: number for number, kind in enumerate(OUTCOMES)}
     ordered = sorted(parts, key=lambda part: order[part.outcome])[:most]
-    rows: list[tuple[str | int, ...]] = [
+    rows: list[tuple[Cell, ...]] = [
         (
             part.part_id[:8],
             _known(part.lower),
@@ -232,7 +232,7 @@ def _table(parts: Sequence[PartBar], column: str, most: int) -> Markup:
             part.rows,
             part.hidden,
             part.tombstones,
-            size_text(part.size_bytes),
+            size_cell(part.size_bytes),
             _commits(part),
             OUTCOMES[part.outcome] if part.outcome != "stored" else "",
             _short(part.reason, 120),

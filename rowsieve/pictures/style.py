@@ -60,6 +60,9 @@ border-bottom:1px solid var(--rule);background:none;color:inherit}
 & td.number,& th.number{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 & tr:target td,& tr:target th{background:var(--band);font-weight:600}
 & td.bar{min-width:120px;width:38%}
+& td.bar svg{outline:1px solid var(--rule)}
+& td.code{min-width:13em}
+& td.code code{overflow-wrap:anywhere}
 & ul.tree,& ul.tree ul{list-style:none;padding-left:16px;margin:2px 0;
 border-left:1px solid var(--rule)}
 & .tree li{margin:4px 0}
@@ -78,7 +81,9 @@ minmax(150px,1fr))}
 & .facts dd b,& .facts dd p{font-size:12.5px;margin:0}
 & .nowrap{white-space:nowrap}
 @container(max-width:640px){& .wide{display:none}
-& td.bar{min-width:64px;width:auto}
+& td.bar{min-width:44px;width:auto}
+& td.code{min-width:20em}
+& .nowrap{white-space:normal;min-width:6em}
 & table{font-size:12px}
 & th,& td{padding:3px 5px}}
 @container(min-width:900px){& .panels{grid-template-columns:repeat(2,minmax(0,1fr))}}

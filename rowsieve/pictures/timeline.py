@@ -12,11 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from rowsieve.pictures.data_table import MAX_ROWS, Raw, data_table, scrolled
+from rowsieve.pictures.data_table import MAX_ROWS, Raw, code_cell, data_table, scrolled, size_cell
 from rowsieve.pictures.markup import Markup, count, element, join, percent, text
 from rowsieve.pictures.outcomes import swatches
 from rowsieve.pictures.page import Picture
-from rowsieve.shown import size_text
 
 MAX_MARKS: Final = 120
 _UP, _DOWN, _LABELS = 90.0, 60.0, 24.0  # pixels above and below the line, and for labels
@@ -143,16 +142,21 @@ class Timeline(Picture):
                 mark.operation,
                 mark.rows_in,
                 mark.rows_out,
-                *((_size(mark.bytes_in), _size(mark.bytes_out)) if has_bytes else ()),
+                *((size_cell(mark.bytes_in), size_cell(mark.bytes_out)) if has_bytes else ()),
                 f"+{mark.parts_in:,} -{mark.parts_out:,}",
                 ", ".join(mark.labels),
-                Raw(element("code", text(mark.call, 400))),
+                code_cell(mark.call),
             )
             for mark in newest
         ]
         ids = [f"{ident}-v{mark.version}" for mark in newest]
         table = data_table(
-            "Versions, newest first", headings, rows, total=len(self.versions), ids=ids
+            "Versions, newest first",
+            headings,
+            rows,
+            total=len(self.versions),
+            ids=ids,
+            wide=("bytes in", "bytes out", "parts"),
         )
         return scrolled("Versions as a table", table)
 
@@ -221,7 +225,3 @@ def _run_title(run: Sequence[VersionMark], sums: _Sums, labels: Sequence[str]) -
     named = f"; {', '.join(labels[:_SHOWN_LABELS])}" if labels else ""
     call = f"; {run[-1].call}" if run[-1].call else ""
     return f"{head}: {sums.rows_in:,} rows in, {sums.rows_out:,} out{named}{call}"
-
-
-def _size(size_bytes: int | None) -> str:
-    return "" if size_bytes is None else size_text(size_bytes)

@@ -56,3 +56,13 @@ def test_nothing_has_a_picture_too() -> None:
 def test_hostile_names_stay_text(name: str) -> None:
     hostile = mark(1)._replace(operation=name, labels=(name,), call=name, when=name)
     page_of(Timeline(name, [hostile], notes=(name,)))
+
+
+def test_a_narrow_picture_leaves_out_bytes_and_parts() -> None:
+    versions = [mark(0)._replace(bytes_in=2_400, bytes_out=0), mark(1)]
+    root = page_of(Timeline("t", versions, None, ()))
+    heads = {"".join(head.itertext()): head.get("class", "") for head in root.iter("th")}
+    wide = {name for name, kind in heads.items() if "wide" in kind.split()}
+    assert wide == {"bytes in", "bytes out", "parts"}
+    sizes = [cell for cell in root.iter("td") if "".join(cell.itertext()) == "2.4 KB"]
+    assert [cell.get("class") for cell in sizes] == ["number wide"]
