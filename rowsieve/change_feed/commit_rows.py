@@ -80,8 +80,10 @@ def _sorted(
         yield from read(plan)
     elif batches:
         rows = pa.Table.from_batches(batches)
-        sorted_rows = rows.take(pa.array(order.columns(rows).sort())).combine_chunks()
-        yield from sorted_rows.to_batches(max_chunksize=ROW_GROUP_ROWS)
+        keys = order.columns(rows)
+        if not keys.is_sorted():  # those of one part are
+            rows = rows.take(pa.array(keys.sort())).combine_chunks()
+        yield from rows.to_batches(max_chunksize=ROW_GROUP_ROWS)
 
 
 def _small(batches: Iterator[pa.RecordBatch]) -> list[pa.RecordBatch] | None:
