@@ -18,10 +18,10 @@ TOGETHER, OF_THE_DAY = 8, 4
 ONE = os.environ.get("ROWSIEVE_UPDATES")
 
 
-def check(first: int, count: int) -> None:
+def check(first: int, count: int, *, alters: bool = False) -> None:
     for seed in range(first, first + count):
-        run = run_seed(seed)
-        assert run.problems == [], f"ROWSIEVE_UPDATES={seed} ({run.shape})"
+        run = run_seed(seed, alters=alters)
+        assert run.problems == [], f"ROWSIEVE_UPDATES={seed} ({run.shape}, alters {alters})"
 
 
 @pytest.mark.skipif(ONE is not None, reason="ROWSIEVE_UPDATES names one seed")
@@ -35,6 +35,13 @@ def test_each_time_has_the_sums_of_its_updates_on_this_day() -> None:
     check(today().toordinal() * OF_THE_DAY, OF_THE_DAY)
 
 
+@pytest.mark.skipif(ONE is not None, reason="ROWSIEVE_UPDATES names one seed")
+@pytest.mark.parametrize("first", range(0, max(SEEDS // 4, TOGETHER), TOGETHER))
+def test_each_time_has_the_sums_of_its_updates_beside_changes_of_the_columns(first: int) -> None:
+    check(first, TOGETHER, alters=True)
+
+
 @pytest.mark.skipif(ONE is None, reason="ROWSIEVE_UPDATES names no seed")
-def test_the_seed_that_the_environment_names() -> None:
-    check(int(ONE or 0), 1)
+@pytest.mark.parametrize("alters", [False, True])
+def test_the_seed_that_the_environment_names(alters: bool) -> None:
+    check(int(ONE or 0), 1, alters=alters)
