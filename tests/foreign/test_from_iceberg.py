@@ -356,6 +356,18 @@ def test_other_deletes_are_refused_by_name(
         rs.from_iceberg(table)
 
 
+def test_files_of_other_formats_are_refused_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = iceberg_tables.create(tmp_path / "t", SCHEMA)
+    table.append(ROWS)
+    (task,) = table.scan().plan_files()
+    task.file[2] = FileFormat.AVRO
+    monkeypatch.setattr(type(table.scan()), "plan_files", lambda _: [task])
+    with pytest.raises(UnsupportedOperation, match=r"AVRO, and .* write\.format\.default=parquet"):
+        rs.from_iceberg(table)
+
+
 DEFAULTS = [
     (LongType(), 5, 5),
     (DoubleType(), 1.5, 1.5),
