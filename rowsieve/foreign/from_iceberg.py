@@ -251,8 +251,8 @@ def _file(task: Any, table: Any) -> _File:
     file = task.file
     if str(file.file_format).rpartition(".")[2].upper() != "PARQUET":
         raise UnsupportedOperation(
-            f"from_iceberg: {file.file_path} is {file.file_format}, and only Parquet files are read; "
-            "rewrite the files of the table, with write.format.default=parquet"
+            f"from_iceberg: {file.file_path} is {file.file_format}, and only Parquet files are "
+            "read; rewrite the files of the table, with write.format.default=parquet"
         )
     spec = table.specs()[file.spec_id]
     constants = {

@@ -10,7 +10,6 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-import datafusion
 import pyarrow.compute as pc
 
 from rowsieve.errors import UnsupportedOperation
@@ -32,6 +31,8 @@ from rowsieve.statements.read_change import (
 )
 
 if TYPE_CHECKING:
+    from datafusion import DataFrame
+
     from rowsieve.providers.datafusion.sql_session import SessionContext
 
 
@@ -64,9 +65,7 @@ def text_to_explain(
     return _spelled_out(session, changed, words, change, (values, given)), True
 
 
-def without_physical_plan(
-    session: SessionContext, frame: datafusion.DataFrame
-) -> datafusion.DataFrame:
+def without_physical_plan(session: SessionContext, frame: DataFrame) -> DataFrame:
     """The rows of an EXPLAIN but DataFusion's error that it has no physical plan of a change."""
     rows = frame.to_arrow_table()
     planned = rows.filter(pc.not_equal(rows["plan_type"], _NO_PHYSICAL_PLAN))
