@@ -14,7 +14,7 @@ the session: files are immutable, and page checksums are verified.
 
 from __future__ import annotations
 
-from collections.abc import Collection, ItemsView, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -45,6 +45,7 @@ from rowsieve.providers.spark.reads.routes import (
     Reason,
     SparkRoutes,
     Wanted,
+    by_shape,
     check_routes,
     choose_routes,
     column_refusal,
@@ -60,7 +61,6 @@ from rowsieve.providers.spark.reads.visible_rows import (
 )
 from rowsieve.providers.spark.session_settings import is_total
 from rowsieve.providers.spark.source import output_schema, plan_read
-from rowsieve.storage.manifests.manifest import FileRef
 from rowsieve.types.logical import Field, type_name
 
 # Settings of Spark's Parquet reader that must not follow the session (see the decision 0043).
@@ -128,13 +128,8 @@ def _counted(read: SparkRead, routes: SparkRoutes, count: int, frame: Any) -> An
     )
 
     table = read.table
-    files = _files(read, routes.parts)
+    files = [part.file for part in routes.parts if not part.file.in_memory]
     return CountedFrame(frame, count, table.handle.store, table.version, files)
-
-
-def _files(read: SparkRead, parts: Sequence[PartRoute]) -> list[FileRef]:
-    """The files of these parts."""
-    return files_of(only_parts(_lasting_plan(read), {part.part_id for part in parts}))
 
 
 def _frame(read: SparkRead, routes: SparkRoutes) -> Any:
@@ -240,7 +235,7 @@ def _columns(read: SparkRead, plan: ScanPlan) -> tuple[Field, ...]:
 
 def _native_frames(read: SparkRead, routes: SparkRoutes) -> Iterator[Any]:
     """The scans of the files without hidden rows, and those of the files with some."""
-    for shape, parts in _by_shape(routes.on("native")):
+    for shape, parts in by_shape(routes.on("native")):
         frame = _scan(read, routes, read_schema(shape), parts, {})
         yield frame.select(*output_columns(routes.columns, shape))
     for shape, frame in scans_with_numbers(read, routes, {}):
@@ -255,21 +250,13 @@ def scans_with_numbers(
     They have the columns of `read_schema` and the numbers of the rows in their files; with
     `first_places`, of each part by its id, also `FIRST_PLACE`.
     """
-    for shape, parts in _by_shape(routes.on("bitmap")):
+    for shape, parts in by_shape(routes.on("bitmap")):
         files = [part.visible for part in parts]
         constants = {FIRST_WORD: first_words(files)}
         if first_places:
             constants[FIRST_PLACE] = [first_places[part.part_id] for part in parts]
         schema = with_row_numbers(read.spark, read_schema(shape))
         yield shape, visible_rows(read.spark, _scan(read, routes, schema, parts, constants), files)
-
-
-def _by_shape(parts: Sequence[PartRoute]) -> ItemsView[Shape, list[PartRoute]]:
-    by_shape: dict[Shape, list[PartRoute]] = {}
-    for part in parts:
-        assert part.shape is not None
-        by_shape.setdefault(part.shape, []).append(part)
-    return by_shape.items()
 
 
 def _check_present(read: SparkRead, routes: SparkRoutes) -> None:
@@ -280,7 +267,7 @@ def _check_present(read: SparkRead, routes: SparkRoutes) -> None:
     handle = read.table.handle
     if not handle.store.overlaps:
         by_spark = [*routes.on("native"), *routes.on("bitmap")]
-        check_files(handle.store, read.table.version, _files(read, by_spark))
+        check_files(handle.store, read.table.version, [part.file for part in by_spark])
 
 
 def _scan(

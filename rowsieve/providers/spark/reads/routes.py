@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Final, Literal, TypeAlias
@@ -34,6 +34,7 @@ from rowsieve.providers.native_files.planned_parts import read_parts
 from rowsieve.providers.spark.reads.file_names import is_misread, names_clash
 from rowsieve.providers.spark.reads.native_columns import is_native, spark_shape
 from rowsieve.storage.log.missing_files import missing_files_named
+from rowsieve.storage.manifests.manifest import FileRef
 from rowsieve.storage.parts.reading_views import is_plain
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.logical import Field
@@ -79,13 +80,26 @@ class PartRoute:
     """The route of one part; `rows` are its visible rows, None if all rows are visible."""
 
     part_id: str
-    path: str
-    row_count: int
-    size_bytes: int
+    file: FileRef = field(repr=False)
     route: RouteName
     reason: Reason
     rows: RowSet | None = field(default=None, repr=False)
     shape: Shape | None = field(default=None, repr=False)
+
+    @property
+    def path(self) -> str:
+        """The name of the file in the table's folder."""
+        return self.file.path
+
+    @property
+    def row_count(self) -> int:
+        """Rows of the file."""
+        return self.file.rows
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the file."""
+        return self.file.size_bytes
 
     @property
     def visible(self) -> RowSet:
@@ -202,17 +216,23 @@ def choose_routes(
 
 def _joined(parts: Sequence[PartRoute]) -> tuple[PartRoute, ...]:
     """Move clean files to the scan of those with hidden rows, where this saves a scan for less."""
-    by_shape: dict[Shape | None, list[PartRoute]] = {}
-    for part in parts:
-        if part.route != "source":
-            by_shape.setdefault(part.shape, []).append(part)
-    joined = {shape for shape, alike in by_shape.items() if _is_one_scan(alike)}
+    by_spark = [part for part in parts if part.route != "source"]
+    joined = {id(shape) for shape, alike in by_shape(by_spark) if _is_one_scan(alike)}
     return tuple(
         replace(part, route="bitmap", reason=Reason.JOINED)
-        if part.route == "native" and part.shape in joined
+        if part.route == "native" and id(part.shape) in joined
         else part
         for part in parts
     )
+
+
+def by_shape(parts: Iterable[PartRoute]) -> list[tuple[Shape, list[PartRoute]]]:
+    """The parts that Spark reads by their shapes, which are one object for equal ones."""
+    groups: dict[int, tuple[Shape, list[PartRoute]]] = {}
+    for part in parts:
+        assert part.shape is not None
+        groups.setdefault(id(part.shape), (part.shape, []))[1].append(part)
+    return list(groups.values())
 
 
 def _is_one_scan(alike: Sequence[PartRoute]) -> bool:
@@ -250,6 +270,7 @@ class _Chooser:
         self._safe = dict(zip(names, chosen.column("native_safe").to_pylist(), strict=True))
         self._schemas = dict(zip(names, chosen.column("schema_id").to_pylist(), strict=True))
         self._files: dict[int, _File] = {}
+        self._shapes: dict[Shape | None, Shape | None] = {}
         self._bitmaps = self._bitmap_rows = 0
 
     def routes(self) -> Iterator[PartRoute]:
@@ -296,6 +317,7 @@ class _Chooser:
             assert part.data is not None
             stored = fields_by_id(read_metadata(self._store, part.data))
             shape = spark_shape(self._wanted.columns, stored, schema_id)
+            shape = self._shapes.setdefault(shape, shape)
             self._files[schema_id] = _File(shape, is_misread(list(stored.values())))
         return self._files[schema_id]
 
@@ -308,13 +330,4 @@ def _routed(
     part: PlannedPart, route: RouteName, reason: Reason, rows: RowSet | None, shape: Shape | None
 ) -> PartRoute:
     assert part.data is not None
-    return PartRoute(
-        part.part_id,
-        part.data.path,
-        part.data.rows,
-        part.data.size_bytes,
-        route,
-        reason,
-        rows,
-        shape,
-    )
+    return PartRoute(part.part_id, part.data, route, reason, rows, shape)
