@@ -26,6 +26,9 @@ _CANNOT_CHANGE: Final = frozenset(
     {"INTERNAL_ERROR", "UNSUPPORTED_FEATURE", "UNSUPPORTED_INSERT", "EXPECT_TABLE_NOT_VIEW"}
 )
 """Spark's error conditions for a statement that does not change a table of its catalogs."""
+_UNKNOWN_TABLE: Final = frozenset(
+    {"TABLE_OR_VIEW_NOT_FOUND", "UNSUPPORTED_DATASOURCE_FOR_DIRECT_QUERY"}
+)
 
 
 def sql(spark: Any, statement: str, catalog: Any = None) -> Any:
@@ -53,7 +56,7 @@ def sql(spark: Any, statement: str, catalog: Any = None) -> Any:
                 return pruned(frame)
         if create_table(spark, statement):
             return spark.createDataFrame([], StructType([]))
-        return pruned(_run(spark, statement, call))
+        return pruned(_run(spark, statement, call, catalog))
     if _is_for_spark(spark, call, catalog):
         return spark.sql(statement)
     if catalog is None:
@@ -69,9 +72,14 @@ def _may_be_named(spark: Any, statement: str, catalog: Any) -> bool:
     """Return whether a statement may name a table of ours; a client has no parser to find out."""
     if not hasattr(spark, "_jsparkSession"):
         return False
-    if catalog is not None or split_verb(statement)[0] in _CHANGES:
+    if split_verb(statement)[0] in _CHANGES:
         return True
-    return "rowsieve" in statement.casefold()
+    return _may_name_ours(statement, catalog)
+
+
+def _may_name_ours(statement: str, catalog: Any) -> bool:
+    """Return whether a statement may name a table of a catalog of ours, or one at a path."""
+    return catalog is not None or "rowsieve" in statement.casefold()
 
 
 def _catalog_of(statement: CallStatement, catalog: Any) -> Any:
@@ -114,7 +122,7 @@ def _is_for_spark(spark: Any, statement: CallStatement, catalog: Any) -> bool:
     return bool(of_spark)
 
 
-def _run(spark: Any, statement: str, parsed: Statement) -> Any:
+def _run(spark: Any, statement: str, parsed: Statement, catalog: Any) -> Any:
     """Run a statement in Spark; our error if our source refuses it, or Spark a change of ours."""
     try:
         return spark.sql(statement)
@@ -123,6 +131,8 @@ def _run(spark: Any, statement: str, parsed: Statement) -> Any:
             raise own from error
         if isinstance(parsed, Refused) and condition_of(error) == _NO_STATEMENT:
             raise parsed.error from error
+        if condition_of(error) in _UNKNOWN_TABLE and _may_name_ours(statement, catalog):
+            _refuse_names_of_a_client(spark, error)
         if _is_change(error, statement):
             raise UnsupportedOperation(
                 "sql: Spark does not change this table or view, and has no RETURNING. MERGE, "
@@ -130,6 +140,17 @@ def _run(spark: Any, statement: str, parsed: Statement) -> Any:
                 "otherwise use a method of the table: delete, update, write_spark or merge_spark"
             ) from error
         raise
+
+
+def _refuse_names_of_a_client(spark: Any, error: Exception) -> None:
+    """Raise UnsupportedOperation if the session is a client, in which only Spark's names work."""
+    if not hasattr(spark, "_jsparkSession"):
+        raise UnsupportedOperation(
+            "sql: a client of Spark Connect has no parser to find our tables by their names, and "
+            "Spark does not know this one; nothing was run. Query a temporary view: "
+            "table.to_spark(spark).createOrReplaceTempView('name'); change the table by its "
+            "methods: write_spark, merge_spark, update or delete"
+        ) from error
 
 
 def _is_change(error: Exception, statement: str) -> bool:

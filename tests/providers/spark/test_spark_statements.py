@@ -137,6 +137,34 @@ def test_a_filter_has_the_time_zone_of_the_session(
         assert counts["rewritten_data_files_count"] == 0
 
 
+class Client:
+    """A client of Spark Connect whose server answers every statement with this error."""
+
+    read = None
+
+    def __init__(self, condition: str) -> None:
+        self.condition = condition
+
+    def sql(self, _: str) -> None:
+        from pyspark.errors.exceptions.connect import AnalysisException
+
+        raise AnalysisException(
+            "an error", errorClass=self.condition, messageParameters={}, sql_state="42P01"
+        )
+
+
+@pytest.mark.parametrize("statement", ["SELECT * FROM {}", "DELETE FROM {} WHERE name = 'x'"])
+def test_a_client_of_connect_says_that_it_finds_no_names(times: rs.Catalog, statement: str) -> None:
+    table = times.open_table("db.t")
+    places = (("db.t", times), (f"rowsieve.`{table.uri}`", None))
+    for condition in ("TABLE_OR_VIEW_NOT_FOUND", "UNSUPPORTED_DATASOURCE_FOR_DIRECT_QUERY"):
+        for name, catalog in places:
+            with pytest.raises(UnsupportedOperation, match="Spark Connect has no parser"):
+                sql(Client(condition), statement.format(name), catalog)
+        with pytest.raises(Exception, match="an error"):  # no name of ours
+            sql(Client(condition), statement.format("nothing"))
+
+
 def test_a_filter_follows_the_other_settings_of_the_session(spark: Any, times: rs.Catalog) -> None:
     call = SELECTED.format("CAST(''x'' AS int) = 1")
     for ansi, count in (("true", 2), ("false", 0)):  # an error in each row, or NULL
