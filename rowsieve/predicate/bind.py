@@ -290,10 +290,11 @@ class _Binder:
     def check_alias(self, node: ir.Operand, op: ir.ComparisonOp | None = None) -> None:
         """Refuse a column whose alias has an order of its own; engines compare the storage."""
         field = None if self.semantics.compares_storage else self.field_of(node)
-        equality = op is not None and not op.is_order and self.is_postgres
-        if field is not None and equality and field.alias in EQUATED:
+        if field is None or field.alias is None:
             return
-        if field is not None and not may_compare(field.alias):
+        if op is not None and not op.is_order and self.is_postgres and field.alias in EQUATED:
+            return
+        if not may_compare(field.alias):
             raise InvalidPredicate(
                 f"the column {field.name!r} is a {field.alias}, which cannot be compared; compare "
                 "a field or an item of it, or test IS NULL"

@@ -90,10 +90,10 @@ def find_alias(name: str) -> Alias | None:
     return ALIASES.get(name) or OPAQUES.get(name)
 
 
-def may_compare(name: str | None) -> bool:
-    """Return whether conditions may compare values of a column with this alias, None for none."""
-    alias = None if name is None else find_alias(name)
-    return name is None or (alias is not None and alias.compares)
+def may_compare(name: str) -> bool:
+    """Return whether conditions may compare values of a column with this alias."""
+    alias = find_alias(name)
+    return alias is not None and alias.compares
 
 
 def is_opaque(name: str | None) -> bool:

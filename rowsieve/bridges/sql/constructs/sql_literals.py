@@ -248,8 +248,10 @@ def _far_text(value: PhysicalValue, type_: Date | Timestamp, dialect: Dialect) -
 def value_set(members: Sequence[Literal]) -> ValueSet | None:
     """Build an Arrow array of an IN list's members; None if they have several types."""
     types = {member.type for member in members if member.value is not None}
-    if {type(member.value) for member in members if member.type is None} - {str, type(None)}:
-        return None
+    if None in types:
+        untyped = {type(member.value) for member in members if member.type is None}
+        if untyped - {str, type(None)}:
+            return None
     if len(types) > 1:
         joined = _joined_numbers(types)
         if joined is None:
