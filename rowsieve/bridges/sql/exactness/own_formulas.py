@@ -25,6 +25,12 @@ from rowsieve.bridges.differences.quotients import has_few_digits
 from rowsieve.bridges.functions.arguments import COMMON_PARTS
 from rowsieve.bridges.sql.constructs.float_seconds import epoch, epoch_by_milliseconds
 from rowsieve.bridges.sql.exactness.whole_quotients import fraction_in
+from rowsieve.bridges.sql.exactness.years_before_christ import (
+    YEARS,
+    is_of_our_era,
+    made_without_year_zero,
+    without_year_zero,
+)
 from rowsieve.predicate import ir
 from rowsieve.types.logical import Decimal, Float, Int, LogicalType, Numeric, Timestamp
 
@@ -293,6 +299,8 @@ FORMULAS: Mapping[str, Mapping[str, Formula]] = {
         "degrees": _by_angle("divide"),
         "radians": _by_angle("multiply"),
         "extract_millisecond": _milliseconds,
+        **dict.fromkeys(YEARS, without_year_zero),
+        "make_date": made_without_year_zero,
         "divide": _numeric_quotient,
     },
     "datafusion": {
@@ -315,6 +323,9 @@ FORMULAS: Mapping[str, Mapping[str, Formula]] = {
 
 # CASE in an engine whose result has another type than ours.
 CASES: Mapping[str, Callable[[ir.Case, TypeOf], ir.Case]] = {"postgres": real_case}
+
+# Conditions on which the engine's formulas have no effect.
+AS_IT_IS: Mapping[str, Callable[[ir.Predicate], bool]] = {"postgres": is_of_our_era}
 
 # The type of a call's result in the engine, where it is another one than ours: a quotient of an
 # unsigned number is a decimal in DataFusion, and a product of two fields of a time wraps around.
