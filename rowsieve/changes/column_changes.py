@@ -74,13 +74,7 @@ def alter_columns(
             "and make the change again"
         )
     columns = of_columns(changes)
-    of_constraints = [each for each in changes if isinstance(each, AddConstraint | DropConstraint)]
-    if of_constraints and is_differential(head.table):
-        raise UnsupportedOperation(
-            "constraint: the table is differential, and a constraint would hold for its updates, "
-            "not for the rows that they add up to; nothing was changed. Check the rows before you "
-            "append them"
-        )
+    of_constraints = _of_constraints(changes, head)
     proof = proof or Proof()
     dropped = [each for each in of_constraints if drops_constraint(head, each)]
     if dropped:  # first, because a column of one of them may be dropped
@@ -98,6 +92,20 @@ def alter_columns(
     others = [each for each in of_constraints if each not in dropped]
     info = change_constraints(change.store, head, others, proof)
     return dataclasses.replace(request, info=info)
+
+
+def _of_constraints(
+    changes: Sequence[TableChange], head: Snapshot
+) -> list[AddConstraint | DropConstraint]:
+    """The changes of constraints; UnsupportedOperation for a differential table."""
+    chosen = [each for each in changes if isinstance(each, AddConstraint | DropConstraint)]
+    if chosen and is_differential(head.table):
+        raise UnsupportedOperation(
+            "constraint: the table is differential, and a constraint would hold for its updates, "
+            "not for the rows that they add up to; nothing was changed. Check the rows before you "
+            "append them"
+        )
+    return chosen
 
 
 def _altered(change: Change, head: Snapshot, changes: Sequence[SchemaChange]) -> CommitRequest:

@@ -62,15 +62,8 @@ def append_updates(
     if (done := handle.log.committed_before(change.token, base)) is not None:
         return done
     _check_upper(base, lower, time_type)
-    if upper < lower:
-        raise InvalidInput(
-            f"{APPEND}: upper={shown_time(upper, time_type)} is before the frontier "
-            f"{shown_time(lower, time_type)}; a frontier never goes back: give an upper above all "
-            "times of the updates"
-        )
-    rows = _checked_times(
-        _updates(data, base.schema, names, handle.storage_options), (lower, upper), time_type
-    )
+    rows = _updates(data, base.schema, names, handle.storage_options)
+    rows = _checked_times(rows, (lower, upper), time_type)
     if not rows.num_rows and upper == lower:
         return nothing_done(APPEND, base)
     changes = Changes(rows, None)
@@ -155,8 +148,14 @@ def _given_names(schema: Schema, names: tuple[str, str]) -> Mapping[str, str]:
 
 
 def _checked_times(rows: pa.Table, bounds: tuple[int, int], time_type: LogicalType) -> pa.Table:
-    """Raise InvalidData for a time below lower, or at or above upper."""
+    """Raise InvalidData for a time below lower, or at or above upper, which is not below lower."""
     lower, upper = bounds
+    if upper < lower:
+        raise InvalidInput(
+            f"{APPEND}: upper={shown_time(upper, time_type)} is before the frontier "
+            f"{shown_time(lower, time_type)}; a frontier never goes back: give an upper above all "
+            "times of the updates"
+        )
     times = rows.column(TIME).combine_chunks()
     numbers = times.cast(pa.uint64() if times.type == pa.uint64() else pa.int64()).to_numpy()
     kind = numbers.dtype.type
