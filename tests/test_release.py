@@ -60,6 +60,15 @@ def test_what_to_upload_is_printed_with_its_digest() -> None:
     assert lines[-1] == "publish LICENSE where the release is announced"
 
 
+@pytest.mark.parametrize("urls", [{}, {"urls": {"Source": "https://example.org"}}])
+def test_missing_addresses_are_named_before_the_upload(
+    urls: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(release, "_project", lambda: urls)
+    lines = list(release.to_upload([release.ROOT / "LICENSE"]))
+    assert any("[project.urls]" in line for line in lines) == (not urls)
+
+
 def test_a_failed_command_is_a_reason() -> None:
     with pytest.raises(release.Unready, match="git no-such-command failed"):
         release._run("git", "no-such-command")

@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import tomllib
 import zipfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -146,12 +147,21 @@ def to_upload(files: Iterable[Path]) -> Iterator[str]:
     for file in files:
         yield f"{checksums.digest(file)}  {file.name}  {file.stat().st_size:,} bytes"
     yield ""
+    if "urls" not in _project():
+        yield "give pyproject.toml the addresses of the project, [project.urls], and build again"
     yield f"git tag --annotate v{version()} --message 'Rowsieve {version()}'"
     yield f"git push origin v{version()}"
     packages = [file for file in files if file.suffix in (".whl", ".gz")]
     yield "twine upload " + " ".join(str(file.relative_to(ROOT)) for file in packages)
     if beside := [file.name for file in files if file not in packages]:
         yield f"publish {' and '.join(beside)} where the release is announced"
+
+
+def _project() -> dict[str, object]:
+    project: dict[str, object] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))[
+        "project"
+    ]
+    return project
 
 
 def _environment(folder: Path) -> str:
