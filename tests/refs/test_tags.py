@@ -19,6 +19,7 @@ from rowsieve.errors import (
 )
 from rowsieve.objects import open_store
 from rowsieve.retention.dropping import close
+from rowsieve.storage.log.commit_request import CommitRequest
 from rowsieve.storage.log.log_entry import log_path
 from rowsieve.storage.snapshot import REFS_WRITER
 from tests.small_tables import appended, keyed, kv, pairs
@@ -82,6 +83,9 @@ def test_a_tag_never_changes() -> None:
             way.upsert(kv((1, 2)))
         with pytest.raises(UnsupportedOperation):
             way.vacuum()
+    log, head = tagged.handle.log, tagged.handle.pinned
+    with pytest.raises(UnsupportedOperation, match="upsert: 'q' is a tag, which never changes"):
+        log.commit(CommitRequest("upsert"), head, lambda *_: CommitRequest("upsert"))
 
 
 @pytest.mark.parametrize("name", ["", "12", "v12", "main", "a/b", "a b", "-a", "é", "x" * 101])

@@ -335,6 +335,7 @@ def test_invariant_rule_7_tokens_outlive_checkpoints_and_the_log() -> None:
     assert read == snapshot
     line, same = CommitLog(expired).commit(upsert(token=("app", 9)), read, never)
     assert (line.version, line.operation, same) == (1, "upsert", read)
+    assert (line.rows_written, line.rows_deleted, line.parts_added, line.parts_removed) == (0,) * 4
 
 
 # Versions and times.

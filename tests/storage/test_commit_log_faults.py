@@ -239,6 +239,36 @@ def test_invariant_rule_1_anothers_entry_behind_an_error_means_rebase() -> None:
     assert after.parts.part_ids == before.parts.part_ids + theirs.part_ids + ours.added.part_ids
 
 
+def test_a_commit_that_comes_second_keeps_the_list_that_it_has_stored() -> None:
+    inner = memory_store()
+    _, before = create(inner, 1)
+    store = FaultyStore(inner).overtake(
+        lambda: commit(CommitLog(inner), before), "put_new", lambda path: path == log_path(2)
+    )
+    request = upsert()
+    line, _ = CommitLog(store).commit(request, before, keep(request))
+    lists = [path for name, path in store.calls if name == "put_new" and path.endswith(".arrow")]
+    assert (line.version, len(lists)) == (3, 1)
+
+
+def test_a_commit_counts_though_it_expired_before_it_was_looked_at() -> None:
+    """Others commit after it, and all entries up to it go, before it reads its neighbours."""
+    inner = memory_store()
+    _, before = create(inner, 1, checkpoint_interval="2")
+
+    def others() -> None:
+        log = CommitLog(inner)
+        head = log.latest()
+        for _ in range(4):
+            head = commit(log, head)
+        inner.delete([log_path(version) for version in range(3)])
+
+    store = FaultyStore(inner).overtake(others, "get", lambda path: path == log_path(1))
+    line, _ = CommitLog(store).commit(upsert(), before, never)
+    assert line.version == 2
+    assert CommitLog(inner).latest().version == 6
+
+
 def test_an_outcome_that_stays_unknown_is_told_as_such() -> None:
     inner = memory_store()
     _, before = create(inner, 1)
