@@ -441,6 +441,12 @@ def test_invariant_rule_5_listings_are_sorted_and_their_gaps_fetched() -> None:
         assert CommitLog(store).latest() == head
 
 
+def test_a_table_exists_though_listings_do_not_have_it_yet() -> None:
+    log, _ = create(memory_store())
+    store: Any = ChangedListings(log._store, lambda *_: {})
+    assert CommitLog(store).exists()
+
+
 def test_invariant_rule_5_a_hole_is_an_error() -> None:
     log, _ = create(memory_store(), 6)
     for version in range(6):

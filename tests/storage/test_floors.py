@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from rowsieve.errors import InvalidInput
 from rowsieve.properties import OLDEST_BASE, OLDEST_VERSION
-from rowsieve.storage.log.floors import Floors, floors_of, lowest_base
+from rowsieve.storage.log.floors import (
+    Floors,
+    check_not_lowered,
+    floors_of,
+    is_given_up,
+    lowest_base,
+    raised,
+)
 from rowsieve.storage.manifests.manifest import PartTable
 from tests.small_tables import keyed, kv
 
@@ -35,3 +45,24 @@ def test_the_new_files_of_a_part_that_stays_count_and_no_others() -> None:
     assert lowest_base(stays, ids, after.parts) is None
     assert lowest_base(stays, (), before.parts) == before.version - 1  # it is based on another
     assert lowest_base(PartTable.empty(), ids, before.parts) is None
+
+
+def test_new_files_below_the_floor_are_given_up() -> None:
+    """`remove_orphans` may delete them at any time, so their rows are written again."""
+    added = keyed({"k": [1], "v": [1]}).handle.newest.parts
+    head = keyed({"k": [1], "v": [1]}).handle.newest
+    late = replace(head, table=raised(head.table, oldest_version=0, oldest_base=5))
+    assert not is_given_up(added, (), head)
+    assert is_given_up(added, (), late)
+    assert not is_given_up(PartTable.empty(), (), late)
+    assert not is_given_up(late.parts, late.parts.part_ids, late)  # they are in the table
+
+
+@pytest.mark.parametrize("lowered", [OLDEST_VERSION, OLDEST_BASE])
+def test_neither_floor_is_lowered(lowered: str) -> None:
+    head = keyed({"k": [1], "v": [1]}).handle.newest
+    high = replace(head, table=raised(head.table, oldest_version=5, oldest_base=5))
+    low = replace(high.table, properties={**high.table.properties, lowered: "4"})
+    check_not_lowered("restore", high.table, high)
+    with pytest.raises(InvalidInput, match="this restore lowers a floor"):
+        check_not_lowered("restore", low, high)
