@@ -243,3 +243,13 @@ def test_no_parts() -> None:
         found = prune_parts(PartFacts(empty, SCHEMA, order), None, limit=1)
         assert len(found.groups) == 0
         assert pieces_of(PartFacts(empty, SCHEMA, order), found, filtered=False) == []
+
+
+def test_a_group_is_read_down_to_its_oldest_part_that_may_match() -> None:
+    table = keyed(*({"k": [n, 9 - n], "v": [n, n]} for n in (1, 2, 3)))
+    assert [table.scan(f"v = {n}").explain().parts_read for n in (3, 2, 1)] == [1, 2, 3]
+
+
+def test_without_a_condition_no_part_contradicts_itself() -> None:
+    facts = part_facts(keyed({"k": [1], "v": [1]}).handle.newest)
+    assert prune_parts(facts, None).contradicting == 0

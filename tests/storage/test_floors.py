@@ -8,6 +8,11 @@ import pytest
 
 from rowsieve.errors import InvalidInput
 from rowsieve.properties import OLDEST_BASE, OLDEST_VERSION
+from rowsieve.storage.log.commit_request import (
+    CommitRequest,
+    must_write_again,
+    with_noted_rewrite,
+)
 from rowsieve.storage.log.floors import (
     Floors,
     check_not_lowered,
@@ -17,6 +22,7 @@ from rowsieve.storage.log.floors import (
     raised,
 )
 from rowsieve.storage.manifests.manifest import PartTable
+from rowsieve.storage.parts.row_versions import ROW_VERSIONS
 from tests.small_tables import keyed, kv
 
 
@@ -66,3 +72,21 @@ def test_neither_floor_is_lowered(lowered: str) -> None:
     check_not_lowered("restore", high.table, high)
     with pytest.raises(InvalidInput, match="this restore lowers a floor"):
         check_not_lowered("restore", low, high)
+
+
+def test_rows_of_files_that_are_given_up_are_written_again() -> None:
+    added = keyed({"k": [1], "v": [1]}).handle.newest.parts
+    head = keyed({"k": [1], "v": [1]}).handle.newest
+    late = replace(head, table=raised(head.table, oldest_version=0, oldest_base=5))
+    assert must_write_again("upsert", added, (), late)
+    assert not must_write_again("upsert", added, (), head)
+
+
+def test_only_a_rewrite_of_a_table_that_keeps_versions_is_noted() -> None:
+    plain = keyed({"k": [1], "v": [1]}).handle.newest
+    properties = {**plain.table.properties, ROW_VERSIONS: "kept"}
+    kept = replace(plain, table=replace(plain.table, properties=properties))
+    upsert, rewrite = CommitRequest("upsert"), CommitRequest("rewrite_rows")
+    assert with_noted_rewrite(kept, upsert) is upsert
+    assert with_noted_rewrite(plain, rewrite) is rewrite
+    assert with_noted_rewrite(kept, rewrite) is not rewrite
