@@ -188,3 +188,8 @@ def test_a_plan_reads_rows_that_are_there(read: Read) -> None:
     bad = Piece(piece.parts, (read,), residual=False, size_bytes=1)
     with pytest.raises(InvalidInput, match="rows that its parts do not have"):
         ScanPlan.from_bytes(sealed(msgspec.structs.replace(PLAN, splits=(Split((bad,)),))))
+
+
+def test_a_plan_shows_how_many_of_all_parts_it_reads() -> None:
+    plan = keyed(*({"k": [n], "v": [n]} for n in (1, 2, 3))).scan("k >= 2").plan()
+    assert "2 of 3 parts" in repr(plan)

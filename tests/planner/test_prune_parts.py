@@ -253,3 +253,14 @@ def test_a_group_is_read_down_to_its_oldest_part_that_may_match() -> None:
 def test_without_a_condition_no_part_contradicts_itself() -> None:
     facts = part_facts(keyed({"k": [1], "v": [1]}).handle.newest)
     assert prune_parts(facts, None).contradicting == 0
+
+
+def test_parts_that_were_not_judged_are_grouped_by_their_own_keys() -> None:
+    head = keyed(*({"k": [k, k + 1], "v": [0, 0]} for k in (1, 1, 8))).handle.newest
+    facts = PartFacts(head.parts, head.schema, KeyOrder.of(head.schema, ("k",)))
+    condition = bind(to_predicate("v > 3", "postgres"), head.schema)
+    keys = head.parts.numbers("commit_ts_max").tolist()
+    first, second, other = (keys.index(version) for version in (1, 2, 3))
+    facts.judge(condition, np.array([first, second]), [])
+    assert len(facts.groups(np.array([first, other]))) == 2
+    assert len(facts.groups(np.array([first, second]))) == 1
