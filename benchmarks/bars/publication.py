@@ -1,6 +1,7 @@
 """Bar: publish a version after a commit of one row over many parts.
 
-Objects are those that the publication creates; the hint to the newest metadata is replaced.
+Objects are those that the publication creates; the hint to the newest metadata is replaced. A
+replaced row needs two more than a new one: Iceberg has vectors in a file, and a manifest of these.
 """
 
 from __future__ import annotations
@@ -23,15 +24,15 @@ def measure(sizes: Sizes, folder: Path) -> Bar:
     """Insert or replace one row and publish, by turns; compare the rows at the end."""
     table = _table(folder / "published", sizes.published_parts)
     table.publish("iceberg")
-    series, objects = Series("publish"), 0
-    new = range(10**9, 10**9 + sizes.repeats)
-    for row in (row for pair in zip(new, range(sizes.repeats), strict=True) for row in pair):
-        table.upsert(_rows(row, 1))
-        before = _objects(folder)
-        with sampled() as sample:
-            published = table.publish("iceberg")
-        series.samples.append(sample)
-        objects = max(objects, _objects(folder) - before + 1)
+    series, objects = Series("publish"), {"new": 0, "replaced": 0}
+    for turn in range(sizes.repeats):
+        for kind, row in (("new", 10**9 + turn), ("replaced", turn)):
+            table.upsert(_rows(row, 1))
+            before = _objects(folder)
+            with sampled() as sample:
+                published = table.publish("iceberg")
+            series.samples.append(sample)
+            objects[kind] = max(objects[kind], _objects(folder) - before + 1)
     if rs.open_table(table.uri).count() != sizes.published_parts * ROWS + sizes.repeats:
         raise WrongAnswer("publication: rows are missing")
     if published.version != table.version:
@@ -42,8 +43,9 @@ def measure(sizes: Sizes, folder: Path) -> Bar:
         name="publication",
         promise=f"Iceberg metadata after a commit of one row over {sizes.published_parts:,} parts: "
         f"{MOST_CPU_MS:.0f} ms CPU, {MOST_OBJECTS} objects",
-        found=f"{cpu_ms:.0f} ms CPU, {objects} objects",
-        met=cpu_ms <= MOST_CPU_MS and objects <= MOST_OBJECTS,
+        found=f"{cpu_ms:.0f} ms CPU, {objects['new']} objects for a new row, "
+        f"{objects['replaced']} for a replaced one",
+        met=cpu_ms <= MOST_CPU_MS and max(objects.values()) <= MOST_OBJECTS,
         cases=[case],
     )
 
