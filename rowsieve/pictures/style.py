@@ -61,7 +61,8 @@ border-bottom:1px solid var(--rule);background:none;color:inherit}
 & tr:target td,& tr:target th{background:var(--band);font-weight:600}
 & td.bar{min-width:120px;width:38%}
 & td.bar svg{outline:1px solid var(--rule)}
-& td.code{min-width:13em}
+& thead th.number{white-space:normal}
+& td.code{min-width:9em}
 & td.code code{overflow-wrap:anywhere}
 & ul.tree,& ul.tree ul{list-style:none;padding-left:16px;margin:2px 0;
 border-left:1px solid var(--rule)}
