@@ -58,17 +58,7 @@ def apply_to_tables(
     messages = read_messages(data)
     unrouted = BadEvents(messages.places, messages.shown)
     events_of, skipped = _route(messages, options, unrouted)
-    sources: dict[str, set[str]] = {}
-    for source in events_of:
-        name = table_of(source)
-        if name is None:
-            skipped["events of other tables"] += len(events_of[source])
-        elif isinstance(name, str):
-            sources.setdefault(name, set()).add(source)
-        else:
-            raise InvalidInput(
-                f"{OPERATION}: table= must return a name or None for {source!r}, not {name!r}"
-            )
+    sources = _sources_by_table(events_of, table_of, skipped)
     batches: list[tuple[str, Any, ChangeBatch, BadEvents]] = []
     for name, own in sources.items():
         events = sorted({event for source in own for event in events_of[source]})
@@ -86,6 +76,24 @@ def apply_to_tables(
     stored = replace(options, bad_table=None)
     applied = {name: commit_batch(table, batch, bad, stored) for name, table, batch, bad in batches}
     return AppliedTables(applied, dict(skipped), bad_rows)
+
+
+def _sources_by_table(
+    events_of: Mapping[str, list[int]], table_of: Callable[[str], Any], skipped: Counter[str]
+) -> dict[str, set[str]]:
+    """The tables of the source whose events go to each table here; counts those that go nowhere."""
+    sources: dict[str, set[str]] = {}
+    for source, events in events_of.items():
+        name = table_of(source)
+        if name is None:
+            skipped["events of other tables"] += len(events)
+        elif isinstance(name, str):
+            sources.setdefault(name, set()).add(source)
+        else:
+            raise InvalidInput(
+                f"{OPERATION}: table= must return a name or None for {source!r}, not {name!r}"
+            )
+    return sources
 
 
 def _route(
