@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from rowsieve.arguments.annotations import Metadata, Moment
 from rowsieve.changes.table_handle import Handle
-from rowsieve.errors import CommitConflict, InvalidInput
-from rowsieve.objects import ObjectStore, RefStore
+from rowsieve.errors import CommitConflict, InvalidInput, UnsupportedOperation
+from rowsieve.objects import ObjectNotFound, ObjectStore, RefStore
 from rowsieve.objects.ref_store import tag_of
 from rowsieve.objects.shared.shown_place import shown_place
 from rowsieve.refs.opening_refs import handle_at, ref_snapshot, table_log
@@ -78,8 +78,8 @@ def create_ref(
             head = log.latest()
             check_writable(operation, head)
             _check_free(name, head, log.store)
-            ref = _planted(log, head, origin, kind, name)
             try:
+                ref = _planted(log, head, origin, kind, name)
                 commit = _registered(handle, log, head, operation, name, ref, origin, metadata)
             except _GivenUp:
                 continue
@@ -111,8 +111,18 @@ def _planted(log: CommitLog, head: Snapshot, origin: Handle, kind: RefKind, name
         known = tuple(each for each in source.published if each.of_branch <= version.version)
         ref = msgspec.structs.replace(source, folder=folder, published=known)
     notes = {"ref": name, "of": origin.store.uri}
-    CommitLog(store_of(log.store, folder)).plant(version, notes, OwnRef(kind, name))
+    try:
+        CommitLog(store_of(log.store, folder)).plant(version, notes, OwnRef(kind, name))
+    except (ObjectNotFound, UnsupportedOperation):  # its files went while they were written
+        _check_not_given_up(name, folder, log.latest())
+        raise
     return ref
+
+
+def _check_not_given_up(name: str, folder: str, newest: Snapshot) -> None:
+    base = base_of(tag_of(folder))
+    if base is None or base < floors_of(newest.table.properties).oldest_base:
+        raise _GivenUp(f"the folder of {name!r} was given up meanwhile")
 
 
 def _source(origin: Handle, head: Snapshot) -> Ref | None:
@@ -144,9 +154,7 @@ def _registered(
     def info_for(newest: Snapshot) -> tuple[dict[str, Ref], tuple[str, ...]]:
         properties = newest.table.properties
         _check_free(name, newest, log.store)
-        base = base_of(tag_of(ref.folder))
-        if base is None or base < floors_of(properties).oldest_base:
-            raise _GivenUp(f"{operation}: the folder of {name!r} was given up meanwhile")
+        _check_not_given_up(name, ref.folder, newest)
         refs, dropped = refs_of(properties), dropped_of(properties)
         _source(origin, newest)
         return {**refs, name: ref}, dropped

@@ -140,7 +140,7 @@ def schedules(calls: Calls, *, preemptions: int = 2) -> Iterator[Finding]:
             for second in itertools.count(1) if preemptions == 2 else [UNLIMITED]:
                 if (first, second) not in left:
                     program = Program(_turns(order, first, second))
-                    problems = _run(calls, program, clean=(first + second) % 7 == 0)
+                    problems = problems_of(calls, program, clean=(first + second) % 7 == 0)
                     yield Finding(calls, program.turns, problems)
                     left |= equivalents(program)
                 is_first_left, is_second_left = left[first, second]
@@ -254,7 +254,8 @@ def _actor_of(task: Task) -> int:
     return int(task.name.partition(".")[0].removeprefix("a"))
 
 
-def _run(calls: Calls, program: Program, *, clean: bool) -> Sequence[str]:
+def problems_of(calls: Calls, program: Program, *, clean: bool = True) -> Sequence[str]:
+    """Run the calls as a program says; return what is wrong."""
     scheduler = Scheduler(program.choose)
     if calls.kind in ORDERED:
         by_column = calls.kind == "by_column"

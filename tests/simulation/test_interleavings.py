@@ -41,6 +41,15 @@ def test_no_schedule_has_a_wrong_row(calls: Calls) -> None:
     check(calls._replace(variant=today().toordinal()) if IS_DEEP else calls)
 
 
+@pytest.mark.parametrize("first", [13, 16])
+@pytest.mark.parametrize("kind", ["tag", "branch"])
+def test_a_ref_is_made_though_its_folder_is_taken_for_an_orphan(kind: str, first: int) -> None:
+    """Found by the pairs: the second attempt has a folder that `remove_orphans` keeps."""
+    calls = Calls(("remove_orphans", kind), keyed=True)
+    turns = ((0, 1), (1, first), (0, interleavings.UNLIMITED), (1, interleavings.UNLIMITED))
+    assert interleavings.problems_of(calls, Program(turns)) == []
+
+
 @pytest.mark.skipif(IS_DEEP, reason="make test-deep runs all pairs")
 def test_no_schedule_of_the_pair_of_the_day_has_a_wrong_row() -> None:
     day = today().toordinal()
