@@ -151,6 +151,41 @@ def streams_of_timestamps_fail(spark: Any) -> bool:
     return raises("", lambda: pa.table(frame))
 
 
+def continuous_streams_lose_rows(spark: Any) -> bool:
+    from pyspark.sql.datasource import DataSource, DataSourceStreamWriter, WriterCommitMessage
+
+    class Writer(DataSourceStreamWriter):
+        def __init__(self, folder: str) -> None:
+            self.folder = Path(folder)
+
+        def write(self, iterator: Any) -> WriterCommitMessage:
+            (self.folder / "written").touch()
+            return WriterCommitMessage()
+
+        def commit(self, messages: Any, batchId: int) -> None:  # noqa: N803 - Spark's name
+            (self.folder / "committed").touch()
+
+    class Sink(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return "marking_rows"
+
+        def streamWriter(self, schema: Any, overwrite: bool) -> Writer:  # noqa: N802 - Spark's name
+            return Writer(self.options["folder"])
+
+    spark.dataSource.register(Sink)
+    with tempfile.TemporaryDirectory() as folder:
+        writer = spark.readStream.format("rate").load().writeStream.format("marking_rows")
+        writer = writer.option("checkpointLocation", f"{folder}/checkpoint")
+        query = writer.option("folder", folder).trigger(continuous="100 milliseconds").start()
+        try:
+            while not Path(folder, "committed").exists() and query.isActive:
+                query.awaitTermination(0.1)
+        finally:
+            query.stop()
+        return not Path(folder, "written").exists()
+
+
 _READS: Final = "rowsieve.providers.spark.reads"
 
 
@@ -213,5 +248,11 @@ FAULTS: Final = (
         "(4.1 to 4.3) fails in the Arrow stream of a DataFrame with timestamps. We collect "
         "the rows by `toArrow`.",
         "rowsieve.changes.data.spark_data:from_spark_frame",
+    ),
+    _row(
+        continuous_streams_lose_rows,
+        "hands no rows to a Python sink of a stream with `trigger(continuous=...)`, and notes them "
+        "as written. Our sink refuses each batch, which Spark logs.",
+        "rowsieve.providers.spark.writes.stream_sink:_check_all_written",
     ),
 )
