@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from rowsieve.errors import UnsupportedOperation
@@ -86,14 +88,15 @@ REFUSED: Final[Mapping[str, str]] = {
 """By the first words of the statement."""
 _FIRST: Final = frozenset(words.split()[0] for words in REFUSED)
 _LONGEST: Final = max(len(words.split()) for words in REFUSED)
+_WORD: Final = re.compile(r"\w+")
 
 
 def refused(verb: str, text: str) -> Refused | None:
     """The refusal of a statement, which begins with this word; None for other statements."""
     if verb not in _FIRST:
         return None
-    words = blanked(text).upper().replace(";", " ").split(maxsplit=_LONGEST)
-    for count in range(min(_LONGEST, len(words)), 0, -1):
+    words = [word[0].upper() for word in islice(_WORD.finditer(blanked(text)), _LONGEST)]
+    for count in range(len(words), 0, -1):
         begin = " ".join(words[:count])
         if (instead := REFUSED.get(begin)) is not None:
             return Refused(begin, instead)

@@ -130,6 +130,7 @@ def test_names_of_a_catalog_are_read_where_they_are_asked_for(
         *("CREATE INDEX i ON t (a)", "DROP INDEX i"),
         *("ALTER INDEX i RENAME TO j", "REINDEX TABLE t", "GRANT SELECT ON t TO r", "LOCK TABLE t"),
         *("CREATE TRIGGER r AFTER INSERT ON t EXECUTE FUNCTION f()", "COMMENT ON TABLE t IS 'x'"),
+        *("VACUUM(FULL) t", "ANALYZE(VERBOSE)", "EXPLAIN VACUUM(FULL) t"),
         *("EXPLAIN CREATE INDEX i ON t (a)", "explain verbose -- x\nVACUUM t"),
     ],
 )
