@@ -287,6 +287,8 @@ REFUSED: dict[str, tuple[Any, Any, Any, dict[str, Any], str]] = {
     "date": (pa.date32(), "2027-02-30", None, {}, "2027-02-30"),
     "hour 25": (TIME, "25:00:00", None, {}, "25:00:00"),
     "other fields": (pa.struct([("a", pa.int64())]), {"b": 1}, None, {}, "the field"),
+    "text in a list": (pa.list_(pa.int64()), "[1]", None, {}, "a value is not a list"),
+    "text in a struct": (pa.struct([("a", pa.int64())]), "{}", None, {}, "is not an object"),
     "a list": (pa.int64(), [1], None, {}, "the kind list"),
     "1e39": (pa.float32(), 1e39, None, {}, "out of the range"),
     "-1e39 as text": (pa.float32(), "-1e39", {"type": "string"}, {}, "out of the range"),

@@ -115,7 +115,7 @@ def _of_kind(kind: str, values: Sequence[Any], target: TargetColumn) -> Column:
     unchanged = np.empty(0, np.int64)
     reasons: dict[int, str] = {}
     given: Sequence[Any] | pa.Array = values
-    if kind == "str":
+    if kind == "str" and not logical.is_nested(target.field.type):
         with suppress(UnicodeEncodeError):  # which is refused when it is converted
             given = pa.array(values, pa.string())
     if target.rules.unavailable:
