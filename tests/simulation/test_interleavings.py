@@ -41,6 +41,13 @@ def test_no_schedule_has_a_wrong_row(calls: Calls) -> None:
     check(calls._replace(variant=today().toordinal()) if IS_DEEP else calls)
 
 
+def test_a_transaction_whose_vector_is_taken_for_an_orphan_is_told_so() -> None:
+    """Found by the pairs: SnapshotExpired, which callers retry, and no error of the store."""
+    calls = Calls(("remove_orphans", "transaction"))
+    turns = ((0, 1), (1, 12), (0, interleavings.UNLIMITED), (1, interleavings.UNLIMITED))
+    assert interleavings.problems_of(calls, Program(turns)) == []
+
+
 @pytest.mark.parametrize("first", [13, 16])
 @pytest.mark.parametrize("kind", ["tag", "branch"])
 def test_a_ref_is_made_though_its_folder_is_taken_for_an_orphan(kind: str, first: int) -> None:

@@ -18,6 +18,7 @@ from rowsieve.checksums import checksum
 from rowsieve.errors import CorruptData
 from rowsieve.objects import ObjectStore, Uploads
 from rowsieve.objects.cached_store import forget_kept
+from rowsieve.parquet.footer import reading
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.data_paths import data_path
 from rowsieve.storage.manifests.manifest import DeletionVectorRef
@@ -61,8 +62,11 @@ def inline_deletion_vector(hidden: RowSet) -> DeletionVectorRef:
 
 
 def read_deletion_vector(store: ObjectStore, ref: DeletionVectorRef, row_count: int) -> RowSet:
-    """Read the hidden rows of a part of `row_count` rows; CorruptData if the bytes changed."""
-    data = _decoded(ref, store) if ref.in_manifest else store.get_range(ref.path, 0, ref.size_bytes)
+    """Read the hidden rows of a part of `row_count` rows.
+
+    CorruptData if the bytes changed, SnapshotExpired if the file is absent (invariants, rule 16).
+    """
+    data = _decoded(ref, store) if ref.in_manifest else _read(ref, store)
     if checksum(data) != ref.checksum:
         if not ref.in_manifest and forget_kept(store, ref.path):
             return read_deletion_vector(store, ref, row_count)
@@ -77,6 +81,11 @@ def read_deletion_vector(store: ObjectStore, ref: DeletionVectorRef, row_count: 
             f"entry says {ref.rows}; restore the file from a copy"
         )
     return hidden
+
+
+def _read(ref: DeletionVectorRef, store: ObjectStore) -> bytes:
+    with reading(ref.path):
+        return store.get_range(ref.path, 0, ref.size_bytes)
 
 
 def _decoded(ref: DeletionVectorRef, store: ObjectStore) -> bytes:
