@@ -146,6 +146,11 @@ def negation_rounds_long_decimals(spark: Any) -> bool:
     return str(row.d) != f"-{number}"
 
 
+def whole_numbers_are_compared_without_null(spark: Any) -> bool:
+    frame = spark.sql("SELECT CAST(NULL AS BIGINT) AS x")
+    return bool(frame.where("x < 9223372036854775808").collect())
+
+
 def streams_of_timestamps_fail(spark: Any) -> bool:
     frame = spark.sql("SELECT TIMESTAMP '2020-01-01' AS t")
     return raises("", lambda: pa.table(frame))
@@ -242,6 +247,12 @@ FAULTS: Final = (
         "rounds the negative and the absolute value of a decimal of more than 34 digits. Such a "
         "condition is refused.",
         "rowsieve.bridges.differences.differing_numbers:_long_sign",
+    ),
+    _row(
+        whole_numbers_are_compared_without_null,
+        "replaces the comparison of an integer with a constant outside of 64 bits by TRUE or "
+        "FALSE, also for NULL. Such a condition is refused.",
+        "rowsieve.bridges.sql.spark.types.numbers_and_times:check_whole_numbers",
     ),
     _row(
         streams_of_timestamps_fail,

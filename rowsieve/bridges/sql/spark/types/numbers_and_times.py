@@ -60,6 +60,21 @@ def as_decimal(type_: LogicalType) -> Decimal:
     return Decimal(_INTEGER_DIGITS[type_.bits], 0) if isinstance(type_, Int) else type_
 
 
+def check_whole_numbers(*sides: Value) -> None:
+    """Raise for a whole number that is ordered against a constant outside of 64 bits.
+
+    Spark's analyser replaces such a comparison by TRUE or FALSE, also where the number is NULL.
+    """
+    least, most = int_range(Int(64))
+    values = [value_of(side.operand) for side in sides]
+    beyond = any(isinstance(v, decimal.Decimal) and not least <= v <= most for v in values)
+    if beyond and any(isinstance(side.type, Int) for side in sides):
+        raise UnsupportedOperation(
+            "an integer compared with a constant outside of 64 bits, which spark replaces by TRUE "
+            "or FALSE, also for NULL; write CAST(x AS DECIMAL(38, 0)) for the integer"
+        )
+
+
 def text_of_bytes(node: Cast) -> Literal | None:
     """Return the text of `CAST(X'…' AS STRING)`; None for other casts and for invalid UTF-8."""
     value = value_of(node.operand)

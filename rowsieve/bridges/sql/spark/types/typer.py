@@ -23,6 +23,7 @@ from rowsieve.bridges.sql.spark.types.numbers_and_times import (
     QUOTIENT,
     WHOLE_QUOTIENT,
     as_decimal,
+    check_whole_numbers,
     common_type,
     constant_of,
     in_digits,
@@ -86,6 +87,8 @@ class _Typer:
     def predicate(self, node: ir.Predicate) -> ir.Predicate:
         match node:
             case ir.Comparison(op=op, left=left, right=right):
+                if op.is_order:
+                    check_whole_numbers(self.value(left), self.value(right))
                 return ir.Comparison(op, *map(_any_width, self.sides(left, right)))
             case ir.InList(operand=operand, values=values):
                 return self.in_list(self.value(operand), values)
