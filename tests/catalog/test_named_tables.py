@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,9 @@ from rowsieve.errors import (
     UnsupportedProtocol,
 )
 from rowsieve.objects import open_store
+from rowsieve.objects.store import Details
 from rowsieve.storage.log.sealed_lines import seal
+from tests.faults.listings import ChangedListings
 from tests.faults.stores import FaultyStore
 from tests.faults.vocabulary import Fault
 from tests.profiles import examples
@@ -337,3 +340,19 @@ def test_damaged_entries_are_refused(tmp_path: Path) -> None:
         path.write_bytes(seal(lines))
         with pytest.raises(error):
             rs.Catalog(tmp_path).tables()
+
+
+@pytest.mark.parametrize("hidden", [1, 2])
+def test_an_entry_that_a_listing_does_not_show_yet_is_read(tmp_path: Path, hidden: int) -> None:
+    """The entry after the known one, and the one after the newest that is listed (rule 5)."""
+    store = open_store(str(tmp_path / "lake"))
+    log = CatalogLog(store)
+    for _ in range(hidden):
+        log.change("set", lambda now: replace(now, properties={"n": str(now.version)}))
+    newest = f"{hidden:020d}.json"
+
+    def lagging(_prefix: str, details: Details) -> Details:
+        return {path: each for path, each in details.items() if not path.endswith(newest)}
+
+    seen = CatalogLog(ChangedListings(store, lagging))  # type: ignore[arg-type]
+    assert seen.read().version == hidden

@@ -111,6 +111,32 @@ def test_a_namespace_is_of_one_kind(catalog: rs.Catalog) -> None:
     assert pairs(catalog.open_table("there.t")) == [(1, 1)]
 
 
+def test_a_second_namespace_of_this_kind_leaves_the_first_as_it_is(catalog: rs.Catalog) -> None:
+    catalog.create_namespace("more", log="shared")
+    assert catalog.database("shop").tables() == ["a", "b"]
+    assert catalog.database("more").tables() == []
+    with pytest.raises(NamespaceNotFound):
+        catalog.database("none")
+    with pytest.raises(UnsupportedOperation, match="logs of their own"):
+        catalog.database("db")
+
+
+def test_a_branch_is_named_once(catalog: rs.Catalog) -> None:
+    catalog.open_table("db.own").branch("audit")
+    assert catalog.open_table("db.own@audit").count() == 1
+    assert catalog.open_table("db.own", ref="audit").count() == 1
+    with pytest.raises(InvalidInput, match="give no ref="):
+        catalog.open_table("db.own@audit", ref="audit")
+
+
+def test_a_name_of_a_table_in_its_log_is_changed_in_one_commit(catalog: rs.Catalog) -> None:
+    before = catalog.database("shop").version
+    uri = catalog.uri_of("shop.a")
+    catalog.rename_table("shop.a", "shop.c")
+    assert catalog.database("shop").version == before + 1
+    assert catalog.uri_of("shop.c") == uri
+
+
 @pytest.mark.parametrize("purge", [False, True])
 def test_it_is_dropped_with_its_tables(catalog: rs.Catalog, purge: bool) -> None:
     with pytest.raises(UnsupportedOperation, match="shop has tables"):
