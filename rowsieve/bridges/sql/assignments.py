@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -35,8 +35,6 @@ from rowsieve.types.logical import (
     type_name,
 )
 from rowsieve.types.schema import Schema
-
-_MAX_BITS: Final = 64  # of an integer that is compared with its float
 
 
 def assigned(
@@ -91,14 +89,24 @@ def _is_changed(constant: Operand, type_: LogicalType) -> bool:
         case Int() | Decimal() if isinstance(value, float | decimal.Decimal):
             scale = type_.scale if isinstance(type_, Decimal) else 0
             return math.isfinite(value) and (Fraction(str(value)) * 10**scale).denominator > 1
-        case Float(bits=bits) if type(value) is int and value.bit_length() <= _MAX_BITS:
-            return int(np.dtype(f"float{bits}").type(value)) != value
+        case Float(bits=bits) if isinstance(value, decimal.Decimal) or type(value) is int:
+            return _loses_digits(value, bits)
         case Bool():
             return isinstance(value, int) and value not in (0, 1)
         case Date() | Timestamp():
             return isinstance(value, int) and value % _unit_of(type_, constant) != 0
         case _:
             return False
+
+
+def _loses_digits(value: int | decimal.Decimal, bits: int) -> bool:
+    """Return whether the nearest float of this width lies 1 or more from the number."""
+    try:
+        with np.errstate(over="ignore"):
+            nearest = float(np.dtype(f"float{bits}").type(value))
+    except OverflowError:
+        return False
+    return math.isfinite(nearest) and abs(Fraction(value) - Fraction(nearest)) >= 1
 
 
 def _unit_of(type_: LogicalType, constant: Operand) -> int:

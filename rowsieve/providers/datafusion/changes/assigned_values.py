@@ -4,16 +4,19 @@ DataFusion casts assigned values silently: 3.5 becomes 3 in an integer column. H
 changes a value is an error; an integer that overflows is an EvaluationError, whatever its width.
 
 Soundness: a cast value is cast back and compared with the original. In a float column, a fraction
-may be rounded to the nearest float. DataFusion parses text and refuses malformed text; digits that
-the column cannot hold are refused.
+may be rounded to the nearest float, and a decimal stays within 1: its whole digits are not lost.
+DataFusion parses text and refuses malformed text; digits that the column cannot hold are refused.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any, Final
 
 import datafusion
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from datafusion import col
@@ -37,6 +40,7 @@ _WHOLE_DATE: Final = r"^\s*[+-]?\d+-\d+-\d+\s*$"
 _BELOW_MICROSECONDS: Final = r"\.\d{6}\d*[1-9]"
 _MAX_DIGITS: Final = 76
 _DECIMAL_BITS: Final = 128
+_FLOAT_DIGITS: Final = {16: 11, 32: 24, 64: 53}  # binary digits of each width
 
 
 def assigned(rows: pa.Table, fields: Sequence[Field]) -> pa.Table:
@@ -161,6 +165,8 @@ def _kept(values: pa.Array, converted: pa.Array, field: Field) -> pa.Array:
     match field.type:
         case logical.String():
             return converted.is_valid()  # all digits of a number, the ISO form of a date or time
+        case logical.Float() if pa.types.is_decimal(source):
+            return _within_one(values, converted, field.type.bits)
         case logical.Float():  # only fractions are rounded: no finite number becomes infinite
             finite = pc.is_finite(values.cast(pa.float64(), safe=False))
             return pc.or_(pc.invert(finite), pc.is_finite(converted))
@@ -170,6 +176,22 @@ def _kept(values: pa.Array, converted: pa.Array, field: Field) -> pa.Array:
             return pc.equal(values.cast(wide), converted.cast(wide))
         case _:
             return pc.equal(values, converted.cast(source, safe=False))
+
+
+def _within_one(values: pa.Array, converted: pa.Array, bits: int) -> pa.Array:
+    """A boolean array: TRUE where a float lies less than 1 from the decimal it was made of.
+
+    Below a float's digits this always holds. Beyond them, exact numbers of Python compare the rows:
+    Arrow's own cast of a float to a decimal rounds there.
+    """
+    sizes = np.abs(converted.cast(pa.float64()).fill_null(0).to_numpy(zero_copy_only=False))
+    is_within = np.ones(len(values), dtype=np.bool_)
+    for row in np.flatnonzero(sizes >= 2.0 ** _FLOAT_DIGITS[bits]):
+        number = converted[row].as_py()
+        is_within[row] = math.isfinite(number) and (
+            abs(Fraction(values[row].as_py()) - Fraction(number)) < 1
+        )
+    return pa.array(is_within)
 
 
 def _kept_text(values: pa.Array, converted: pa.Array, field: Field) -> pa.Array:
