@@ -21,6 +21,7 @@ from rowsieve import clock
 from rowsieve.arguments import Example, checked, checked_methods
 from rowsieve.arguments.annotations import ColumnNames, StorageOptions
 from rowsieve.arguments.peer_names import SCAN, unknown_attribute
+from rowsieve.arguments.short_tracebacks import with_short_tracebacks
 from rowsieve.bridges.condition_notes import brief
 from rowsieve.bridges.session import Session
 from rowsieve.bridges.sql import to_sql
@@ -217,7 +218,7 @@ class Scan:
                 self._execution = operation.run(self._audited)
         else:
             self._execution = self._new_execution(self._plan)
-        return self._reported(self._execution, operation, started_s)
+        return with_short_tracebacks(self._reported(self._execution, operation, started_s))
 
     def to_reader(self) -> pa.RecordBatchReader:
         """Return the rows as a stream, which reads while it is consumed."""

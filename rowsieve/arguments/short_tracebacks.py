@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from typing import Final, TypeVar
 
+from rowsieve.errors import RowsieveError
+
 E = TypeVar("E", bound=Exception)
+T = TypeVar("T")
 
 SETTING: Final = "ROWSIEVE_TRACEBACKS"
 
@@ -24,3 +28,13 @@ def shortened(error: E) -> E:
     if error.__cause__ is not None:
         error.__context__ = error.__cause__
     return error.with_traceback(None)
+
+
+def with_short_tracebacks(items: Iterator[T]) -> Iterator[T]:
+    """Yield the items of a public stream; an error that one raises is shortened in a prompt."""
+    try:
+        yield from items
+    except RowsieveError as error:
+        if is_shortened():
+            raise shortened(error) from None
+        raise

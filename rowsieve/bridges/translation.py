@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Generic, TypeVar
 
+from rowsieve.arguments import checked
 from rowsieve.errors import InvalidPredicate, RowsieveError, UnsupportedOperation
 from rowsieve.pictures.translated import TranslatedCondition, TranslatedTable
 from rowsieve.predicate.bound import BoundPredicate
@@ -67,6 +68,7 @@ class Translation(Generic[E, R]):
     def _repr_html_(self) -> str:
         return self.picture()._repr_html_()
 
+    @checked
     def exact(self) -> E:
         """Return the expression; `UnsupportedOperation` unless it is exact."""
         if self.expression is None or self.exactness is not Exactness.EXACT:

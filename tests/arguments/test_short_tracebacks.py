@@ -35,6 +35,10 @@ CALLS: dict[str, Callable[[rs.Table], Any]] = {
     ),
     "a table that is not there": lambda table: rs.open_table(table.uri + "-absent"),
     "a value that fails": lambda table: table.update({"n": "1 / 0"}),
+    "a stream that fails": lambda table: list(table.scan("id / 0 = 1").to_batches()),
+    "a translation that is not whole": lambda table: rs.translate(
+        "soundex(id) = 'a'", "spark", target="duckdb", schema=table.schema
+    ).exact(),
 }
 
 
