@@ -144,7 +144,10 @@ def __getattr__(name: str) -> Any:
     if name in _PACKAGES:
         return import_module(f"rowsieve.{name}")
     if (home := _HOMES.get(name)) is None:
-        raise AttributeError(f"module 'rowsieve' has no attribute {name!r}")
+        from rowsieve.arguments.peer_names import MODULE, hint_for  # noqa: PLC0415 - rarely used
+
+        hint = hint_for(name, MODULE, __all__)
+        raise AttributeError(f"module 'rowsieve' has no attribute {name!r}{hint}")
     member = getattr(import_module(home), name)
     globals()[name] = member  # later uses do not call __getattr__
     return member

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, wraps
 from typing import Any, Final, ParamSpec, TypeVar, get_type_hints
 
 from rowsieve.arguments.kinds import Anything, ArgumentKind, Misfit, kind_of
 from rowsieve.arguments.short_tracebacks import is_shortened, shortened
-from rowsieve.errors import InvalidInput, RowsieveError
+from rowsieve.errors import InvalidInput, RowsieveError, did_you_mean
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -35,7 +35,9 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
             return function(*args, **kwargs)  # raises TypeError
         if missing := required.difference(positional[: len(args)], kwargs):
             names = ", ".join(map(repr, sorted(missing)))
-            raise TypeError(f"{function.__qualname__}() missing required arguments: {names}")
+            raise TypeError(f"{_shown(function)}() missing required arguments: {names}")
+        if not kwargs.keys() <= kinds.keys():
+            _refuse_unknown(function, kinds, kwargs)
         name = ""
         fitted: list[Any] = []
         try:
@@ -91,6 +93,21 @@ def kinds_of(
     ]
     positional = [each.name for each in parameters if each.kind in _POSITIONAL]
     return tuple(positional), kinds, frozenset(required)
+
+
+def _refuse_unknown(
+    function: Callable[..., Any], kinds: Mapping[str, ArgumentKind], given: Iterable[str]
+) -> None:
+    """Raise TypeError for the first unknown name, unless the function takes names of any kind."""
+    if inspect.Parameter.VAR_KEYWORD in _parameter_kinds(function):
+        return
+    name = next(name for name in given if name not in kinds)
+    hint = did_you_mean(name, [each for each in kinds if each not in ("self", "cls")])
+    raise TypeError(f"{_shown(function)}() got an unexpected keyword argument {name!r}{hint}")
+
+
+def _parameter_kinds(function: Callable[..., Any]) -> set[Any]:
+    return {each.kind for each in inspect.signature(function).parameters.values()}
 
 
 def _shown(function: Callable[..., Any]) -> str:

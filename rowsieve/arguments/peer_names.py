@@ -6,9 +6,11 @@ them, and `hasattr` is False, so that libraries which probe an object are not mi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from inspect import getattr_static
 from typing import Any, Final
+
+from rowsieve.errors import did_you_mean
 
 _EXPORT: Final = 'to_polars().write_parquet("rows.parquet"), or COPY t TO … in DuckDB'
 _CSV: Final = 'to_polars().write_csv("rows.csv")'
@@ -78,6 +80,28 @@ SCAN: Final[Mapping[str, str]] = {
 }
 """The same for `Scan`."""
 
+_OPEN: Final = "open_table(uri)"
+_CREATE: Final = "create_table(uri, rows, key=[…])"
+MODULE: Final[Mapping[str, str]] = {
+    "DeltaTable": _OPEN,
+    "connect": "Catalog(uri), or Database(uri)",
+    "convert_to_deltalake": "from_parquet(folder, uri)",
+    "dataset": _OPEN,
+    "load_table": _OPEN,
+    "read_csv": 'create_table(uri, "rows.csv", key=[…])',
+    "read_delta": "from_delta(uri, target), or open_table(uri) for a table of ours",
+    "read_parquet": "open_parquet(files), or open_table(uri) for a table",
+    "read_table": _OPEN,
+    "scan_delta": "scan_polars(table)",
+    "scan_parquet": "open_parquet(files)",
+    "sql": 'Catalog(uri).sql("SELECT …"); values of update that are text are SQL without it',
+    "write_dataset": _CREATE,
+    "write_delta": _CREATE,
+    "write_deltalake": _CREATE,
+    "write_table": _CREATE,
+}
+"""The same for the functions of the package."""
+
 
 def unknown_attribute(owner: Any, name: str, names: Mapping[str, str]) -> object:
     """Raise AttributeError for a name that the object lacks, with what to write instead.
@@ -88,5 +112,18 @@ def unknown_attribute(owner: Any, name: str, names: Mapping[str, str]) -> object
     if (member := getattr_static(type(owner), name, None)) is not None:
         return member.__get__(owner, type(owner))
     kind = type(owner).__name__
-    hint = f"; write {names[name]}" if name in names else ""
-    raise AttributeError(f"{kind!r} object has no attribute {name!r}{hint}", name=name, obj=owner)
+    raise AttributeError(
+        f"{kind!r} object has no attribute {name!r}{hint_for(name, names, dir(owner))}"
+    )
+
+
+def hint_for(name: str, names: Mapping[str, str], known: Iterable[str]) -> str:
+    """Return what to write in place of an unknown name; empty if nothing is like it.
+
+    Names with an underscore are those of libraries that probe an object: they get no hint.
+    """
+    if name.startswith("_"):
+        return ""
+    if name in names:
+        return f"; write {names[name]}"
+    return did_you_mean(name, [each for each in known if not each.startswith("_")])

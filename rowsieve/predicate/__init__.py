@@ -139,9 +139,12 @@ _HOMES: Final = {
 def __getattr__(name: str) -> Any:
     """Import a public name from its module at first use."""
     if name not in __all__:
-        raise AttributeError(f"module 'rowsieve.predicate' has no attribute {name!r}")
+        from rowsieve.arguments.peer_names import hint_for  # noqa: PLC0415 - rarely used
+
+        hint = hint_for(name, {}, __all__)
+        raise AttributeError(f"module 'rowsieve.predicate' has no attribute {name!r}{hint}")
     return getattr(import_module(f"rowsieve.predicate.{_HOMES.get(name, 'ir')}"), name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

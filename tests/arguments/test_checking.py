@@ -210,3 +210,25 @@ def test_an_annotation_without_a_rule_is_found_by_the_first_call() -> None:
 
     with pytest.raises(TypeError, match="no rule for arguments"):
         odd(frozenset())
+
+
+def test_wrong_names_of_arguments_are_answered_in_the_words_of_the_caller() -> None:
+    @checked_methods
+    class Owner:
+        def compact(self, *, progress: bool = False) -> bool:
+            return progress
+
+        def options(self, **values: int) -> dict[str, int]:
+            return values
+
+        def upsert(self, data: int) -> int:
+            return data
+
+    owner: Any = Owner()
+    with pytest.raises(TypeError, match=r"^compact\(\) got .* 'progres'; did you mean 'progress'"):
+        owner.compact(progres=True)
+    with pytest.raises(TypeError, match=r"^compact\(\) got an unexpected keyword argument 'foo'$"):
+        owner.compact(foo=True)
+    with pytest.raises(TypeError, match=r"^upsert\(\) missing required arguments: 'data'$"):
+        owner.upsert()
+    assert owner.options(a=1, b=2) == {"a": 1, "b": 2}

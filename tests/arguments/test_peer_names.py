@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import rowsieve as rs
-from rowsieve.arguments.peer_names import SCAN, TABLE
+from rowsieve.arguments.peer_names import MODULE, SCAN, TABLE
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +38,34 @@ def test_no_name_is_one_that_exists_and_each_advice_begins_with_one_that_does(
             assert first is not None
             own = first[0].partition(".")[0]
             assert own in ("polars", "pyarrow") or hasattr(owner, own) or hasattr(rs, own), advice
+
+
+def test_a_name_like_one_of_ours_is_answered_with_it(table: rs.Table) -> None:
+    for owner, name, meant in (
+        (table, "colums", "columns"),
+        (table.scan(), "to_arow", "to_arrow"),
+        (rs, "open_tabel", "open_table"),
+        (rs.predicate, "prun", "prune"),
+    ):
+        with pytest.raises(AttributeError, match=f"{name!r}; did you mean {meant!r}"):
+            getattr(owner, name)
+    with pytest.raises(AttributeError, match=r"'__columns__'$"):
+        _ = table.__columns__  # type: ignore[attr-defined]
+
+
+def test_functions_of_other_packages_are_answered_with_those_of_ours() -> None:
+    with pytest.raises(AttributeError, match=r"'DeltaTable'; write open_table\(uri\)"):
+        _ = rs.DeltaTable
+    for name, advice in MODULE.items():
+        assert not hasattr(rs, name)
+        first = re.match(r"\w+", advice)
+        assert first is not None
+        assert first[0] in rs.__all__, advice
+
+
+def test_packages_list_their_public_names_only() -> None:
+    assert dir(rs) == sorted(rs.__all__)
+    assert dir(rs.predicate) == sorted(rs.predicate.__all__)
 
 
 def test_columns_and_shape_are_those_of_a_data_frame(table: rs.Table) -> None:
