@@ -196,10 +196,12 @@ ALIASES: Mapping[str, str] = {
     "polars_exprs": "polars",
     "pyiceberg": "iceberg",
     "iceberg_exprs": "iceberg",
+    "delta": "delta_dnf",
     "deltalake": "delta_dnf",
+    "postgresql": "postgres",
     "pyspark": "spark_columns",
 }
-"""Names of packages and modules by which their languages are also known."""
+"""Names of packages, modules and products by which their languages are also known."""
 
 
 def bridge_named(name: str) -> Bridge:

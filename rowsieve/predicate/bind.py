@@ -196,14 +196,19 @@ def bind_operand(
 
 
 def as_schema(schema: Schema | pa.Schema) -> Schema:
-    """Return a schema whose fields have ids; InvalidInput unless it is ours or pyarrow's."""
+    """Return a schema whose fields have ids: ours, pyarrow's, or that of what has one.
+
+    InvalidInput for other objects.
+    """
+    if not isinstance(schema, Schema | pa.Schema):
+        schema = getattr(schema, "schema", schema)
     if isinstance(schema, Schema):
         return schema
     if isinstance(schema, pa.Schema):
         return schema_of_arrow(schema)
     raise InvalidInput(
-        f"a predicate is bound to a schema of pyarrow or of a plan (plan.schema), not to "
-        f"{type(schema).__name__}"
+        f"a predicate is bound to a schema of pyarrow or of a plan (plan.schema), or to what has "
+        f"one, such as a table, not to {type(schema).__name__}"
     )
 
 

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 
 from rowsieve.errors import (
     EvaluationError,
+    InvalidInput,
     InvalidPredicate,
     SchemaMismatch,
     UnreadText,
@@ -111,6 +112,11 @@ def evaluate(predicate: BoundPredicate, batch: pa.RecordBatch) -> Outcome:
 def matching(predicate: BoundPredicate, batch: pa.RecordBatch) -> Mask:
     """Return the rows on which the predicate is TRUE; EvaluationError if a row failed."""
     refuse_unbound(predicate, "matching")
+    if not isinstance(batch, pa.RecordBatch | pa.Table):
+        raise InvalidInput(
+            f"matching takes a RecordBatch or Table of pyarrow, not {type(batch).__name__}; "
+            "convert it by pyarrow.table(…)"
+        )
     outcome = evaluate(predicate, batch)
     if outcome.failed.any():
         outcome.refuse_unread(outcome.failed)

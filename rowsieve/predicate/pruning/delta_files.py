@@ -35,9 +35,9 @@ def delta_bounds(
 ) -> FileBounds:
     """Return the facts of the files of Delta's `add` actions, in their order.
 
-    `stats`: the member `stats` of each, JSON text or what `json.loads` makes of it; None is
-    unknown. `physical`: the names of columns in the files, where the table maps columns. Values of
-    partitions are not among them. InvalidInput for text that is not JSON.
+    `stats`: the member `stats` of each, JSON text or what `json.loads` makes of it, or the action
+    itself; None is unknown. `physical`: the names of columns in the files, where the table maps
+    columns. Values of partitions are not among them. InvalidInput for text that is not JSON.
     """
     files = [_parsed(each, number) for number, each in enumerate(stats)]
     bounds = FileBounds(min={}, max={}, nulls={}, nans={}, rows=_counts(files, ("numRecords",)))
@@ -56,6 +56,9 @@ def delta_bounds(
 
 
 def _parsed(stats: str | Mapping[str, Any] | None, number: int) -> Mapping[str, Any]:
+    for member in ("add", "stats"):  # of a line of the log, of its action
+        if isinstance(stats, Mapping) and member in stats:
+            stats = stats[member]
     if not isinstance(stats, str):
         return stats or {}
     try:

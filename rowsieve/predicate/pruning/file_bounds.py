@@ -39,6 +39,13 @@ def frame_bounds(
     `schema` stands, or None if the frame has no such facts. Columns that the frame lacks are
     unknown. InvalidInput if it has none of them.
     """
+    patterns = {"min": min, "max": max, "nulls": nulls, "nans": nans}
+    for argument, pattern in patterns.items():
+        if pattern is not None and "{}" not in pattern:
+            raise InvalidInput(
+                f"frame_bounds: {argument}={pattern!r} has no {{}} for the name of a column; write "
+                f"it as in {argument}='{{}}_{argument}'"
+            )
     columns = _table(frame)
     known = set(columns.column_names)
     names = list(leaves(schema))

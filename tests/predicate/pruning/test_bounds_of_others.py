@@ -218,3 +218,30 @@ def test_a_bound_beyond_the_type_of_a_column_never_hides_a_file() -> None:
     assert p.prune(equal("f"), schema, **bounds).tolist() == [True]
     with pytest.raises(InvalidInput, match="file 0 are not JSON"):
         p.delta_bounds(["[" * 100_000], schema)
+
+
+def test_actions_of_the_log_are_read_as_they_stand() -> None:
+    schema = pa.schema([("id", pa.int64())])
+    stats = '{"numRecords": 2, "minValues": {"id": 1}, "maxValues": {"id": 3}}'
+    facts = p.delta_bounds([stats], schema)
+    for action in ({"add": {"path": "a", "stats": stats}}, {"stats": json.loads(stats)}):
+        assert p.delta_bounds([action], schema) == facts
+    assert p.delta_bounds([{"add": {"path": "a"}}, {"stats": None}], schema)["rows"] == [None, None]
+
+
+def test_a_pattern_without_a_place_for_the_name_is_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"min='lo' has no \{\} .* min='\{\}_min'"):
+        p.frame_bounds(pa.table({"id_max": [1]}), pa.schema([("id", pa.int64())]), min="lo")
+
+
+def test_whatever_has_a_schema_may_be_given_for_it() -> None:
+    rows = pa.table({"id": [7, 8]})
+    tree = rs.translate("id = 7", "postgresql", target="rowsieve", schema=rows).exact()
+    assert p.matching(p.bind(tree, rows), rows).tolist() == [True, False]
+    assert p.prune(tree, rows, min={"id": [1, 8]}, max={"id": [7, 9]}).tolist() == [True, False]
+    with pytest.raises(
+        InvalidInput, match=r"matching takes a RecordBatch or Table .* not DataFrame"
+    ):
+        p.matching(p.bind(tree, rows), pl.DataFrame(rows))
+    with pytest.raises(InvalidInput, match="such as a table, not to dict"):
+        p.bind(tree, {"id": "int64"})
