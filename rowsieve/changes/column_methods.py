@@ -73,6 +73,14 @@ class Alteration:
         self._changes: list[TableChange] = []
         self.commit: Commit | None = None
 
+    def __repr__(self) -> str:
+        if self.commit is not None:
+            return f"<rowsieve.Alteration: {self.commit!r}>"
+        return (
+            f"<rowsieve.Alteration of {len(self._changes)} changes, not committed yet: use it in a "
+            "with block>"
+        )
+
     def add_column(
         self,
         name: ColumnPath,

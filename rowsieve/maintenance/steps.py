@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -31,6 +31,7 @@ from rowsieve.planner.differential.times_of_parts import parts_before_since
 from rowsieve.planner.part_facts import planned_parts
 from rowsieve.retention.removed_files import RemovedFiles
 from rowsieve.retention.retaining import check_newest
+from rowsieve.shown import Shown, html, size_text
 from rowsieve.storage.log.log_entry import Commit
 from rowsieve.storage.parts.part_file import is_full_file
 from rowsieve.storage.snapshot import Snapshot
@@ -39,7 +40,7 @@ FOLD_RETRY_TIMEOUT_S: Final = 30.0
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Maintenance:
     """The result of `maintain`: its commits, the files before and after, and the advice after it.
 
@@ -61,6 +62,32 @@ class Maintenance:
     def compaction(self) -> Commit:
         """The last pass; it is not committed if there was nothing to compact."""
         return self.compactions[-1]
+
+    def __repr__(self) -> str:
+        return self._shown().text()
+
+    def _repr_html_(self) -> str:
+        return html(self._shown())
+
+    def _shown(self) -> Shown:
+        steps: Mapping[str, Commit | None] = {
+            "expired rows": self.expired,
+            "analyzed": self.analyzed,
+            "vectors": self.stored,
+        }
+        compacted = [each for each in self.compactions if each.committed]
+        facts = {
+            "compacted": ", ".join(f"version {each.version}" for each in compacted) or "nothing",
+            **{
+                name: f"version {each.version}"
+                for name, each in steps.items()
+                if each is not None and each.committed
+            },
+            "removed": f"{self.removed.file_count:,} files, {size_text(self.removed.size_bytes)}",
+            "files": f"{self.before} before, {self.after} after",
+            **{each.action.value: each.reason for each in self.advice.recommendations},
+        }
+        return Shown(f"rowsieve.Maintenance, now at version {self.advice.version}", facts, ())
 
 
 def maintain(

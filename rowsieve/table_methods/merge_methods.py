@@ -96,6 +96,12 @@ class Merging:
         self._clauses: list[MergeClause] = []
         self._constants: dict[str, Any] = {}
 
+    def __repr__(self) -> str:
+        return (
+            f"<rowsieve.Merging of {self._rows.num_rows:,} rows, {len(self._clauses)} clauses, "
+            "not executed yet: call execute()>"
+        )
+
     def when_matched_update_all(
         self, condition: Condition | None = None, *, except_cols: ColumnNames | None = None
     ) -> Merging:
