@@ -31,10 +31,8 @@ from rowsieve.cli.interrupts import (
     was_interrupted,
 )
 from rowsieve.cli.named import use_catalog, use_ref
-from rowsieve.cli.own_words import in_own_words
 from rowsieve.cli.progress import begin, what_the_command_did, what_was_committed
 from rowsieve.errors import CommitConflict, CorruptData, RowsieveError, StoreError
-from rowsieve.shown import printable
 
 _COMPLETES = "_ROWSIEVE_COMPLETE"  # which the shell sets to complete a line
 UNSAID, REFUSED, CONFLICT, BROKEN, NO_READER = 1, 3, 4, 5, 141
@@ -94,13 +92,21 @@ class _Commands(TyperGroup):
             if ctx.params.get("debug"):
                 raise
             if isinstance(error, RowsieveError):
-                message = in_own_words(" ".join(str(error).split()), _options_of(ctx))
-                message = printable(message)
-                typer.echo(f"rowsieve: {type(error).__name__}: {message}", err=True)
+                typer.echo(_line_of(error, ctx), err=True)
                 raise typer.Exit(exit_code_of(error)) from error
             if isinstance(error, OSError):
                 raise typer.Exit(_report_unwritten(error)) from error
             raise
+
+
+def _line_of(error: RowsieveError, ctx: Any) -> str:
+    """The error as one line, in the words of the command line."""
+    # On first use: `--version` and completion pay for every import.
+    from rowsieve.cli.own_words import in_own_words
+    from rowsieve.shown import printable
+
+    message = in_own_words(" ".join(str(error).split()), _options_of(ctx))
+    return f"rowsieve: {type(error).__name__}: {printable(message)}"
 
 
 def _options_of(ctx: Any) -> list[str]:

@@ -55,6 +55,9 @@ def test_queries_and_statements_take_values(tmp_path: Path) -> None:
     query = ("query", "SELECT id FROM t WHERE s = $s OR id IN ($ids) ORDER BY id", table)
     values = ("--param", "s=it's", "--param", "ids:int=3", "--param", "ids:int=4")
     assert run_rows(*query, *values) == [{"id": 1}, {"id": 3}]
+    for without in (run(*query, code=3), run("query", "SELECT $s FROM t", table, code=3)):
+        assert "the parameter 's' at offset" in without
+        assert "has no value; give it as --param s=…" in without
     refusal = run(*query, "--param", "ids:int=3", code=3)
     assert "the parameter 's' at offset 27 of the statement has no value" in refusal
     assert "give it as --param s=…" in refusal

@@ -45,6 +45,8 @@ def run_query(
             raise UnsupportedOperation(
                 "query: the text names no versions; give --version or --as-of, or query a catalog"
             ) from error
+        if params is None:
+            bound_statement(sql, {})  # raises for a parameter, in the words of `--param`
         raise _as_ours(error, f"; the tables of the query are {', '.join(tables)}") from error
     return schema, _batches(stream)
 

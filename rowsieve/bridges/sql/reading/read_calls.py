@@ -104,7 +104,7 @@ def _reason(reader: Reads, node: Any) -> str:
     if isinstance(node, exp.AggFunc):
         return f"the aggregate {name} cannot stand in a filter"
     if isinstance(node, exp.Placeholder | exp.Parameter | exp.SessionParameter):
-        return "parameters are not supported; write the value itself"
+        return "this parameter has no value; write the value, or give it by params= and its name"
     if isinstance(node, exp.Lambda | exp.Kwarg):
         return (
             "lambdas and named arguments are not supported; "
