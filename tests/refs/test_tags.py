@@ -96,6 +96,15 @@ def test_names_that_could_be_something_else_are_refused(name: str) -> None:
     assert table.refs().num_rows == 0
 
 
+def test_a_name_that_is_written_as_a_version_is_refused_with_names_that_work() -> None:
+    table = keyed({"k": [1], "v": [1]})
+    with pytest.raises(InvalidInput, match=r"as 7 or v7; write v7\.0 or release-7 instead"):
+        table.tag("v1")
+    table.tag("v7.0")
+    table.tag("release-7")
+    assert set(table.refs().column("name").to_pylist()) == {"v7.0", "release-7"}
+
+
 def test_a_name_is_used_once() -> None:
     table = keyed({"k": [1], "v": [1]})
     table.tag("q")

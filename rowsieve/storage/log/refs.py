@@ -90,7 +90,8 @@ def checked_ref_name(name: str) -> str:
     if _NAME.fullmatch(name) is None or _NUMBER.fullmatch(name) or name == MAIN:
         raise InvalidInput(
             f"{name!r} cannot name a branch or tag: a name has 1 to 100 letters, digits, '_', '.' "
-            f"and '-', begins with one of the first three, is not a number, and is not {MAIN!r}"
+            f"and '-', begins with one of the first three, is not {MAIN!r}, and is not how a "
+            "version is written, as 7 or v7; write v7.0 or release-7 instead"
         )
     return name
 
