@@ -85,6 +85,7 @@ class Execution:
         self._small_start = small_start and not self._schedule.fetches  # it costs a round trip
         self._columns = ReadColumns.of(plan, views=views)
         self._packaging = self._columns.packaging
+        self._reads_all = self._columns.is_whole and plan.limit is None
         self.schema: pa.Schema = self._packaging.output
         """The Arrow schema of every batch."""
         self._resolved = None if plan.resolved is None else rows_by_part(plan.resolved)
@@ -156,7 +157,7 @@ class Execution:
             if self._plan.consolidation is not None:
                 batches = self._sums(splits)
             else:
-                pieces = self._opened(splits, with_pages=True)
+                pieces = self._opened(splits, with_pages=self._reads_all)
                 batches = self._batches(pieces, ahead)
             while (batch := self._timed(batches)) is not None:
                 self.metrics.rows_returned += batch.num_rows
@@ -175,7 +176,7 @@ class Execution:
         splits = self._plan.splits
         pieces = self._opened(
             splits,
-            with_pages=not counts,
+            with_pages=self._reads_all and not counts,
             known=self._is_counted if counts else None,
         )
 
@@ -278,13 +279,12 @@ class Execution:
     ) -> Iterator[Piece]:
         """The pieces; the ends of the files to open are prefetched some pieces ahead.
 
-        `with_pages`: where the output needs all rows and columns, also prefetch small files whose
-        footers are cached. `known`: whether the result of a piece is known without its files.
+        `with_pages`: also prefetch small files whose footers are cached. `known`: whether the
+        result of a piece is known without its files.
         """
         pieces = chain.from_iterable(map(_PIECES, splits))
         if not self._schedule.fetches:
             return pieces
-        with_pages = with_pages and self._columns.is_whole and self._plan.limit is None
         return self._schedule.drawn(
             self._announced_pieces(pieces, with_pages=with_pages, known=known), PIECES_AHEAD
         )

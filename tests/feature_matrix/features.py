@@ -393,7 +393,7 @@ FEATURES: Mapping[str, Feature] = {
         [{**row, "_rowsieve_diff": 1} for row in LAST.values()],
         questions=QUESTIONS,
         refused=frozenset(
-            {"restore", "restore columns", "evolve", "rewrite", "pinned version", LOGGED, *EXPORTS}
+            {"restore", "restore columns", "rewrite", "pinned version", LOGGED, *EXPORTS}
         ),
     ),
     "a transaction": Feature(in_one_transaction, [*LAST.values()], questions=QUESTIONS),

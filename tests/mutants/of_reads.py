@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from tests.mutants.workshop import Mutant
 
-LIVE, SOURCES, EXECUTE, PACKAGE, READER = (
+LIVE, SOURCES, EXECUTE, PACKAGE, READER, COLUMNS = (
     f"executor/{name}.py"
-    for name in ("live_rows", "part_sources", "execute", "output_batches", "two_phase")
+    for name in (
+        *("live_rows", "part_sources", "execute", "output_batches", "two_phase"),
+        "read_columns",
+    )
 )
 _READS = (
     "tests/traps/test_trap_merge.py",
@@ -14,21 +17,21 @@ _READS = (
     "tests/executor/test_limit.py",
     "tests/executor/test_visibility_model.py",
 )
-SUITES = dict.fromkeys((LIVE, SOURCES, EXECUTE, PACKAGE, READER), _READS)
+SUITES = dict.fromkeys((LIVE, SOURCES, EXECUTE, PACKAGE, READER, COLUMNS), _READS)
 
 MUTANTS = (
     # live rows
     Mutant(
         LIVE,
         "deletion vectors are forgotten",
-        "_intersection([rows, self._visible(read), source.undeleted_rows()])",
+        "_intersection([rows, self._visible(read), undeleted])",
         "_intersection([rows, self._visible(read)])",
     ),
     Mutant(
         LIVE,
         "what newer parts hide is shown",
-        "_intersection([rows, self._visible(read), source.undeleted_rows()])",
-        "_intersection([rows, source.undeleted_rows()])",
+        "_intersection([rows, self._visible(read), undeleted])",
+        "_intersection([rows, undeleted])",
     ),
     Mutant(
         LIVE,
@@ -52,9 +55,8 @@ MUTANTS = (
     Mutant(
         SOURCES,
         "tombstones go with the rows beside them (trap T2)",
-        "_NOTHING if ref is None else source._known[ref.path, only][1] for ref in both",
-        "_NOTHING if ref in (None, source.part.deletes) else source._known[ref.path, only][1]"
-        " for ref in both",
+        "source._candidates(source.part.deletes if tombstones else None, only)",
+        "source._candidates(None, only)",
     ),
     Mutant(
         LIVE,
@@ -78,8 +80,8 @@ MUTANTS = (
     Mutant(
         SOURCES,
         "all columns prune before visibility is resolved (trap T1)",
-        "        return None\n    return only\n",
-        "        return None\n    return None\n",
+        "if only is not None and only.issuperset([each.field_id for each in predicate.columns]):",
+        "if only is not None:",
     ),
     Mutant(
         SOURCES,
@@ -108,10 +110,10 @@ MUTANTS = (
         "if limit is not None and total > 10 * limit:",
     ),
     Mutant(
-        EXECUTE,
+        COLUMNS,
         "the filter is not asked at all",
-        "return replace(reader, predicate=None), reader",
-        "return replace(reader, predicate=None), replace(reader, predicate=None)",
+        "RowReader.of(columns, plan.filter, tested, views=views)",
+        "RowReader.of(columns, None, tested, views=views)",
     ),
     Mutant(
         EXECUTE,

@@ -37,7 +37,9 @@ MUTANTS = (
         "np.maximum(few.starts[mine], many.starts[theirs])",
         "few.starts[mine]",
     ),
-    Mutant(RANGES, "the last row is not subtracted from", "self.last + 1)) if", "self.last)) if"),
+    Mutant(
+        RANGES, "the last row is not subtracted from", "self.span[1])) if", "self.span[1] - 1)) if"
+    ),
     Mutant(
         RANGES,
         "a complement ends with the last range",
@@ -116,8 +118,8 @@ MUTANTS = (
     Mutant(
         CODEC,
         "a row beyond the source is taken",
-        "rows.last >= row_count",
-        "rows.last > row_count",
+        "rows.span[1] > row_count",
+        "rows.span[1] > row_count + 1",
     ),
     Mutant(
         CODEC,
