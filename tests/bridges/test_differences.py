@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
+import itertools
 
 import pyarrow as pa
 import pytest
 
+import rowsieve as rs
 from rowsieve.bridges.differences import DIFFERENCES, Difference, Direction, check
 from rowsieve.bridges.sql import parse_predicate
 from rowsieve.bridges.sql.language import from_text
-from rowsieve.errors import UnsupportedOperation
+from rowsieve.errors import RowsieveError, UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.binding import zoned
@@ -107,3 +110,14 @@ def test_a_pattern_of_any_text_is_read_where_a_filter_keeps_it_alike(text: str) 
 def test_constants_of_several_types_are_compared_only_when_bound(text: str) -> None:
     """The lists of the top AND are examined before the constants have the column's type."""
     assert from_text(text, SCHEMA, dialect="datafusion").residual == text
+
+
+def test_members_that_no_type_of_arrow_has_are_compared_as_text() -> None:
+    rows = {"id": [1, 2], "u": pa.array([2, None], pa.uint64()), "s": ["2", None]}
+    table = rs.create_table("memory:///members-of-chains", pa.table(rows))
+    forms = ("({0} = 2 OR {0} = {1}) AND id > 0", "({0} <> 3 AND {0} <> {1}) OR id > 5")
+    values = ("9223372036854775808", "18446744073709551616", "'a'", "DATE '2020-01-01'")
+    for form, column, value in itertools.product(forms, "us", values):
+        with contextlib.suppress(RowsieveError):
+            assert table.count(form.format(column, value), dialect="datafusion") == 1
+    assert table.count(forms[0].format("u", values[0]), dialect="datafusion") == 1

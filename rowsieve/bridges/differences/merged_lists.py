@@ -71,7 +71,7 @@ def _lists(node: ir.And | ir.Or) -> Iterator[tuple[ir.Operand, bool, pa.Array]]:
     for term, positive in _terms(node, type(node), positive=True):
         if (listed := _listed(term)) is not None:
             operand, members, is_in = listed
-            array = members if isinstance(members, pa.Array) else pa.array(members)
+            array = members if isinstance(members, pa.Array) else _array(members)
             yield operand, (is_in is positive) is isinstance(node, ir.And), array
 
 
@@ -159,6 +159,17 @@ def _listed(term: ir.Predicate) -> tuple[ir.Operand, pa.Array | list[object], bo
         if isinstance(each.right, ir.Literal):  # DataFusion finds other members in no other list
             values.append(each.right.value)
     return operands.pop(), values, isinstance(term, ir.Or)
+
+
+def _array(members: list[object]) -> pa.Array:
+    """Return constants as an array: as text if no Arrow type has all of them.
+
+    Constants of one text are equal in every type, so that no list seems to have more in common.
+    """
+    try:
+        return pa.array(members)
+    except (pa.ArrowException, OverflowError):
+        return pa.array([None if each is None else str(each) for each in members], pa.string())
 
 
 def _bits(members: pa.Array) -> pa.Array:
