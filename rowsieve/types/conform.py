@@ -421,7 +421,8 @@ def _is_accepted(source: pa.DataType, type_: logical.LogicalType) -> bool:
 def _hint(source: pa.DataType, type_: logical.LogicalType) -> str:
     if isinstance(type_, logical.Timestamp | logical.Nanos) and pa.types.is_timestamp(source):
         return (
-            "give the zone of these local times (pyarrow.compute.assume_timezone)"
+            "give the zone of these local times (pyarrow.compute.assume_timezone; in SQL, also of "
+            "now(), arrow_cast(value, 'Timestamp(Microsecond, Some(\"UTC\"))'))"
             if type_.utc
             else "convert the instants to local times of a zone (pyarrow.compute.local_timestamp)"
         )

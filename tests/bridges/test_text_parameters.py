@@ -8,6 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -152,3 +153,14 @@ def test_unsigned_numbers_and_those_of_no_type(tmp_path: Path) -> None:
     assert table.count("u IN ($x)", params={"x": [2**64 - 1, -1]}) == 1
     with pytest.raises(InvalidInput, match="the list 'x' is not of one type"):
         table.count("u IN ($x)", params={"x": [10**39]})
+
+
+def test_an_array_of_another_library_is_a_list(table: Table) -> None:
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    arrays = (np.array([2, 3, 9]), pandas.Series([2, 3, 9]), polars.Series([2, 3, 9]))
+    for ids in arrays:
+        assert table.count("id IN ($ids)", params={"ids": ids}) == 2
+        assert table.count("id NOT IN ($ids)", params={"ids": ids[:0]}) == 4
+    days = np.array(["2020-01-02", "2020-01-04"], "datetime64[D]")
+    assert table.count("d IN ($days)", params={"days": days}) == 2
+    assert table.count("id = $id", params={"id": np.int64(2)}) == 1

@@ -104,7 +104,7 @@ def with_names(
             raise _missing(name, match.start(), text)
         used.add(name)
         pieces.append(text.text[end : match.start()])
-        value, end = text.values[name], match.end()
+        value, end = _listed(text.values[name]), match.end()
         if isinstance(value, _LISTS):
             before = "".join(pieces)
             place = _IN.search(before)
@@ -124,6 +124,15 @@ def with_names(
             f"${unused[0]} or :{unused[0]} where the value belongs, or leave it out"
         )
     return "".join([*pieces, text.text[end:]])
+
+
+def _listed(value: Any) -> Any:
+    """Return an array of NumPy, or a column of pandas or Polars, as Arrow's; else the value."""
+    if isinstance(value, _LISTS) or getattr(value, "ndim", 1) != 1:
+        return value
+    if hasattr(value, "__arrow_c_stream__"):
+        return pa.chunked_array(value)
+    return pa.array(value) if hasattr(value, "__array__") else value
 
 
 def _pattern(dialect: Dialect) -> re.Pattern[str]:
