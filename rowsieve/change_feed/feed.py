@@ -33,6 +33,7 @@ from rowsieve.retention.leases import LEASE_S, Lease
 from rowsieve.storage.log.floors import check_kept, floors_of, is_closed
 from rowsieve.storage.log.log_entry import LogEntry
 from rowsieve.storage.log.log_reader import LogReader
+from rowsieve.storage.log.missing_files import missing_files_of
 from rowsieve.storage.log.next_version import version_after
 from rowsieve.storage.snapshot import Snapshot
 
@@ -171,8 +172,9 @@ class ChangeFeed:
             store = FetchingStore(store, DEFAULT.memory_bytes // PREFETCH_DIVISOR)
             for commit in commits:
                 expect_parts(store, commit)
-        for commit in commits:
-            yield from rows_of_commit(store, self._target, commit, self._columns)
+        with missing_files_of(self._store, self._target):
+            for commit in commits:
+                yield from rows_of_commit(store, self._target, commit, self._columns)
 
     def _lease(self, version: int) -> AbstractContextManager[object]:
         """A lease on the first version; without one if the table's folder cannot be written."""

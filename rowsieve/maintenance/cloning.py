@@ -15,9 +15,11 @@ from rowsieve.arguments.annotations import Progress
 from rowsieve.errors import CorruptData
 from rowsieve.maintenance.file_sums import Span, known_files
 from rowsieve.objects import ObjectStore, put_fresh, together
+from rowsieve.parquet.footer import reading
 from rowsieve.storage.data_paths import DATA_FILE
 from rowsieve.storage.log.commit_log import CommitLog
 from rowsieve.storage.log.floors import paths_of
+from rowsieve.storage.log.missing_files import missing_files_named
 from rowsieve.storage.snapshot import Snapshot
 
 _AT_ONCE: Final = 4  # files in memory
@@ -36,16 +38,18 @@ def clone_version(
     paths = sorted({path for path in paths_of(version.parts) if DATA_FILE.fullmatch(path)})
     for start in range(0, len(paths), _AT_ONCE):
         block = paths[start : start + _AT_ONCE]
-        together(
-            target, [partial(_copy, source, target, path, files[path].spans) for path in block]
-        )
+        with missing_files_named(source, version.version):
+            together(
+                target, [partial(_copy, source, target, path, files[path].spans) for path in block]
+            )
         if progress is not None:
             progress(start + len(block), len(paths))
     return log.plant(version, {"cloned_from": source.uri, "version": version.version})
 
 
 def _copy(source: ObjectStore, target: ObjectStore, path: str, spans: Sequence[Span]) -> None:
-    data = memoryview(source.get(path))
+    with reading(path):
+        data = memoryview(source.get(path))
     if not all(span.is_of(data) for span in spans):
         raise CorruptData(
             f"{path} in {source.uri} does not match its checksum: nothing was created in "

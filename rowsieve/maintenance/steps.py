@@ -33,6 +33,7 @@ from rowsieve.retention.removed_files import RemovedFiles
 from rowsieve.retention.retaining import check_newest
 from rowsieve.shown import Shown, html, size_text
 from rowsieve.storage.log.log_entry import Commit
+from rowsieve.storage.log.missing_files import missing_files_named
 from rowsieve.storage.parts.part_file import is_full_file
 from rowsieve.storage.snapshot import Snapshot
 
@@ -186,7 +187,8 @@ def fold_in_memory(handle: Handle) -> None:
 
 def _is_full(store: ObjectStore, snapshot: Snapshot, part: int) -> bool:
     (planned,) = planned_parts(snapshot.parts, [part])
-    return planned.data is not None and is_full_file(store, planned.data)
+    with missing_files_named(store, snapshot.version):
+        return planned.data is not None and is_full_file(store, planned.data)
 
 
 def _due(

@@ -17,6 +17,7 @@ from rowsieve.parquet.footer import expect_tails, read_metadata
 from rowsieve.parquet.statistics.row_groups import RowGroupStatistics
 from rowsieve.predicate import ir
 from rowsieve.predicate.literal_values import from_scalar
+from rowsieve.storage.log.missing_files import missing_files_named
 from rowsieve.storage.manifests.manifest import FileRef, PartTable
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.logical import Field
@@ -80,7 +81,8 @@ def _lower_bounds(
     largest: list[FileRef] = sorted(files, key=lambda ref: -ref.rows)[:_MAX_FILES]
     expect_tails(store, largest)
     for ref in largest:
-        metadata = read_metadata(store, ref)
+        with missing_files_named(store, snapshot.version):
+            metadata = read_metadata(store, ref)
         column = RowGroupStatistics(metadata, snapshot.schema, {field.id}).subject(field.id)
         if column is not None:
             rows = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]

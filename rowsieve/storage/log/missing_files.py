@@ -18,9 +18,10 @@ from rowsieve.errors import (
     TableNotFound,
 )
 from rowsieve.objects import ObjectStore
-from rowsieve.storage.log.floors import check_kept
+from rowsieve.storage.log.floors import check_kept, paths_of
 from rowsieve.storage.log.log_entry import log_path
 from rowsieve.storage.log.log_reader import LogReader
+from rowsieve.storage.snapshot import Snapshot
 
 
 @contextmanager
@@ -40,6 +41,18 @@ def missing_files_named(store: ObjectStore, version: int) -> Iterator[None]:
             f"{error.path or error}; restore the file from a copy, or restore the table to a "
             "version without it"
         ) from error
+
+
+@contextmanager
+def missing_files_of(store: ObjectStore, snapshot: Snapshot) -> Iterator[None]:
+    """`missing_files_named`, for files of `snapshot` only: the block reads older versions, too."""
+    try:
+        yield
+    except SnapshotExpired as error:
+        if error.path not in paths_of(snapshot.parts):
+            raise
+        with missing_files_named(store, snapshot.version):
+            raise
 
 
 def _check_kept(store: ObjectStore, version: int, error: SnapshotExpired) -> None:
