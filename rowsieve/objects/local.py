@@ -46,6 +46,7 @@ from rowsieve.objects.store import (
 _NO_HARD_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS, errno.EXDEV)
 _UNBLOCKED: Final = os.O_NONBLOCK | os.O_CLOEXEC  # opening a FIFO does not wait for its writer
 _NEW_FILE: Final = os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+_PUT_FOLDERS: Final = ("_rowsieve", "data", "metadata", "_delta_log")  # publications, too
 # Errors that a retry does not change, and what to do.
 _ADVICE: Final[Mapping[int, str]] = {
     errno.ENOSPC: "free space on this disk, then repeat the call",
@@ -251,7 +252,7 @@ class LocalStore:
         """List the temporary files of the table's own folders; a put may still write to one."""
         return {
             path: detail
-            for folder in ("_rowsieve", "data")
+            for folder in _PUT_FOLDERS
             for path, detail in self._details(folder, temporary=True).items()
         }
 

@@ -32,10 +32,10 @@ from rowsieve.publication.publication import Publication
 from rowsieve.retention.leases import held_versions, hold, holds_below
 from rowsieve.retention.published_files import (
     PUBLISHED_FILES,
-    PUBLISHED_FOLDERS,
     ROWS_BESIDE,
     Format,
 )
+from rowsieve.storage.data_paths import PUBLISHED_FOLDERS
 from rowsieve.storage.differential import refuse_differential
 from rowsieve.storage.log.floors import check_kept
 from rowsieve.storage.snapshot import Snapshot

@@ -22,7 +22,8 @@ from rowsieve.retention.kept_versions import KeptVersions
 from rowsieve.retention.leases import Lease, LeaseWatch
 from rowsieve.retention.listing import Listing
 from rowsieve.retention.other_logs import with_proof
-from rowsieve.retention.published_files import PUBLISHED_FOLDERS, is_published
+from rowsieve.retention.published_files import is_published
+from rowsieve.storage.data_paths import PUBLISHED_FOLDERS
 from rowsieve.storage.log.commit_log import CommitLog, check_writable
 from rowsieve.storage.log.commit_request import CommitRequest
 from rowsieve.storage.log.floors import CLOSED, DroppedTable, is_closed, raised
@@ -32,8 +33,10 @@ from rowsieve.storage.log.retries import Retries
 from rowsieve.storage.snapshot import Snapshot
 
 _OWN_LEASE_S: Final = 300.0
-_DATA: Final = re.compile(r"data/(?:[0-9a-f]{32}\.[^/]*|\.tmp-[^/]*)", re.ASCII)
 _FOLDERS: Final = ("data", "_rowsieve", *PUBLISHED_FOLDERS)
+_FILE: Final = re.compile(
+    rf"data/[0-9a-f]{{32}}\.[^/]*|(?:data|{'|'.join(PUBLISHED_FOLDERS)})/\.tmp-[^/]*", re.ASCII
+)
 
 
 def close(store: ObjectStore, release: Callable[[], object] | None = None) -> Snapshot | None:
@@ -138,7 +141,7 @@ def _newest(log: CommitLog, store: ObjectStore) -> Snapshot | None:
 
 def _is_own(path: str) -> bool:
     """Return whether a file is the table's by its place and name."""
-    own = path.startswith("_rowsieve/") or _DATA.fullmatch(path) is not None
+    own = path.startswith("_rowsieve/") or _FILE.fullmatch(path) is not None
     return own or is_published(path)
 
 

@@ -26,7 +26,6 @@ PUBLISHED_FILES: Final[Mapping[Format, re.Pattern[str]]] = {
         re.ASCII,
     ),
 }
-PUBLISHED_FOLDERS: Final = ("_delta_log", "metadata")
 
 
 def is_published(path: str) -> bool:

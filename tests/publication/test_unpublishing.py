@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from deltalake import DeltaTable, QueryBuilder
 from pyiceberg.table import StaticTable
 
 import rowsieve as rs
-from rowsieve.errors import UnsupportedOperation
+from rowsieve.errors import InvalidInput, UnsupportedOperation
 
 ROWS = pa.table({"id": [1, 2, 3], "name": ["a", "b", "c"]})
 FORMATS: list[Any] = ["iceberg", "delta"]
@@ -89,3 +90,42 @@ def test_the_publication_of_another_table_stays(tmp_path: Path, format_: Any) ->
     one.publish(format_)
     with pytest.raises(UnsupportedOperation, match="another"):
         other.unpublish(format_, tmp_path / "a")
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_a_table_is_created_where_a_published_one_was_dropped(tmp_path: Path, format_: Any) -> None:
+    rs.create_table(tmp_path / "t", ROWS, key=["id"]).publish(format_)
+    rs.drop_table(tmp_path / "t")
+    again = rs.create_table(tmp_path / "t", ROWS.slice(1))
+    assert again.publish(format_).version == 0
+    assert again.clone(tmp_path / "copy").count() == 2
+
+
+@pytest.mark.parametrize("name", ["metadata", "_delta_log"])
+def test_a_folder_of_that_name_with_another_file_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / "t" / name / "sub").mkdir(parents=True)
+    (tmp_path / "t" / name / "sub" / "mine").touch()
+    with pytest.raises(InvalidInput, match=f"contains {name}; give a new or empty"):
+        rs.create_table(tmp_path / "t", ROWS)
+    (tmp_path / "u").mkdir()
+    (tmp_path / "u" / name).touch()
+    with pytest.raises(InvalidInput, match=f"contains {name}; give a new or empty"):
+        rs.create_table(tmp_path / "u", ROWS)
+
+
+def test_temporary_files_of_killed_publications_go(tmp_path: Path) -> None:
+    table = rs.create_table(tmp_path / "t", ROWS, key=["id"])
+    for format_ in FORMATS:
+        table.publish(format_)
+    leftovers = [tmp_path / "t" / name / f".tmp-{'a' * 32}" for name in ("metadata", "_delta_log")]
+    for path in leftovers:
+        path.touch()
+    table.remove_orphans(grace_s=0)
+    assert all(path.exists() for path in leftovers)  # a put may be writing to them
+    for path in leftovers:
+        os.utime(path, (0, 0))
+    table.remove_orphans(grace_s=0)
+    assert not any(path.exists() for path in leftovers)
+    leftovers[0].touch()
+    rs.drop_table(table.uri)
+    assert not files_of(tmp_path / "t")

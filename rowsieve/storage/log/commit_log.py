@@ -42,6 +42,7 @@ from rowsieve.objects import (
 )
 from rowsieve.objects.durable import Patience
 from rowsieve.properties import MOVED, OLDEST_BASE, OLDEST_VERSION, OWN_REF
+from rowsieve.storage.data_paths import PUBLISHED_FOLDERS
 from rowsieve.storage.differential import check_mode
 from rowsieve.storage.log.checkpoint import (
     read_commit_id,
@@ -477,10 +478,19 @@ class CommitLog(LogReader):
         if any(signs):
             return True, []
         assert isinstance(names, list)
-        foreign = [name for name in names if name not in ("_rowsieve", "data")]
+        foreign = [
+            name
+            for name in names
+            if name not in ("_rowsieve", "data") and not self._is_emptied(name)
+        ]
         parts = self._store.children("data") if "data" in names else []
         foreign += [f"data/{name}" for name in parts if _OWN_FILE.fullmatch(name) is None]
         return False, foreign
+
+    def _is_emptied(self, name: str) -> bool:
+        """Whether a folder is what is left of the publications of a table that was dropped."""
+        is_folder = name in PUBLISHED_FOLDERS and name in self._store.folders()
+        return is_folder and not self._store.details(name, most=1)
 
     def refuse_foreign(self, names: Sequence[str]) -> None:
         """Raise InvalidInput if there are files that are not a table's."""
