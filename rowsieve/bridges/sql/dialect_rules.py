@@ -162,3 +162,4 @@ class TimeRules:
     truncates_in_zone: bool = False  # date_trunc('day', x, 'Europe/Berlin')
     declared_zones: bool = False  # casts and fields go by the zone that a column declares
     now_in_session_zone: bool = False  # now() has the session's zone, not UTC
+    has_year_zero: bool = True  # otherwise the year before 1 is -1

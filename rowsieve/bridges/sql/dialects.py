@@ -186,6 +186,7 @@ POSTGRES = Dialect(
         orders_by_collation=True,
     ),
     times=TimeRules(
+        has_year_zero=False,
         named_zone_texts=True,
         far_texts=True,
         moves=Moves("add_interval", "add_interval"),

@@ -23,6 +23,7 @@ from rowsieve.bridges.sql.exactness.name_rules import check_names
 from rowsieve.bridges.sql.exactness.same_values import check_answers
 from rowsieve.bridges.sql.exactness.unbound_types import UnboundTyper
 from rowsieve.bridges.sql.exactness.unknown_texts import check_order, check_texts, orders_text
+from rowsieve.bridges.sql.exactness.years_before_christ import written_without_year_zero
 from rowsieve.bridges.sql.spark.types.typer import with_spark_types
 from rowsieve.bridges.sql.spark.write.exact_conditions import SparkExact, with_rewritten_rules
 from rowsieve.bridges.sql.writing.render import SqlWriter
@@ -249,6 +250,8 @@ def as_dialect_tree(
     if known.times.declared_zones:
         check_zones(kept, schema)
     check(kept, known.name, Direction.WRITES)
+    if not known.times.has_year_zero:
+        kept = written_without_year_zero(kept)
     return as_exact(kept, known)
 
 

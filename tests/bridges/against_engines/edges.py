@@ -33,6 +33,11 @@ _TIMES = (
     *(datetime(2000, 2, 29, 12), datetime(2024, 12, 30, 1, 2, 3, 4)),
     *(datetime(2100, 3, 1), datetime(9999, 12, 31, 23, 59, 59, 999_999)),
 )
+# Of the years -1, 0, -8 and 10000, which Python does not have.
+_FAR_TIMES = (
+    *(None, -62_198_755_200_000_000, -62_135_596_800_000_001, -62_404_041_600_000_000),
+    253_402_300_800_000_000,
+)
 _TEXTS = (
     *(None, "", "a", "A", " a ", "abcabc", "Éa b", "a\u00a0", "\t", "0", "-1.5", "1e3", "true"),
     *("2013-03-10", "2013-03-10 02:30:00", "x" * 300, "日本"),
@@ -60,18 +65,14 @@ TYPES: Mapping[str, tuple[pa.DataType, Sequence[Any]]] = {
     "text": (pa.string(), _TEXTS),
     "date": (pa.date32(), _DAYS),
     "ts": (pa.timestamp("us"), _TIMES),
-    # a day later: in the year 0, which it is in the west, DuckDB counts years before Christ
-    "tz": (pa.timestamp("us", "UTC"), (None, datetime(1, 1, 2), *_TIMES[2:])),
+    "tz": (pa.timestamp("us", "UTC"), _TIMES),
     "time": (pa.time64("us"), (None, time(0), time(12, 30, 1, 500_000), time(23, 59, 59, 999_999))),
 }
 
 # Of the siblings alone, which have one column.
 MORE_TYPES: Mapping[str, tuple[pa.DataType, Sequence[Any]]] = {
-    # years before 1 and after 9999, which Python has not
-    "era": (
-        pa.timestamp("us"),
-        (None, -62_198_755_200_000_000, -62_135_596_800_000_001, 253_402_300_800_000_000),
-    ),
+    "era": (pa.timestamp("us"), _FAR_TIMES),
+    "era_tz": (pa.timestamp("us", "UTC"), _FAR_TIMES),
     "wholes": (
         pa.list_(pa.int32()),
         (None, [], [1], [None], [1, 2, 3], [3, None, 1], [1, 1, 2, 2], [-1, 0, 2**31 - 1]),

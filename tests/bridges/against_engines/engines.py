@@ -13,7 +13,7 @@ from tests.bridges.against_engines.judges import DataFusion, DuckDb, Make, Postg
 from tests.bridges.against_engines.python_expressions import expression
 
 _NOT_IN_POSTGRES = frozenset({"u64"})  # the others are held in the next longer type
-_BEYOND_PYTHON = frozenset({"era"})  # what PostgreSQL's client cannot hold
+_BEYOND_PYTHON = frozenset({"era", "era_tz"})  # what PostgreSQL's client cannot hold
 
 
 @dataclass(frozen=True)

@@ -266,3 +266,45 @@ def test_a_far_day_that_the_engine_does_not_read_is_not_written() -> None:
     predicate = Comparison(ComparisonOp.EQ, Column("d"), day)
     made = to_text(predicate, schema_of(FAR.schema)[0], dialect="postgres")
     assert made.expression is None
+
+
+YEARS = {-1: "0002-06-30 BC", 0: "0001-12-31 BC", 1: "0001-01-01", 2013: "2013-03-10"}
+OF_YEARS = [
+    *("= -1", "= 0", "< 0", "> -1", "IN (-1, 0, 1)", "* 2 < -1", "* 1000000000 < 0"),
+    *("< 1", "IN (1, 2013)", "BETWEEN -1 AND 1"),
+]
+
+
+@pytest.mark.parametrize("field", ["year", "isoyear"])
+@pytest.mark.parametrize("condition", OF_YEARS)
+def test_years_before_1_are_written_for_postgres_as_it_counts_them(
+    field: str, condition: str
+) -> None:
+    text, schema = f"extract({field} FROM ts) {condition}", pa.schema({"ts": TYPES["ts"]})
+    written = translate(text, "duckdb", target="postgres", schema=schema)
+    assert written.exactness.name == "EXACT"
+    assert in_postgres(written.exact()) == in_duckdb(text)
+    again = translate(written.exact(), "postgres", target="duckdb", schema=schema)
+    assert in_duckdb(again.exact()) == in_duckdb(text)
+
+
+@pytest.mark.parametrize("condition", OF_YEARS)
+def test_years_of_postgres_are_written_back_as_they_were(condition: str) -> None:
+    text, schema = f"extract(year FROM ts) {condition}", pa.schema({"ts": TYPES["ts"]})
+    written = translate(text, "postgres", target="postgres", schema=schema)
+    assert "CASE" not in written.exact()
+    assert in_postgres(written.exact()) == in_postgres(text)
+
+
+def in_duckdb(condition: str) -> list[int]:
+    """The years that DuckDB keeps."""
+    rows = ", ".join(f"(make_date({year}, 6, 30)::timestamp)" for year in YEARS)
+    found = duckdb_session().sql(f"SELECT year(ts) FROM (VALUES {rows}) AS t(ts) WHERE {condition}")
+    return sorted(year for (year,) in found.fetchall())
+
+
+def in_postgres(condition: str) -> list[int]:
+    """The years that PostgreSQL keeps."""
+    rows = ", ".join(f"({year}, timestamp '{day}')" for year, day in YEARS.items())
+    asked = f"SELECT y FROM (VALUES {rows}) AS t(y, ts) WHERE {condition}"
+    return sorted(year for (year,) in postgres.connection().execute(asked).fetchall())

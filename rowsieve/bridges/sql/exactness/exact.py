@@ -354,6 +354,9 @@ def _reads_back(use: TypedCall, dialect: str) -> bool:
 
 
 def _is_narrow(operand: ir.Operand) -> bool:
+    """Whether it is such a function, or a CASE with one."""
+    if isinstance(operand, ir.Case):
+        return any(map(_is_narrow, (*(then for _, then in operand.branches), operand.otherwise)))
     return isinstance(operand, ir.Call) and operand.function in _NARROW
 
 

@@ -30,6 +30,7 @@ from rowsieve.bridges.sql.exactness.years_before_christ import (
     is_of_our_era,
     made_without_year_zero,
     without_year_zero,
+    year_of_era,
 )
 from rowsieve.predicate import ir
 from rowsieve.types.logical import Decimal, Float, Int, LogicalType, Numeric, Timestamp
@@ -317,6 +318,7 @@ FORMULAS: Mapping[str, Mapping[str, Formula]] = {
         "round": _of_a_longer_type,
         "nullif": _nullif,
         "extract_epoch": _epoch_of_type,
+        "extract_year": year_of_era,
     },
 }
 

@@ -15,7 +15,7 @@ KINDS: Final[Mapping[str, Sequence[str]]] = {
         *("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64", "d10", "d38"),
     ),
     "texts": ("text",),
-    "times": ("date", "ts", "tz", "time", "era"),
+    "times": ("date", "ts", "tz", "time", "era", "era_tz"),
     "lists": ("wholes", "texts", "floats"),
     "truth": ("bool",),
     "bytes": ("bytes",),
