@@ -159,7 +159,7 @@ SPELLED = {
     TextReading.DATAFUSION: ["1_000", "1e3", "1e400", "-1e400", "1e-400", "-nan", "tru", "0x1F"],
     TextReading.TRINO: ["1e3", "15e-1", "1e400", "NaN", "-Infinity", "TRUE", "no"],
 }
-SPELLED[TextReading.DUCKDB] += [" 7 ", " true"]
+SPELLED[TextReading.DUCKDB] += [" 7 ", " true", " 0x1F", "0x1F ", "0b101\t", "1_000 "]
 SPELLED[TextReading.DATAFUSION] += [" 7 ", "\xa01", "\v7"]
 SPELLED[TextReading.POSTGRES] += [" 7 ", " on ", "\v7"]
 MOMENTS = ["2024-07-03", "2024-02-29", "n/a", "", "-"]

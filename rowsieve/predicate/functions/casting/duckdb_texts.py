@@ -65,7 +65,8 @@ def to_int(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics)
     number = decimals(
         text, Decimal(38, 0), _MAX_SCALED_DIGITS, target, _READING, _SCALED, _MAX_FRACTION
     )
-    integers = pc.coalesce(number, in_base(text, 4, _HEX), in_base(text, 1, _BITS))
+    digits = pc.utf8_ltrim(values, characters=text_casts.SPACE)  # no space may follow them
+    integers = pc.coalesce(number, in_base(digits, 4, _HEX), in_base(digits, 1, _BITS))
     good = within(integers, *int_range(target))
     if not target.signed:
         good &= ~matches(text, _SIGNED_FRACTION)
