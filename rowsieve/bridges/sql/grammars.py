@@ -6,6 +6,9 @@ token is parsed as `=`, and the reader rejects an adjacent condition without par
 for `=`. The grammar hands the comments of an operator's token to its node: the token carries a mark
 as its comment, and nodes with the mark of `<=>` become IS NOT DISTINCT FROM afterwards.
 
+A sign before a number with a suffix (`-128Y`, `-9BD`) belongs to the number in Spark, for which the
+grammar negates it; its token is joined with that of the number.
+
 No class of sqlglot is subclassed: those of its compiled build (`sqlglot[c]`) cannot be.
 Soundness: the given tokens have no comments of their own, and each marked operator must be met
 again in one node; otherwise the text is refused, such as `struct(a <=> b)`, which the grammar reads
@@ -29,6 +32,14 @@ _WRITTEN: Final = "written_as"
 _SAFE_EQUALITY: Final = "<=>"
 _BEGINS_ARGUMENT: Final = frozenset({TokenType.L_PAREN, TokenType.COMMA})
 _EQUALITIES: Final = frozenset({TokenType.EQ, TokenType.NULLSAFE_EQ})
+# Tokens that an operand follows, so that a sign after them is no subtraction.
+_BEFORE_OPERANDS: Final = frozenset(
+    {TokenType.L_PAREN, TokenType.COMMA, *_EQUALITIES, TokenType.NEQ, TokenType.LT, TokenType.LTE}
+    | {TokenType.GT, TokenType.GTE, TokenType.AND, TokenType.OR, TokenType.BETWEEN, TokenType.FROM}
+    | {TokenType.WHEN, TokenType.THEN, TokenType.ELSE, TokenType.PLUS, TokenType.DASH}
+    | {TokenType.STAR, TokenType.SLASH, TokenType.MOD, TokenType.DIV, TokenType.AMP}
+    | {TokenType.PIPE, TokenType.CARET}
+)
 
 
 def tokens_of(text: str, grammar: str) -> list[Any]:
@@ -50,6 +61,8 @@ def condition_of(
     kinds = {token.token_type for token in tokens}
     if arrows_are_json and TokenType.ARROW in kinds:
         tokens = list(_without_lambdas(tokens))
+    if TokenType.DCOLON in kinds and TokenType.DASH in kinds:
+        tokens = _with_signed_literals(tokens)
     parser = Grammar.get_or_raise(grammar).parser()
     named = kinds & _EQUALITIES and _may_name_fields(tokens, parser)
     if TokenType.NULLSAFE_EQ not in kinds and not named:
@@ -99,6 +112,33 @@ def _without_lambdas(tokens: Sequence[Any]) -> Iterator[Any]:
         yield from (Token(TokenType.L_PAREN, "(", *place) for _ in range(2))
         yield token
         yield from (Token(TokenType.R_PAREN, ")", *place) for _ in range(2))
+
+
+def _with_signed_literals(tokens: Sequence[Any]) -> list[Any]:
+    """Join a sign with the number with a suffix that follows it.
+
+    The suffix is a cast (`::`) at the place of its number.
+    """
+    joined: list[Any] = []
+    for token, following in zip(tokens, [*tokens[1:], None], strict=True):
+        has_suffix = (
+            token.token_type == TokenType.NUMBER
+            and following is not None
+            and following.token_type == TokenType.DCOLON
+            and following.start == token.start
+        )
+        if has_suffix and _ends_with_sign(joined):
+            sign = joined.pop()
+            place = (sign.line, sign.col, sign.start, token.end)
+            token = Token(TokenType.NUMBER, f"-{token.text}", *place)  # noqa: PLW2901
+        joined.append(token)
+    return joined
+
+
+def _ends_with_sign(tokens: Sequence[Any]) -> bool:
+    if not tokens or tokens[-1].token_type != TokenType.DASH:
+        return False
+    return len(tokens) == 1 or tokens[-2].token_type in _BEFORE_OPERANDS
 
 
 def _may_name_fields(tokens: Sequence[Any], parser: Any) -> bool:

@@ -33,6 +33,23 @@ READ: list[tuple[str, str, ir.Operand]] = [
     ("spark", "1e5", ir.Literal(1e5, DOUBLE)),
     ("spark", "1.5", ir.Literal(decimal.Decimal("1.5"), Decimal(2, 1))),
     ("spark", "1.5BD", ir.Literal(decimal.Decimal("1.5"), Decimal(2, 1))),
+    (
+        "spark",
+        f"-{'9' * 38}BD",
+        ir.Literal(decimal.Decimal(-(10**38) + 1), Decimal(38, 0)),
+    ),
+    ("spark", "-128Y", ir.Cast(ir.Literal(-128, Int(64)), Int(8))),
+    (
+        "spark",
+        "- 9223372036854775808L",
+        ir.Cast(ir.Literal(decimal.Decimal(-(2**63)), Decimal(19, 0)), Int(64)),
+    ),
+    ("spark", "-(1BD)", ir.Call("negate", (ir.Literal(decimal.Decimal(1), Decimal(1, 0)),))),
+    (
+        "spark",
+        "a -1BD",
+        ir.Call("subtract", (A, ir.Literal(decimal.Decimal(1), Decimal(1, 0)))),
+    ),
     ("spark", "CAST(a AS int)", ir.Cast(A, Int(32))),
     ("spark", "TRY_CAST(a AS int)", ir.Cast(A, Int(32), try_=True)),
     ("spark", "CAST(a AS timestamp)", ir.Cast(A, Timestamp(utc=True))),
