@@ -196,10 +196,7 @@ def bind_operand(
 
 
 def as_schema(schema: Schema | pa.Schema) -> Schema:
-    """Return a schema whose fields have ids: ours, pyarrow's, or that of what has one.
-
-    InvalidInput for other objects.
-    """
+    """Return the schema, ours or pyarrow's, that this is or has; InvalidInput for others."""
     if not isinstance(schema, Schema | pa.Schema):
         schema = getattr(schema, "schema", schema)
     if isinstance(schema, Schema):
