@@ -144,6 +144,10 @@ def __getattr__(name: str) -> Any:
     if name in _PACKAGES:
         return import_module(f"rowsieve.{name}")
     if (home := _HOMES.get(name)) is None:
+        from importlib.util import find_spec  # noqa: PLC0415 - rarely used
+
+        if name.startswith("_") or find_spec(f"rowsieve.{name}") is not None:
+            raise AttributeError(name)  # `from rowsieve import submodule` asks here first
         from rowsieve.arguments.peer_names import MODULE, hint_for  # noqa: PLC0415 - rarely used
 
         hint = hint_for(name, MODULE, __all__)

@@ -139,6 +139,10 @@ _HOMES: Final = {
 def __getattr__(name: str) -> Any:
     """Import a public name from its module at first use."""
     if name not in __all__:
+        from importlib.util import find_spec  # noqa: PLC0415 - rarely used
+
+        if name.startswith("_") or find_spec(f"rowsieve.predicate.{name}") is not None:
+            raise AttributeError(name)  # `from rowsieve.predicate import submodule` asks here first
         from rowsieve.arguments.peer_names import hint_for  # noqa: PLC0415 - rarely used
 
         hint = hint_for(name, {}, __all__)
