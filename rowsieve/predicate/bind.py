@@ -129,20 +129,16 @@ def bind(
     schema = as_schema(schema)
     binder = _binder(schema, semantics, now_us)
     if not within_limits:
-        _check_tree(predicate)
+        if not isinstance(predicate, get_args(ir.Predicate)):
+            raise InvalidInput(
+                f"bind: the predicate is {type(predicate).__name__}, not a tree; text and "
+                "expressions become one by rowsieve.translate(…, target='rowsieve')"
+            )
         check_limits(predicate)
     root = binder.predicate(predicate)
     if simplified:
         return BoundPredicate(simplify(root, semantics), schema.id, semantics)
     return BoundPredicate(root, schema.id, semantics, predicate)
-
-
-def _check_tree(predicate: object) -> None:
-    if not isinstance(predicate, get_args(ir.Predicate)):
-        raise InvalidInput(
-            f"bind: the predicate is {type(predicate).__name__}, not a tree; text and expressions "
-            "become one by rowsieve.translate(…, target='rowsieve')"
-        )
 
 
 def bind_each(

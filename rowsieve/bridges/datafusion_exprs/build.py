@@ -4,7 +4,7 @@ AND, OR and NOT are joined here in balanced trees, because DataFusion recurses o
 tree; long lists become one constant. Everything else is text, parsed in a session of our own, so
 the user's settings have no effect.
 
-Soundness: the input has passed `as_exact`.
+Soundness: the input has passed `Exact`.
 """
 
 from __future__ import annotations

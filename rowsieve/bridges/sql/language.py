@@ -17,7 +17,7 @@ from rowsieve.bridges.sql import parse_predicate
 from rowsieve.bridges.sql.constructs.declared_zones import check_zones, with_local_times
 from rowsieve.bridges.sql.dialects import Dialect, dialect_named
 from rowsieve.bridges.sql.exactness.coercion import as_compared, check_coercion
-from rowsieve.bridges.sql.exactness.exact import as_exact
+from rowsieve.bridges.sql.exactness.exact import Exact
 from rowsieve.bridges.sql.exactness.integer_widths import operand_with_widths, with_widths
 from rowsieve.bridges.sql.exactness.name_rules import check_names
 from rowsieve.bridges.sql.exactness.same_values import check_answers
@@ -121,7 +121,7 @@ def check_translated(bound: BoundPredicate, schema: Schema, known: Dialect) -> N
     _check_typed(bound, schema, known)
     root = bound.root
     if known.translates_listed:
-        as_exact(root, known)
+        Exact(known).predicate(root)
         if not known.listed_only:  # `where=` is evaluated here; no engine evaluates the rest
             check_texts(root, bound.semantics)
     if known.semantics.nan is NanOrder.SIGNED:
@@ -252,7 +252,7 @@ def as_dialect_tree(
     check(kept, known.name, Direction.WRITES)
     if not known.times.has_year_zero:
         kept = written_without_year_zero(kept)
-    return as_exact(kept, known)
+    return Exact(known).predicate(kept)
 
 
 def _joined(texts: list[str]) -> str:

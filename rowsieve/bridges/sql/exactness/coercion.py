@@ -38,7 +38,7 @@ def as_compared(predicate: ir.Predicate, typer: UnboundTyper) -> ir.Predicate:
     DuckDB and DataFusion convert integers to float32 where the other side is a float32, DuckDB also
     decimal constants; DataFusion converts a float constant compared with a decimal to a decimal.
     """
-    if typer.engine not in _TO_FLOAT32:
+    if typer.semantics.name not in _TO_FLOAT32:
         return predicate
     match predicate:
         case ir.And(terms=terms) | ir.Or(terms=terms):
@@ -48,7 +48,7 @@ def as_compared(predicate: ir.Predicate, typer: UnboundTyper) -> ir.Predicate:
         case ir.Not(term=term):
             return ir.Not(as_compared(term, typer))
         case ir.Comparison(op=op, left=left, right=ir.Literal(type=Float()) as constant):
-            drawn = _DRAWS_FLOATS.get(typer.engine, ())
+            drawn = _DRAWS_FLOATS.get(typer.semantics.name, ())
             if isinstance(typer.of_member(left), drawn):
                 return ir.Comparison(op, left, as_decimal(constant))
             return ir.Comparison(op, *_narrowed((left, constant), typer))
@@ -100,7 +100,7 @@ def _narrowed(sides: Sequence[ir.Operand], typer: UnboundTyper) -> tuple[ir.Oper
     if Float(32) not in types or Float(64) in types:
         return tuple(made)
     return tuple(
-        _as_real(side, type_, typer.engine) for side, type_ in zip(made, types, strict=True)
+        _as_real(side, type_, typer.semantics.name) for side, type_ in zip(made, types, strict=True)
     )
 
 
@@ -167,7 +167,7 @@ def check_coercion(predicate: ir.Predicate, root: ir.Predicate, typer: UnboundTy
     for what, operands in _groups_of_one(predicate):
         is_list = what is _EQUALS
         check_quoted_operand(what.shown, operands, typer, is_list=is_list)
-    if typer.engine not in _TO_FLOAT32 or not _has_numbers(root, typer.semantics):
+    if typer.semantics.name not in _TO_FLOAT32 or not _has_numbers(root, typer.semantics):
         return
     for what, members in _groups(predicate):
         _check(what, members, typer)
@@ -233,13 +233,15 @@ def _check(what: _Construct, members: _Members, typer: UnboundTyper) -> None:
         if typer.semantics.bitwise_lists_from is not None and any(
             isinstance(t, Float) for t in types
         ):
-            raise UnsupportedOperation(f"{what.shown} of floats compares bits in {typer.engine}")
+            raise UnsupportedOperation(
+                f"{what.shown} of floats compares bits in {typer.semantics.name}"
+            )
         return
     unlike = any(type_ not in (None, _UINT64) for type_ in types)
     if what.computes and typer.semantics.bitwise_lists_from and _UINT64 in types and unlike:
         raise UnsupportedOperation(
-            f"{what.shown} of uint64 and another number is of another type in {typer.engine}; "
-            "cast one"
+            f"{what.shown} of uint64 and another number is of another type in "
+            f"{typer.semantics.name}; cast one"
         )
     numbers = {type_ for type_ in types if isinstance(type_, Int | Float | Decimal)}
     floats = {type_ for type_ in numbers if isinstance(type_, Float)}
@@ -248,9 +250,9 @@ def _check(what: _Construct, members: _Members, typer: UnboundTyper) -> None:
         return
     computed = not what.compares
     narrow = Float(64) not in floats and any(
-        isinstance(type_, _TO_FLOAT32[typer.engine]) for type_ in others
+        isinstance(type_, _TO_FLOAT32[typer.semantics.name]) for type_ in others
     )
-    drawn = any(isinstance(type_, _DRAWS_FLOATS.get(typer.engine, ())) for type_ in others)
+    drawn = any(isinstance(type_, _DRAWS_FLOATS.get(typer.semantics.name, ())) for type_ in others)
     for member, type_ in zip(members, types, strict=True):
         if drawn and (computed or not _holds_decimal(member, type_)):
             break
@@ -262,8 +264,8 @@ def _check(what: _Construct, members: _Members, typer: UnboundTyper) -> None:
         return
     shown = " and ".join(sorted(type_name(type_) for type_ in numbers))
     raise UnsupportedOperation(
-        f"{what.shown} of {shown}: {typer.engine} converts them to another type than Rowsieve; "
-        "cast them to one"
+        f"{what.shown} of {shown}: {typer.semantics.name} converts them to another type than "
+        "Rowsieve; cast them to one"
     )
 
 
@@ -284,13 +286,15 @@ def _check_zeros(what: _Construct, members: _Members, typer: UnboundTyper) -> No
     known = known or by_bits  # a long list is, here as there
     if any(isinstance(type_, Float) for type_ in types) and len(zeros) == 1 and not known:
         raise UnsupportedOperation(
-            f"a list of floats with one zero, which {typer.engine} tells from the other; give both"
+            f"a list of floats with one zero, which {typer.semantics.name} tells from the other; "
+            "give both"
         )
     computed = any(_values(member) is None for member in listed)
     if any(isinstance(type_, Float) for type_ in types) and computed and not known:
         raise UnsupportedOperation(
-            f"a list of floats with members that are not constants: {typer.engine} may tell 0.0 "
-            "from -0.0 in it; cast the floats to decimals, or compare with one member at a time"
+            f"a list of floats with members that are not constants: {typer.semantics.name} may "
+            "tell 0.0 from -0.0 in it; cast the floats to decimals, or compare with one member at "
+            "a time"
         )
 
 

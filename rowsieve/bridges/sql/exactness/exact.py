@@ -69,11 +69,6 @@ _NO_PATTERN = (
 UNKNOWN = ir.BooleanOperand(ir.Literal(None, Bool()))
 
 
-def as_exact(root: ir.Predicate, dialect: Dialect) -> ir.Predicate:
-    """Rewrite a condition, bound under the dialect's rules, to one that its engine reads alike."""
-    return Exact(dialect).predicate(root)
-
-
 def _has_32_bits(operand: ir.Operand) -> bool:
     """Whether it only has constants, which an engine would compute in 32 bits."""
     match operand:
@@ -91,7 +86,7 @@ def _has_32_bits(operand: ir.Operand) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Exact:
-    """Rewrites conditions for one dialect."""
+    """Rewrites conditions, bound under a dialect's rules, to ones that its engine reads alike."""
 
     dialect: Dialect
 
@@ -173,10 +168,9 @@ class Exact:
     def with_zeros(self, values: ir.ValueSet) -> ir.ValueSet:
         """Add a guard: DataFusion may merge short lists to a long one, which compares bits."""
         members, semantics = values.array, self.dialect.semantics
-        short = not semantics.compares_bits(len(values))
-        if semantics.bitwise_lists_from is None or not short:
+        if semantics.bitwise_lists_from is None or not pa.types.is_floating(members.type):
             return values
-        if not pa.types.is_floating(members.type) or not pc.any(pc.equal(members, 0.0)).as_py():
+        if semantics.compares_bits(len(values)) or not pc.any(pc.equal(members, 0.0)).as_py():
             return values
         zeros = pa.array([0.0, -0.0], members.type)
         return ir.ValueSet(pa.concat_arrays([members, zeros]), values.type)

@@ -45,7 +45,7 @@ _Finds: TypeAlias = Callable[[_Mixture], bool]
 
 def check_mixtures(predicate: ir.Predicate, typer: UnboundTyper) -> None:
     """Raise for a call that the engine computes from other types; the predicate is unbound."""
-    rows = _ROWS.get(typer.engine, {})
+    rows = _ROWS.get(typer.semantics.name, {})
     for node in ir.walk(predicate) if rows else ():
         if isinstance(node, ir.Case) and None in rows:
             values = (*(then for _, then in node.branches), node.otherwise)
@@ -67,7 +67,7 @@ def check_quoted_operand(
     each item gives the text its type.
     """
     operand, *items = members
-    converted = _CONVERTED.get(typer.engine)
+    converted = _CONVERTED.get(typer.semantics.name)
     if converted is None or not _is_quoted(operand):
         return
     items = converted(items, is_list)
@@ -75,7 +75,7 @@ def check_quoted_operand(
     others = [type_ for type_ in types if type_ not in (None, String())]
     if String() in types and others:
         raise UnsupportedOperation(
-            f"{what} of quoted text, with text and {type_name(others[0])}: {typer.engine} "
+            f"{what} of quoted text, with text and {type_name(others[0])}: {typer.semantics.name} "
             f"converts all of them to one type; {_QUOTED}"
         )
 

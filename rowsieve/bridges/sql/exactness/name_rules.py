@@ -32,7 +32,7 @@ def check_names(text: str, schema: Schema, dialect: str) -> None:
 def ambiguous_name(text: str, schema: Schema, dialect: str) -> str | None:
     """Return the first name that is ambiguous, or another column, in the dialect's engine."""
     folded = Counter(map(str.lower, schema.names))
-    if len(folded) == len(schema):
+    if len(folded) == len(schema.fields):
         return None
     tokens = _tokens(text, dialect)
     for place, token in enumerate(tokens):

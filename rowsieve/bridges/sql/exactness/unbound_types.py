@@ -25,11 +25,6 @@ class UnboundTyper:
     schema: Schema
     semantics: Semantics
 
-    @property
-    def engine(self) -> str:
-        """The name of the engine."""
-        return self.semantics.name
-
     def of(self, operand: ir.Operand) -> LogicalType:
         """Return the type of an operand, text for a bare text; `InvalidPredicate` without one."""
         return bind_operand(operand, self.schema, self.semantics).type
