@@ -109,14 +109,10 @@ class Draft(io.RawIOBase):
         self._store = _store_of_files(table_store(store))
         self._memory = io.BytesIO()  # all bytes, or the last ones; grows by an eighth
         self._file: DraftFile | None = None
-        self._size = 0
+        self.size_bytes = 0
+        """Bytes written so far."""
         self._hash = xxhash.xxh3_128()
         self._hashed = 0  # bytes of `_memory`
-
-    @property
-    def size_bytes(self) -> int:
-        """Bytes written so far."""
-        return self._size
 
     @property
     def file(self) -> DraftFile | None:
@@ -128,10 +124,10 @@ class Draft(io.RawIOBase):
     def write(self, data: ReadableBuffer) -> int:
         """Append all bytes."""
         count = self._memory.write(data)
-        self._size += count
+        self.size_bytes += count
         if self._file is not None:
             self._flush(least_bytes=WRITE_BYTES)
-        elif self._size > SPILL_BYTES and isinstance(self._store, KeepsDrafts):
+        elif self.size_bytes > SPILL_BYTES and isinstance(self._store, KeepsDrafts):
             self._file = self._store.draft(self.path)
             self._flush(least_bytes=0)
         return count
@@ -154,10 +150,6 @@ class Draft(io.RawIOBase):
         else:
             self._memory.getbuffer()[start : start + len(data)] = data
 
-    def in_memory(self) -> memoryview:
-        """Return all bytes of a draft without a file."""
-        return self._memory.getbuffer()
-
     def _flush(self, *, least_bytes: int) -> None:
         """Move more than `least_bytes` from memory to the file, if the file exists."""
         if self._file is not None and self._memory.tell() > least_bytes:
@@ -172,7 +164,7 @@ class Draft(io.RawIOBase):
 
     def tell(self) -> int:
         """The position: always the end."""
-        return self._size
+        return self.size_bytes
 
     def writable(self) -> bool:
         """Always."""

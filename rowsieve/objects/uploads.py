@@ -35,11 +35,11 @@ class Uploads:
 
     def publish(self, draft: Draft) -> None:
         """Put a complete draft as `put` does."""
-        if draft.file is None:
-            self.put(draft.path, draft.in_memory())
+        if (file := draft.file) is None:
+            self.put(draft.path, draft.read_span(0, draft.size_bytes))
             return
         try:
-            draft.file.publish()
+            file.publish()
         except (SyncFailed, NotCreated, ObjectExists) as error:
             raise StoreError(f"{error}; no commit refers to it") from error
 

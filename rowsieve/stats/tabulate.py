@@ -9,14 +9,17 @@ A subject is a field id, or a field id and the name of derived values (`7.length
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
 from rowsieve.stats.model import UNKNOWN, ColumnStatistics, Derived, Subject
 from rowsieve.stats.subjects import Described, derived, describe
 from rowsieve.types.schema import Schema
+from rowsieve.types.schema_cache import cached_by_schema
 
+_Fact: TypeAlias = tuple[str, str, pa.DataType]
+"""The manifest's column of a fact, the fact, and the type of the column."""
 _BOUNDS: Final = frozenset({"lower", "upper"})
 
 
@@ -30,11 +33,9 @@ def statistics_columns(
     """
     columns: dict[str, pa.Array] = {}
     alike: dict[tuple[bool, pa.DataType], tuple[list[str], list[Any]]] = {}
-    for described in _subjects(parts, schema):
-        known = [part.get(described.subject, UNKNOWN) for part in parts]
-        prefix = statistics_name(described.subject, "")
-        for fact, type_ in described.facts:
-            name = prefix + fact
+    for subject, facts in _subjects(parts, schema):
+        known = [part.get(subject, UNKNOWN) for part in parts]
+        for name, fact, type_ in facts:
             columns[name] = None  # keeps its place
             kind = (fact in _BOUNDS, type_)
             if (group := alike.get(kind)) is None:
@@ -57,14 +58,26 @@ def statistics_name(subject: Subject, fact: str) -> str:
 
 def _subjects(
     parts: Sequence[Mapping[Subject, ColumnStatistics]], schema: Schema
-) -> Iterator[Described]:
-    """The known subjects, those of the schema first."""
+) -> Iterator[tuple[Subject, Sequence[_Fact]]]:
+    """The known subjects with their facts, those of the schema first."""
     others = set().union(*parts)
-    for of_schema in describe(schema):
-        if of_schema.subject in others:
-            others.remove(of_schema.subject)
-            yield of_schema
-    for subject in sorted(each for each in others if isinstance(each, Derived)):
-        described = derived(subject)
-        if described is not None:
-            yield described
+    for subject, facts in _facts_by_subject(schema).items():
+        if subject in others:
+            others.remove(subject)
+            yield subject, facts
+    if not others:
+        return
+    for other in sorted(each for each in others if isinstance(each, Derived)):
+        if (described := derived(other)) is not None:
+            yield other, _facts_of(described)
+
+
+@cached_by_schema
+def _facts_by_subject(schema: Schema) -> Mapping[Subject, Sequence[_Fact]]:
+    """The facts that the subjects of a schema may have, in its order."""
+    return {described.subject: _facts_of(described) for described in describe(schema)}
+
+
+def _facts_of(described: Described) -> Sequence[_Fact]:
+    prefix = statistics_name(described.subject, "")
+    return [(prefix + fact, fact, type_) for fact, type_ in described.facts]

@@ -46,6 +46,8 @@ RESERVED: Final = (TIME, DIFF)
 UINT64: Final = Int(64, signed=False)
 FIRST_INSTANT_US: Final = to_microseconds(datetime(1, 1, 1, tzinfo=UTC))
 LAST_INSTANT_US: Final = to_microseconds(datetime.max.replace(tzinfo=UTC))
+ONLY_DIFFERENTIAL: Final = frozenset({"append_updates", "advance_since"})
+"""Operations of differential tables that other tables do not have."""
 OPERATIONS: Final = frozenset(
     {
         "create",
@@ -164,7 +166,7 @@ def check_mode(operation: str, info: TableInfo) -> None:
                 "difference, and this operation would change them without either; nothing was "
                 "written. Use append_updates, with a difference of -1 for a row that goes"
             )
-    elif operation in ("append_updates", "advance_since"):
+    elif operation in ONLY_DIFFERENTIAL:
         raise UnsupportedOperation(
             f"{operation}: the table has mode {info.mode!r}, and only tables with "
             'mode="differential" have times and differences; nothing was written. Use '

@@ -30,6 +30,7 @@ from rowsieve.errors import InvalidData, InvalidInput, KeyViolation, SchemaMisma
 from rowsieve.input_files.given_paths import Paths, is_paths, rows_of_paths
 from rowsieve.types.conform import canonical_key, conform
 from rowsieve.types.encodings import arrow_schema, check_nesting
+from rowsieve.types.logical import Float
 from rowsieve.types.ordering.keys import KeyColumns, KeyOrder, flat
 from rowsieve.types.schema import Schema
 from rowsieve.types.shown_values import shown_row
@@ -440,6 +441,8 @@ def _row_without(table: pa.Table, column: str) -> str:
 def canonical_keys(table: pa.Table, order: KeyOrder) -> pa.Table:
     """Give equal keys equal bits, in rows of the table's types."""
     for field in order.fields:
+        if not isinstance(field.type, Float):
+            continue
         index = table.column_names.index(field.name)
         column = table.column(index)
         canonical = canonical_key(column)

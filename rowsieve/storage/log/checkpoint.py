@@ -169,8 +169,8 @@ def read_checkpoint(store: ObjectStore, version: int, recover: Recover | None = 
     where = f"{path} in {store.uri}"
     lines = reading_whole(store, lambda: lines_by_kind(store.get(path), where, _KINDS))
     head = _head(lines, version, where)
-    info = read_info(lines, where)
-    schema, next_field_id = read_schema(lines, where)
+    info = read_info(lines, where) if "protocol" in lines or "table" in lines else None
+    schema, next_field_id = read_schema(lines, where) if "schema" in lines else (None, None)
     if info is None or schema is None or next_field_id is None or _lacks_parts(lines):
         raise damaged(f"{where} lacks a required line")
     if info.uuid != head.table:

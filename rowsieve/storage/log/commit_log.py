@@ -43,7 +43,7 @@ from rowsieve.objects import (
 from rowsieve.objects.durable import Patience
 from rowsieve.properties import MOVED, OLDEST_BASE, OLDEST_VERSION, OWN_REF
 from rowsieve.storage.data_paths import PUBLISHED_FOLDERS
-from rowsieve.storage.differential import check_mode
+from rowsieve.storage.differential import ONLY_DIFFERENTIAL, check_mode
 from rowsieve.storage.log.checkpoint import (
     read_commit_id,
     row_count,
@@ -79,7 +79,7 @@ from rowsieve.storage.log.replay import replay
 from rowsieve.storage.log.retries import Retries
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.manifests.side_file import inline_bytes, put_side_file
-from rowsieve.storage.snapshot import MODES, WRITER_VERSION, Snapshot, TableInfo
+from rowsieve.storage.snapshot import DIFFERENTIAL, MODES, WRITER_VERSION, Snapshot, TableInfo
 from rowsieve.types.instants import from_microseconds
 from rowsieve.types.schema import Schema
 
@@ -575,7 +575,8 @@ def check_writable(operation: str, head: Snapshot) -> None:
             f"{head.table.writer_version}, and this version of rowsieve writes up to "
             f"{WRITER_VERSION}: upgrade rowsieve. Nothing was written"
         )
-    check_mode(operation, head.table)
+    if head.table.mode == DIFFERENTIAL or operation in ONLY_DIFFERENTIAL:
+        check_mode(operation, head.table)
 
 
 def _check_info(info: TableInfo) -> None:

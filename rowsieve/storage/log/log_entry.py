@@ -225,7 +225,7 @@ def decode_entry(data: bytes, version: int, where: str) -> LogEntry:
     commit = convert(lines["commit"]["commit"], _CommitLine, where)
     if commit.version != version:
         raise damaged(f"{where} holds version {commit.version}: it was renamed or copied")
-    schema, next_field_id = read_schema(lines, where)
+    schema, next_field_id = read_schema(lines, where) if "schema" in lines else (None, None)
     removed = convert(lines["remove"]["remove"], _RemoveLine, where) if "remove" in lines else None
     return LogEntry(
         version=version,
@@ -239,7 +239,7 @@ def decode_entry(data: bytes, version: int, where: str) -> LogEntry:
         token=commit.token,
         metadata=commit.metadata,
         rows_late=commit.rows_late,
-        info=read_info(lines, where),
+        info=read_info(lines, where) if "protocol" in lines or "table" in lines else None,
         schema=schema,
         next_field_id=next_field_id,
         removed=() if removed is None else tuple(removed.parts),
@@ -287,12 +287,10 @@ def lines_by_kind(data: bytes, where: str, known: tuple[str, ...]) -> dict[str, 
     return by_kind
 
 
-def read_info(lines: Mapping[str, Mapping[str, Any]], where: str) -> TableInfo | None:
-    """Read the protocol and table lines, which come together."""
-    if ("protocol" in lines) != ("table" in lines):
+def read_info(lines: Mapping[str, Mapping[str, Any]], where: str) -> TableInfo:
+    """Read the protocol and table lines, of which there must be one: they come together."""
+    if "protocol" not in lines or "table" not in lines:
         raise damaged(f"{where} has only one of the lines 'protocol' and 'table'")
-    if "table" not in lines:
-        return None
     protocol = convert(lines["protocol"]["protocol"], _ProtocolLine, where)
     table = convert(lines["table"]["table"], _TableLine, where)
     if table.mode not in MODES:
@@ -313,12 +311,8 @@ def read_info(lines: Mapping[str, Mapping[str, Any]], where: str) -> TableInfo |
     )
 
 
-def read_schema(
-    lines: Mapping[str, Mapping[str, Any]], where: str
-) -> tuple[Schema | None, int | None]:
-    """Read the schema line."""
-    if "schema" not in lines:
-        return None, None
+def read_schema(lines: Mapping[str, Mapping[str, Any]], where: str) -> tuple[Schema, int]:
+    """Read the schema line, which there must be."""
     schema = schema_from_json(convert(lines["schema"]["schema"], dict[str, Any], where))
     return schema, convert(lines["schema"]["next_field_id"], int, where)
 

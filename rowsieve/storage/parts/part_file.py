@@ -127,7 +127,7 @@ class FileOptions:
         for column in key:
             sorted_by.append(schema.names.index(column.name))
             if not isinstance(column.type, Float | Bool):
-                distinct = _distinct(rows.column(column.name))
+                distinct = pc.count_distinct(rows.column(column.name)).as_py()
                 blooms[column.name] = max(1, distinct)
         largest_bytes = max(sizes_of(rows), default=0)
         page_bytes, batch_rows = _page_limits(largest_bytes // max(rows.num_rows, 1))
@@ -336,9 +336,9 @@ def _repeats(values: pa.ChunkedArray) -> bool:
     step = max(len(values) // _SAMPLE_ROWS, values.nbytes // _SAMPLE_BYTES)
     if step > 1:
         sample = _every(values, step)
-        if _distinct(sample) > _DISTINCT_SAMPLE * len(sample):
+        if pc.count_distinct(sample).as_py() > _DISTINCT_SAMPLE * len(sample):
             return False
-    return _distinct(values) <= _DICTIONARY_RATIO * len(values)
+    return bool(pc.count_distinct(values).as_py() <= _DICTIONARY_RATIO * len(values))
 
 
 def _every(values: pa.ChunkedArray, step: int) -> pa.ChunkedArray:
@@ -348,7 +348,3 @@ def _every(values: pa.ChunkedArray, step: int) -> pa.ChunkedArray:
         pieces.append(chunk.take(pa.array(np.arange(-before % step, len(chunk), step))))
         before += len(chunk)
     return pa.chunked_array(pieces, values.type)
-
-
-def _distinct(values: pa.ChunkedArray) -> int:
-    return int(pc.count_distinct(values).as_py())
