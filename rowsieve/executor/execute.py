@@ -371,28 +371,26 @@ class Execution:
             yield Unit(reader, (group,))
 
     def _pruned_together(self, groups: Iterator[list[Piece]]) -> Iterator[list[Piece]]:
-        """The same pieces, after some of them at a time were pruned."""
-        while block := list(islice(groups, PARTS_TOGETHER)):
-            self._prune_together(block)
-            yield from block
+        """The same pieces, after the parts that overlap no other were pruned, some at a time.
 
-    def _prune_together(self, groups: Sequence[Sequence[Piece]]) -> None:
-        """Prune the row groups and pages of all parts that overlap no other, in one evaluation.
-
-        `find_candidates` caches the results with the predicate, and each part takes its own from
-        there. Skipped under a limit, because few of the parts may be read.
+        Their row groups and pages are pruned in one evaluation: `find_candidates` caches the
+        results with the predicate, and each part takes its own from there. Skipped under a limit,
+        because few of the parts may be read.
         """
         plan = self._plan
         predicate = plan.filter
         if predicate is None or not plan.pruning or plan.resolved or plan.limit is not None:
+            yield from groups
             return
-        files = []
-        for same in groups:
-            file = None if same[0].needs_merge else same[0].parts[0].data
-            if file is not None and any(r.residual for piece in same for r in piece.reads):
-                files.append(file)
-        if len(files) > 1:
-            find_candidates(self._store, files, predicate, plan.schema)
+        while block := list(islice(groups, PARTS_TOGETHER)):
+            files = []
+            for same in block:
+                file = None if same[0].needs_merge else same[0].parts[0].data
+                if file is not None and any(r.residual for piece in same for r in piece.reads):
+                    files.append(file)
+            if len(files) > 1:
+                find_candidates(self._store, files, predicate, plan.schema)
+            yield from block
 
     def _filters_by_key_only(self, parts: Sequence[PlannedPart]) -> bool:
         """Return whether the predicate reads only key columns, and the parts are not resolved yet.

@@ -227,7 +227,7 @@ class LiveRows:
         source = self._sources[place]
         if not is_complete(source.part, self._sources[0].part):
             return None
-        if (answer := _VISIBLE.remembered(self._parts)) is not None:
+        if (answer := _VISIBLE.answers.get(self._parts)) is not None:
             return answer[place]
         known = (self._parts[0], source.part.part_id, ref)
 
@@ -241,7 +241,7 @@ class LiveRows:
     def _visible_in_all(self, streams: Streams) -> tuple[RowSet, ...]:
         predicate = self._predicate
         for known in (self._parts, (self._parts, predicate)):
-            if (answer := _VISIBLE.remembered(known)) is not None:
+            if (answer := _VISIBLE.answers.get(known)) is not None:
                 return answer
         if predicate is not None:
             kept = self._kept_by_key()
@@ -306,7 +306,7 @@ def known_count(piece: Piece, read: Read) -> int | None:
 
 def is_resolved(table_uuid: str, parts: Sequence[PlannedPart]) -> bool:
     """Return whether the cache or stored vectors have the visible rows of these parts."""
-    return not fresh_count(parts) or _VISIBLE.remembered(_identity(table_uuid, parts)) is not None
+    return not fresh_count(parts) or _VISIBLE.answers.get(_identity(table_uuid, parts)) is not None
 
 
 def with_columns(columns: Schema, others: Schema) -> Schema:

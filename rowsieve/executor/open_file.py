@@ -34,7 +34,7 @@ from rowsieve.parquet.group_slices import (
 from rowsieve.parquet.leaf_columns import fields_by_id, leaves_of, names_by_id, schema_id_of
 from rowsieve.parquet.nested_columns import NestedColumn, nested_column
 from rowsieve.parquet.page_reader import PageReader
-from rowsieve.parquet.pages import PageDirectory, Pages
+from rowsieve.parquet.pages import Pages, page_directory
 from rowsieve.parquet.spans import Span, requests
 from rowsieve.parquet.stored_forms import check_format, forms_by_name, in_form_of_type
 from rowsieve.storage.manifests.manifest import FileRef
@@ -73,31 +73,26 @@ class OpenFile:
         self._idle: deque[ParquetReader] = deque()
         self._streams: dict[tuple[int, ...], _Streams] = {}  # by row group and leaves
         self._lock = ForkSafeLock()
-        self._pages: tuple[PageReader | None, int] | None = None
+        self._pages: PageReader | None = None  # once a page is read
         self.fetches_together = store.overlaps
 
     @property
     def pages(self) -> PageReader:
         """Reads single pages; only for a file with `page_rows`."""
-        reader = self._paged()[0]
-        assert reader is not None
-        return reader
+        if self._pages is None:
+            directory = page_directory(self._metadata)
+            assert directory is not None
+            self._pages = PageReader(self._store, self._ref, directory, self._leaves)
+        return self._pages
 
     @property
     def page_rows(self) -> int:
-        """The rows of a page; 0 if single pages cannot be read."""
-        return self._paged()[1]
+        """The rows of a page; 0 if single pages cannot be read.
 
-    def _paged(self) -> tuple[PageReader | None, int]:
-        """Decode the directory of pages at its first use: reads of whole files need none."""
-        if self._pages is None:
-            directory = PageDirectory.of(self._metadata)
-            if directory is None:
-                self._pages = None, 0
-            else:
-                reader = PageReader(self._store, self._ref, directory, self._leaves)
-                self._pages = reader, directory.page_rows
-        return self._pages
+        Decodes the directory of pages at its first use: reads of whole files need none.
+        """
+        directory = page_directory(self._metadata)
+        return 0 if directory is None else directory.page_rows
 
     def stored(self, columns: Schema) -> list[str | pa.Scalar]:
         """The name in this file of each column, or its value in all rows if the file lacks it.

@@ -204,10 +204,6 @@ class PartSource:
                 if (part := self._row_group(file, number, start, stop, wanted)) is not None:
                     yield replace(part, group_start=starts[number])
 
-    def _candidates(self, ref: FileRef | None, only: frozenset[int] | None) -> Candidates:
-        """The candidates in a file, which `candidates_of` has looked for."""
-        return _NOTHING if ref is None else self._known[ref.path, only][1]
-
     def _opened(self, ref: FileRef) -> OpenFile | MemoryFile:
         """Open a file, or a part in memory; UnsupportedOperation if it cannot be read as asked."""
         age = self.part.commit_ts
@@ -260,21 +256,21 @@ def candidates_of(
                 if known is None or known[0] is not predicate:
                     fresh.append((source, ref))
     if fresh:
-        first, refs = fresh[0][0], [ref for _, ref in fresh]
-        new = find_candidates(first._store, refs, predicate, first._schema, only)
+        owners, refs = zip(*fresh, strict=True)
+        new = find_candidates(owners[0]._store, refs, predicate, owners[0]._schema, only)
         for (source, ref), each in zip(fresh, new, strict=True):
             refuted = each.by_statistics + each.by_bloom
             source.metrics.note_pruned(each.row_groups, refuted, each.pages, each.by_page_index)
             source._known[ref.path, only] = (predicate, each)
             if only is None and ref is source.part.data:
                 source._mostly_match = each.mostly_match
-    return [
-        (
-            source._candidates(source.part.deletes if tombstones else None, only),
-            source._candidates(source.part.data, only),
-        )
-        for source in sources
-    ]
+    both = []
+    for source in sources:
+        data, deletes = source.part.data, source.part.deletes if tombstones else None
+        deleted = _NOTHING if deletes is None else source._known[deletes.path, only][1]
+        rows = _NOTHING if data is None else source._known[data.path, only][1]
+        both.append((deleted, rows))
+    return both
 
 
 def _decoded(

@@ -70,7 +70,12 @@ class ChunkFile(io.RawIOBase):
     def read(self, size: int = -1) -> memoryview | bytes:
         """Read the expected chunk at the current position; its length must be `size`."""
         start = self._position
-        data = self._bytes(start, size)
+        for first, fetched in self._fetched:
+            if first <= start and start + size <= first + len(fetched):
+                data: memoryview | bytes = fetched[start - first : start - first + size]
+                break
+        else:
+            data = self._source.read_at(size, start)
         self._position = start + len(data)
         stop, written, leaf = self._expected.get(start, (-1, "", -1))
         if stop - start != size or len(data) != size or digest(data) != written:
@@ -106,22 +111,6 @@ class ChunkFile(io.RawIOBase):
     def _fetch(self) -> Iterator[tuple[int, memoryview]]:
         for start, stop in requests((start, one[0]) for start, one in self._expected.items()):
             yield start, memoryview(self._source.read_at(stop - start, start))
-
-    def _bytes(self, start: int, size: int) -> memoryview | bytes:
-        for first, data in self._fetched:
-            if first <= start and start + size <= first + len(data):
-                return data[start - first : start - first + size]
-        content: bytes = self._source.read_at(size, start)
-        return content
-
-
-def chunk_spans(metadata: pq.FileMetaData) -> list[Span]:
-    """The byte range of each chunk, by row group, then by leaf."""
-    return [
-        chunk_span(metadata.row_group(number).column(leaf))
-        for number in range(metadata.num_row_groups)
-        for leaf in range(metadata.num_columns)
-    ]
 
 
 def chunk_span(chunk: pq.ColumnChunkMetaData) -> Span:

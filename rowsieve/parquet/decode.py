@@ -67,23 +67,20 @@ class ParquetReader:
         At most `batch_rows` are decoded at once.
         """
         with reading(self._path, row_group, self.metadata):
-            self._expect(row_group, leaves)
+            if self._chunks is not None:
+                self._chunks.expect(row_group, leaves, together=self.fetches_together)
+                if self._in_pieces:
+                    self._chunks.check()
             batches = self._file.reader.iter_batches(
                 batch_rows, [row_group], column_indices=list(leaves), use_threads=False
             )
         return RowStream(batches, f"{self._path}, row group {row_group}")
 
-    def _expect(self, row_group: int, leaves: Sequence[int]) -> None:
-        """Tell the file with digests which chunks are read next, or compare them at once."""
-        if self._chunks is not None:
-            self._chunks.expect(row_group, leaves, together=self.fetches_together)
-            if self._in_pieces:
-                self._chunks.check()
-
     def read(self, row_group: int, leaves: Sequence[int]) -> pa.Table:
         """Decode leaf columns of one row group; CorruptData if their bytes are damaged."""
         with reading(self._path, row_group, self.metadata):
-            self._expect(row_group, leaves)
+            if self._chunks is not None:
+                self._chunks.expect(row_group, leaves, together=self.fetches_together)
             table = self._file.reader.read_row_group(
                 row_group, column_indices=list(leaves), use_threads=False
             )

@@ -10,7 +10,7 @@ row groups is ignored, and whole chunks are read. Each page is compared with its
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Final, TypeAlias
@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 import xxhash
 
 from rowsieve.parquet.chunks import SEAL_KEY as CHUNKS_KEY
-from rowsieve.parquet.chunks import chunk_span, chunk_spans
+from rowsieve.parquet.chunks import chunk_span
 from rowsieve.parquet.footer_cache import cached_per_footer
 from rowsieve.parquet.seals import ReadSpan, blank, fill, sealed
 from rowsieve.parquet.spans import Span
@@ -57,11 +57,14 @@ def seal_chunks_and_pages(
 
     Reads each chunk once. Without the expected page boundaries there is no directory.
     """
-    row_groups = _row_groups(tail, metadata)
-    page_starts = _page_starts(bytes(tail), metadata, row_groups, tail_start)
+    content = bytes(tail)
+    footer_start = len(content) - 8 - int(metadata.serialized_size)
+    row_groups = read_fields(content, footer_start, _ROW_GROUPS).get(4, ())
+    page_starts: list[list[int] | None] = []
     of_chunks: list[str] = []
     of_pages: list[list[int]] = []
-    for span, starts in zip(chunk_spans(metadata), page_starts, strict=True):
+    for span, starts in _page_starts(content, metadata, row_groups, tail_start):
+        page_starts.append(starts)
         of_chunk, of_each = _digests(read, span, starts)
         of_chunks.append(of_chunk)
         if starts is not None:
@@ -74,26 +77,16 @@ def seal_chunks_and_pages(
 
 def _page_starts(
     tail: bytes, metadata: pq.FileMetaData, row_groups: Sequence[ThriftStruct], tail_start: int
-) -> list[list[int] | None]:
-    """The page boundaries of each chunk; None where they cannot be in a directory."""
+) -> Iterator[tuple[Span, list[int] | None]]:
+    """The bytes and page boundaries of each chunk; None where they cannot be in a directory."""
     page_rows = _page_rows(metadata)
-    if not page_rows:
-        return [None] * len(chunk_spans(metadata))
-    boundaries: list[list[int] | None] = []
     for number, group in enumerate(row_groups):
         columns = metadata.row_group(number)
         for leaf, chunk in enumerate(group[1]):
-            starts = _starts_of(tail, chunk, chunk_span(columns.column(leaf)), tail_start)
+            span = chunk_span(columns.column(leaf))
+            starts = _starts_of(tail, chunk, span, tail_start) if page_rows else None
             fits = starts is not None and len(starts) == _entries(group[3], page_rows)
-            boundaries.append(starts if fits else None)
-    return boundaries
-
-
-def _row_groups(tail: bytearray, metadata: pq.FileMetaData) -> Sequence[ThriftStruct]:
-    groups: Sequence[ThriftStruct] = read_fields(
-        bytes(tail), len(tail) - 8 - int(metadata.serialized_size), _ROW_GROUPS
-    ).get(4, ())
-    return groups
+            yield span, starts if fits else None
 
 
 def _seal_pages(
@@ -158,11 +151,6 @@ class PageDirectory:
         self._chunks: dict[tuple[int, int], ChunkPages] = {}  # used before
         self.page_rows = page_rows
 
-    @classmethod
-    def of(cls, metadata: pq.FileMetaData) -> PageDirectory | None:
-        """The directory of a file; None if it has none, so that chunks must be read whole."""
-        return _of_footer(metadata)
-
     def page_count(self, row_group: int) -> int:
         """The number of pages of each column of a row group."""
         entries = self._bases[row_group + 1] - self._bases[row_group]
@@ -196,7 +184,8 @@ class PageDirectory:
 
 
 @cached_per_footer
-def _of_footer(metadata: pq.FileMetaData) -> PageDirectory | None:
+def page_directory(metadata: pq.FileMetaData) -> PageDirectory | None:
+    """The directory of a file; None if it has none, so that chunks must be read whole."""
     page_rows = _page_rows(metadata)
     if not page_rows:
         return None

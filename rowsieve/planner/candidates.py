@@ -17,7 +17,7 @@ from rowsieve.objects import ObjectStore
 from rowsieve.parquet.bloom_reader import BloomReader
 from rowsieve.parquet.codec_columns import codec_columns
 from rowsieve.parquet.footer import Tail, expect_tails, read_tail, starts_of
-from rowsieve.parquet.pages import PageDirectory
+from rowsieve.parquet.pages import page_directory
 from rowsieve.parquet.statistics.row_groups import JoinedStatistics
 from rowsieve.planner.prune_pages import KeptPages, prune_pages
 from rowsieve.planner.prune_row_groups import PrunedGroups, cut_by, prune_row_groups
@@ -150,7 +150,7 @@ def _candidates(
     ref: FileRef, tail: Tail, of_groups: PrunedGroups, of_pages: KeptPages | None
 ) -> Candidates:
     """`of_pages` is None for a file whose row groups are all refuted."""
-    directory = PageDirectory.of(tail.metadata)
+    directory = page_directory(tail.metadata)
     page_rows = 0 if directory is None else directory.page_rows
     count, by_bloom = len(of_groups.verdicts), of_groups.by_bloom
     if of_pages is None:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rowsieve.parquet.footer import Tail, starts_of
-from rowsieve.parquet.pages import PageDirectory
+from rowsieve.parquet.pages import page_directory
 from rowsieve.parquet.statistics.foreign_pages import ForeignCells, has_page_index
 from rowsieve.parquet.statistics.page_statistics import PageStatistics
 from rowsieve.parquet.statistics.row_groups import JoinedStatistics, RowGroupStatistics
@@ -154,7 +154,7 @@ class _Opened:
     ) -> _Opened | None:
         """Return None if nothing can be pruned: no undecided row group, or unknown pages."""
         groups = (verdicts == _SOME).nonzero()[0]
-        directory = PageDirectory.of(tail.metadata) if len(groups) else None
+        directory = page_directory(tail.metadata) if len(groups) else None
         if directory is None or group_rows % directory.page_rows:
             return None
         page_count = -(-int(tail.metadata.num_rows) // directory.page_rows)

@@ -150,13 +150,13 @@ MUTANTS = (
         VISIBILITY,
         "a failure is remembered",
         "            self._end(parts)\n            mine.set_exception",
-        "            self._answers.put(parts, (), 0)\n            mine.set_exception",
+        "            self.answers.put(parts, (), 0)\n            mine.set_exception",
     ),
     Mutant(
         VISIBILITY,
         "an answer for other parts is remembered",
-        "self._answers.put(parts, rows, ",
-        "self._answers.put(len(str(parts)), rows, ",
+        "self.answers.put(parts, rows, ",
+        "self.answers.put(len(str(parts)), rows, ",
     ),
     # repeats
     Mutant(

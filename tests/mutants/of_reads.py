@@ -55,8 +55,8 @@ MUTANTS = (
     Mutant(
         SOURCES,
         "tombstones go with the rows beside them (trap T2)",
-        "source._candidates(source.part.deletes if tombstones else None, only)",
-        "source._candidates(None, only)",
+        "_NOTHING if deletes is None else source._known[deletes.path, only][1]",
+        "_NOTHING",
     ),
     Mutant(
         LIVE,

@@ -15,7 +15,7 @@ from rowsieve.parquet.footer import Tail, read_footer
 from rowsieve.parquet.footer_cache import cached_per_footer
 from rowsieve.parquet.leaf_columns import dictionary_columns, leaves_of
 from rowsieve.parquet.mini_file import FileSchema
-from rowsieve.parquet.pages import PageDirectory
+from rowsieve.parquet.pages import page_directory
 from rowsieve.parquet.statistics.row_groups import RowGroupStatistics
 from tests.parquet.test_pages import SCHEMA, rows, write
 
@@ -56,7 +56,7 @@ def test_nothing_that_is_remembered_holds_its_footer(tmp_path: Path) -> None:
     ref = write(store, rows(50, 1))
     data = memoryview((tmp_path / ref.path).read_bytes())
     tail = Tail(data[ref.tail_start :], read_footer(data))
-    assert PageDirectory.of(tail.metadata) is not None
+    assert page_directory(tail.metadata) is not None
     assert leaves_of(tail.metadata)
     dictionary_columns(tail.metadata)
     FileSchema.of(tail)

@@ -21,7 +21,7 @@ from rowsieve.parquet.decode import ParquetReader
 from rowsieve.parquet.footer import read_tail
 from rowsieve.parquet.leaf_columns import leaves_of
 from rowsieve.parquet.page_reader import PageReader, read_pages
-from rowsieve.parquet.pages import PAGES_KEY, PageDirectory, Pages
+from rowsieve.parquet.pages import PAGES_KEY, Pages, page_directory
 from rowsieve.storage.manifests.manifest import FileRef
 from rowsieve.storage.parts import part_file, part_writer
 from rowsieve.storage.parts.part_writer import write_parts
@@ -122,7 +122,7 @@ def read(
 
 def opened(store: ObjectStore, ref: FileRef) -> PageReader:
     metadata = read_tail(store, ref).metadata
-    directory = PageDirectory.of(metadata)
+    directory = page_directory(metadata)
     assert directory is not None
     return PageReader(store, ref, directory, leaves_of(metadata))
 
@@ -178,7 +178,7 @@ def test_only_these_pages_are_read(tmp_path: Path) -> None:
     names = ["id", "value"]
     wanted, size_bytes = read(opened(store, ref), 1, names, np.array([1]))
     metadata = read_tail(store, ref).metadata
-    directory = PageDirectory.of(metadata)
+    directory = page_directory(metadata)
     assert directory is not None
     spans = [directory.chunk(metadata, 1, leaf) for leaf in (0, 2)]
     kept = [span.span(number) for span in spans for number in (-1, 1)]
@@ -197,7 +197,7 @@ def test_any_damaged_byte_of_a_page_or_dictionary_is_found(tmp_path: Path) -> No
     path = tmp_path / ref.path
     whole = path.read_bytes()
     metadata = read_tail(store, ref).metadata
-    directory = PageDirectory.of(metadata)
+    directory = page_directory(metadata)
     assert directory is not None
     place = directory.chunk(metadata, 0, 3)
     assert place.span(-1)[0] < place.span(-1)[1]  # "place" has a dictionary
@@ -230,7 +230,7 @@ def test_pages_that_end_early_are_not_sealed(monkeypatch: pytest.MonkeyPatch) ->
     data = pa.table([pa.array(range(8_192)), pa.array(texts)], arrow_schema(schema))
     store = open_store(fresh_uri())
     ref = write(store, data, schema)
-    assert PageDirectory.of(read_tail(store, ref).metadata) is None
+    assert page_directory(read_tail(store, ref).metadata) is None
     assert ParquetReader(store, ref).read(0, [0, 1]).cast(data.schema).equals(data)
 
 

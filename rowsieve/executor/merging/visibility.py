@@ -33,14 +33,15 @@ class VisibilityCache:
     """
 
     def __init__(self, limit_bytes: int = CACHE_BYTES, name: str | None = None) -> None:
-        self._answers: ByteCache[Hashable, tuple[RowSet, ...]] = ByteCache(limit_bytes, name)
+        self.answers: ByteCache[Hashable, tuple[RowSet, ...]] = ByteCache(limit_bytes, name)
+        """The cached results."""
         self._begun: dict[Hashable, Future[tuple[RowSet, ...]]] = {}
         self._lock = ForkSafeLock()
         self._process = os.getpid()
 
     def get(self, parts: Hashable, compute: Callable[[], tuple[RowSet, ...]]) -> tuple[RowSet, ...]:
         """The cached result, or the computed one; a failure is not cached."""
-        if (known := self._answers.get(parts)) is not None:
+        if (known := self.answers.get(parts)) is not None:
             return known
         with self._lock.mutex:
             self._clear_begun_after_fork()
@@ -50,10 +51,10 @@ class VisibilityCache:
         if begun is not None:
             return begun.result()
         try:
-            rows = self._answers.get(parts)  # another thread may have just finished it
+            rows = self.answers.get(parts)  # another thread may have just finished it
             if rows is None:
                 rows = compute()
-                self._answers.put(parts, rows, sum(row_set.size_bytes for row_set in rows))
+                self.answers.put(parts, rows, sum(row_set.size_bytes for row_set in rows))
         except BaseException as error:
             self._end(parts)
             mine.set_exception(error)
@@ -61,10 +62,6 @@ class VisibilityCache:
         self._end(parts)
         mine.set_result(rows)
         return rows
-
-    def remembered(self, parts: Hashable) -> tuple[RowSet, ...] | None:
-        """The cached result; None if there is none yet."""
-        return self._answers.get(parts)
 
     def _end(self, parts: Hashable) -> None:
         with self._lock.mutex:

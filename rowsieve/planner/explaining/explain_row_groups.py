@@ -16,7 +16,7 @@ from rowsieve.objects import ObjectStore
 from rowsieve.parquet.bloom_reader import BloomReader
 from rowsieve.parquet.footer import Tail, read_tail
 from rowsieve.parquet.leaf_columns import names_by_id
-from rowsieve.parquet.pages import PageDirectory
+from rowsieve.parquet.pages import page_directory
 from rowsieve.parquet.statistics.row_groups import JoinedStatistics, RowGroupStatistics
 from rowsieve.planner.explanation import PartRowGroups, RowGroupReason
 from rowsieve.planner.plan import ScanPlan
@@ -96,7 +96,7 @@ def _explain_in_memory(
 def _pages(plan: ScanPlan, snapshot: Snapshot, tail: Tail, kept: Mask) -> tuple[Counts, Counts]:
     """(g,) the number of pages of each row group, and of the pages to read; 0 if unknown."""
     nothing = np.zeros(len(kept), dtype=np.int64)
-    directory = PageDirectory.of(tail.metadata)
+    directory = page_directory(tail.metadata)
     if directory is None:
         return nothing, nothing
     pages = np.array([directory.page_count(group) for group in range(len(kept))], dtype=np.int64)

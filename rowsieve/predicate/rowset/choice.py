@@ -20,7 +20,7 @@ _ROARING_CONTAINER_BYTES = 14  # upper bound: header, and another run where one 
 
 def chosen(rows: Ranges | Bitmap, row_count: int) -> Ranges | Bitmap:
     """Convert the rows of a source of `row_count` rows to the representation for their runs."""
-    if isinstance(rows, Ranges) and rows.run_count <= RANGES_UP_TO_RUNS:
+    if isinstance(rows, Ranges) and len(rows.starts) <= RANGES_UP_TO_RUNS:
         return rows
     return as_ranges(rows) if _fit_ranges(rows.run_count, row_count) else as_bitmap(rows)
 
