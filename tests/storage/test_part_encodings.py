@@ -9,6 +9,7 @@ import datafusion
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -91,11 +92,11 @@ def test_a_sample_is_every_nth_value_of_all_chunks() -> None:
 def test_long_values_are_not_copied_to_choose_an_encoding(monkeypatch: pytest.MonkeyPatch) -> None:
     counted: list[int] = []
 
-    def noting(values: pa.ChunkedArray) -> int:
+    def noting(values: pa.ChunkedArray) -> pa.Scalar:
         counted.append(values.nbytes)
-        return len(values)
+        return pa.scalar(len(values))
 
-    monkeypatch.setattr(part_file, "_distinct", noting)
+    monkeypatch.setattr(pc, "count_distinct", noting)
     monkeypatch.setattr(part_file, "_SAMPLE_BYTES", 10_000)
     assert not part_file._repeats(pa.chunked_array([[f"{n:01000}" for n in range(200)]]))
     assert max(counted) <= 11_000
