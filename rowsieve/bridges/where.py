@@ -163,13 +163,9 @@ def _read_value(
         operand = parse_expression(expression, dialect)
         if schema is not None:
             check_names(expression, schema, dialect)
-        meant = dialect_named(dialect).semantics if semantics is None else semantics
-        if schema is not None and dialect_named(dialect).gives_types:
-            from rowsieve.bridges.sql.spark.types.typer import spark_typed  # noqa: PLC0415 - on first use
-
-            return spark_typed(operand, schema, ansi=meant.is_ansi)
         if schema is None:
             return operand
+        meant = dialect_named(dialect).semantics if semantics is None else semantics
         from rowsieve.bridges.sql.language import value_text  # noqa: PLC0415 - on first use
 
         return value_text(operand, schema, dialect_named(dialect), meant)

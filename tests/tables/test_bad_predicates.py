@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from typer.testing import CliRunner
 
+import rowsieve as rs
 from rowsieve import Table
-from rowsieve.errors import EvaluationError, InvalidPredicate
+from rowsieve.cli import app as cli
+from rowsieve.errors import EvaluationError, InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate import ir
 from tests.executor.planted import lie
 from tests.profiles import IS_DEEP
@@ -153,3 +157,82 @@ def test_statistics_that_contradict_themselves_are_ignored_and_counted(
     assert scan.to_arrow()["k"].to_pylist() == [2]
     assert scan.metrics.statistics_contradicting == 1
     assert table.scan("k = 2").metrics.statistics_contradicting == 0
+
+
+# Conditions and values that an engine computes otherwise, by its dialect.
+OTHERWISE = {
+    "postgres": ("greatest(f, n) > 1", "greatest(f, n)", "to float32"),
+    "duckdb": ("least(f, n) < 1", "least(f, n)", "another type"),
+    "datafusion": ("coalesce(f, n) > 1", "coalesce(f, n)", "another type"),
+    "spark": ("-d = 1", "-d", "34 digits"),
+}
+ENTRIES: dict[str, Callable[[Table, str, str, str], object]] = {
+    "scan": lambda table, dialect, text, _: table.scan(where=text, dialect=dialect).to_arrow(),
+    "column": lambda table, dialect, _, value: table.scan(columns={"x": value}, dialect=dialect),
+    "count": lambda table, dialect, text, _: table.count(text, dialect=dialect),
+    "delete": lambda table, dialect, text, _: table.delete(text, dialect=dialect),
+    "update": lambda table, dialect, text, _: table.update({"n": 1}, where=text, dialect=dialect),
+    "assigned": lambda table, dialect, _, value: table.update({"f": value}, dialect=dialect),
+    "case": lambda table, dialect, text, _: table.update(
+        {"n": f"CASE WHEN {text} THEN 1 ELSE 2 END"}, dialect=dialect
+    ),
+    "overwrite": lambda table, dialect, text, _: table.overwrite(
+        table.scan().to_arrow(), where=text, dialect=dialect
+    ),
+    "vectors": lambda table, dialect, text, _: table.build_deletion_vectors(text, dialect=dialect),
+    "feed": lambda table, dialect, text, _: list(table.changes(0, where=text, dialect=dialect)),
+    "constraint": lambda table, dialect, text, _: table.add_constraint("c", text, dialect=dialect),
+}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(tmp_path_factory.mktemp("entries") / "t")
+
+
+@pytest.fixture(scope="module")
+def numbers(place: str) -> Table:
+    columns = {"f": pa.float32(), "n": pa.int64(), "d": pa.decimal128(38, 0)}
+    schema = pa.schema([pa.field("k", pa.int64(), nullable=False), *columns.items()])
+    table = rs.create_table(place, schema, key=["k"])
+    table.upsert(pa.table({"k": [1], "f": [1.5], "n": [3], "d": [None]}).cast(schema))
+    return table
+
+
+@pytest.mark.parametrize("dialect", OTHERWISE)
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_every_entry_refuses_what_the_engine_computes_otherwise(
+    numbers: Table, entry: str, dialect: str
+) -> None:
+    text, value, reason = OTHERWISE[dialect]
+    with pytest.raises(UnsupportedOperation, match=rf"at offset \d+, .*{reason}"):
+        ENTRIES[entry](numbers, dialect, text, value)
+    assert numbers.version == 1
+
+
+def test_a_property_with_a_condition_refuses_what_the_engine_computes_otherwise(
+    numbers: Table,
+) -> None:
+    with pytest.raises(UnsupportedOperation, match="to float32"):
+        numbers.set_properties({"expire_rows_when": OTHERWISE["postgres"][0]})
+
+
+@pytest.mark.parametrize("arguments", ["delete", "show", "update --set n=1"])
+def test_the_command_line_refuses_what_the_engine_computes_otherwise(
+    numbers: Table, place: str, arguments: str
+) -> None:
+    command, *options = arguments.split()
+    given = [command, place, OTHERWISE["duckdb"][0], "--dialect", "duckdb", *options]
+    result = CliRunner().invoke(cli.app, given)
+    assert result.exit_code
+    assert numbers.version == 1
+    assert "another type" in " ".join(result.output.split())
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "datafusion"])
+def test_sums_of_values_are_computed_in_float32_as_in_the_engine(
+    numbers: Table, dialect: str
+) -> None:
+    whole = 2**24 + 1  # float32 has no such number
+    rows = numbers.scan(columns={"x": f"n + {whole - 3} + f"}, dialect=dialect).to_arrow()
+    assert rows["x"].to_pylist() == [float(np.float32(whole) + np.float32(1.5))]

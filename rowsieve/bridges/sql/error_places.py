@@ -16,15 +16,13 @@ from typing import Any, Final, TypeAlias
 
 from rowsieve.bridges.differences import Direction, check
 from rowsieve.bridges.sql.dialects import Dialect, dialect_named
-from rowsieve.bridges.sql.exactness.integer_widths import operand_with_widths, with_widths
-from rowsieve.bridges.sql.language import accepted_as_engine, typed_as_engine
+from rowsieve.bridges.sql.language import accepted_as_engine, typed_as_engine, value_text
 from rowsieve.bridges.sql.reading.parse import parsed
 from rowsieve.bridges.sql.reading.read_nodes import SqlReader
 from rowsieve.bridges.sql.reading.source_text import SqlSource
-from rowsieve.bridges.sql.spark.types.typer import spark_typed
 from rowsieve.errors import InvalidPredicate, RowsieveError, UnknownColumn, UnsupportedOperation
 from rowsieve.predicate import ir
-from rowsieve.predicate.bind import bind, bind_operand
+from rowsieve.predicate.bind import bind_operand
 from rowsieve.predicate.binding.enum_labels import with_text
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import type_name
@@ -141,17 +139,14 @@ def _type_condition(
     if known.listed_only:
         root = accepted_as_engine(node, schema, known, semantics).root
         check(root, semantics.name, Direction.READS | Direction.IN_CONJUNCTION)
-    elif known.translates_listed or known.gives_types:
-        typed_as_engine(node, with_text(schema), known, semantics)
     else:
-        bind(with_widths(node, schema, known), schema, semantics, now_us=0, simplified=False)
+        seen = schema if semantics.orders_enums else with_text(schema)
+        typed_as_engine(node, seen, known, semantics)
 
 
 def _type_value(node: ir.Operand, known: Dialect, schema: Schema, semantics: Semantics) -> None:
     """Type a value as `to_operand` does."""
-    if known.gives_types:
-        node = spark_typed(node, schema, ansi=semantics.is_ansi)
-    node = operand_with_widths(node, schema, known)
+    node = value_text(node, schema, known, semantics)
     bind_operand(node, schema, semantics, now_us=0)
 
 

@@ -16,15 +16,15 @@ from rowsieve.bridges.session import Session, in_session
 from rowsieve.bridges.sql import parse_predicate
 from rowsieve.bridges.sql.constructs.declared_zones import check_zones, with_local_times
 from rowsieve.bridges.sql.dialects import Dialect, dialect_named
-from rowsieve.bridges.sql.exactness.coercion import as_compared, check_coercion
+from rowsieve.bridges.sql.exactness.coercion import as_compared, as_computed, check_coercion
 from rowsieve.bridges.sql.exactness.exact import Exact
-from rowsieve.bridges.sql.exactness.integer_widths import operand_with_widths, with_widths
+from rowsieve.bridges.sql.exactness.integer_widths import with_widths
 from rowsieve.bridges.sql.exactness.name_rules import check_names
 from rowsieve.bridges.sql.exactness.same_values import check_answers
 from rowsieve.bridges.sql.exactness.unbound_types import UnboundTyper
 from rowsieve.bridges.sql.exactness.unknown_texts import check_order, check_texts, orders_text
 from rowsieve.bridges.sql.exactness.years_before_christ import written_without_year_zero
-from rowsieve.bridges.sql.spark.types.typer import with_spark_types
+from rowsieve.bridges.sql.spark.types.typer import spark_typed, with_spark_types
 from rowsieve.bridges.sql.spark.write.exact_conditions import SparkExact, with_rewritten_rules
 from rowsieve.bridges.sql.writing.render import SqlWriter
 from rowsieve.bridges.translation import Translation
@@ -143,15 +143,19 @@ def where_text(
 def value_text(operand: Operand, schema: Schema, known: Dialect, meant: Semantics) -> Operand:
     """Type a value of text as the engine does; raise if the engine computes another.
 
-    Mixed numbers are computed as float64, whatever the engine makes of them.
+    It passes the checks of a condition: a value is computed for rows that are written.
     """
-    typed = operand_with_widths(operand, schema, known)
-    test = IsNull(typed)
+    if known.gives_types:
+        typed = spark_typed(operand, schema, ansi=meant.is_ansi)
+    else:
+        test = with_engine_types(IsNull(operand), schema, known, meant)
+        assert isinstance(test, IsNull)
+        typed = as_computed(test.operand, UnboundTyper(schema, meant))
     try:
-        root = bind(test, schema, meant, simplified=False).root
+        bound = bind(IsNull(typed), schema, meant, simplified=False)
     except InvalidPredicate:  # its type comes from the column that it is assigned to
         return typed
-    _check_read(test, root, known, UnboundTyper(schema, meant))
+    _check_typed(bound, schema, known)
     return typed
 
 

@@ -58,6 +58,11 @@ def as_compared(predicate: ir.Predicate, typer: UnboundTyper) -> ir.Predicate:
     return predicate
 
 
+def as_computed(value: ir.Operand, typer: UnboundTyper) -> ir.Operand:
+    """Return a value whose sums have the casts to float32 that they have in the engine."""
+    return _narrowed((value,), typer)[0] if typer.semantics.name in _TO_FLOAT32 else value
+
+
 def as_decimal(constant: ir.Literal) -> ir.Literal:
     """Return the decimal to which DataFusion converts a float constant compared with a decimal."""
     value = constant.value

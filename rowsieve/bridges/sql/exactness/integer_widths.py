@@ -81,13 +81,6 @@ def _nearest(type_: Int, dialect: Dialect) -> Int:
     return Int(2 * type_.bits)
 
 
-def operand_with_widths(operand: ir.Operand, schema: Schema, dialect: Dialect) -> ir.Operand:
-    """Return a value with the dialect's width for each integer operation."""
-    test = with_widths(ir.IsNull(operand), schema, dialect)
-    assert isinstance(test, ir.IsNull)
-    return test.operand
-
-
 @dataclass(frozen=True, slots=True)
 class _Value:
     """An operand, its integer type there if it has one, and whether it is a bare constant."""
