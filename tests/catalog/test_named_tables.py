@@ -342,7 +342,7 @@ def test_damaged_entries_are_refused(tmp_path: Path) -> None:
             rs.Catalog(tmp_path).tables()
 
 
-@pytest.mark.parametrize("hidden", [1, 2])
+@pytest.mark.parametrize("hidden", [1, 2, 3])
 def test_an_entry_that_a_listing_does_not_show_yet_is_read(tmp_path: Path, hidden: int) -> None:
     """The entry after the known one, and the one after the newest that is listed (rule 5)."""
     store = open_store(str(tmp_path / "lake"))
