@@ -145,13 +145,13 @@ def final_frame(
             final = plan(settings)
         except Exception:  # of DataFusion; the open frame has the same rows
             break
-        made = FinalFrame(frame, final, reads.check_files)
+        unchanged = FinalFrame(frame, final, reads.check_files)
         if not (reads.has_bitmaps and reads.has_conditions):
-            return made
+            return unchanged
         facts = facts_of(final.optimized_logical_plan())
         if not facts.is_total:
             break
         has_row_numbers = settings == reads.settings or numbers_rows_in_scans(final)
         if facts.numbers_at_scans and has_row_numbers:
-            return made
+            return unchanged
     return frame

@@ -145,10 +145,10 @@ def _epoch_of_type(call: ir.Call, type_of: TypeOf) -> ir.Operand:
 
 def _nullif(call: ir.Call, type_of: TypeOf) -> ir.Operand:
     """Return the call in the type of the value, which the result has."""
-    made = _with_like_constant(call, type_of)
-    first = type_of(made.arguments[0])
-    is_longer = first == _FLOAT32 and type_of(made) == _FLOAT64
-    return ir.Cast(made, _FLOAT32) if is_longer else made
+    typed = _with_like_constant(call, type_of)
+    first = type_of(typed.arguments[0])
+    is_longer = first == _FLOAT32 and type_of(typed) == _FLOAT64
+    return ir.Cast(typed, _FLOAT32) if is_longer else typed
 
 
 def _with_like_constant(call: ir.Call, type_of: TypeOf) -> ir.Call:
