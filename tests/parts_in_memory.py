@@ -37,7 +37,7 @@ def parts_in_memory(choose: Callable[[], bool] = lambda: True) -> Iterator[None]
 def count_in_memory(table: Table) -> int:
     """The parts of the newest version that are in memory, with rows or tombstones."""
     parts = table.handle.newest.parts
-    names = [n for n in ("data.content", "deletes.content") if n in parts.columns.schema.names]
+    names = [n for n in ("data.content", "deletes.content") if n in parts.schema.names]
     held = [parts.column(name).is_valid().to_pylist() for name in names]
     return sum(map(any, zip(*held, strict=True))) if held else 0
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from shutil import rmtree
 
@@ -19,6 +18,7 @@ from rowsieve.bridges.sql import parse_predicate
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.interpret import Verdict, interpret
 from rowsieve.stats.columnar import PartStatistics
+from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.types.logical import Decimal, Field, Float, Int, String, Timestamp
 from rowsieve.types.schema import Schema
 
@@ -52,12 +52,6 @@ SCHEMA = Schema(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Manifest:
-    columns: pa.Table
-    key_ids: tuple[int, ...] = (1,)
-
-
 def planning(sizes: Sizes, _: Path) -> list[Bar]:
     """Compute verdicts over all parts, with statistics as a manifest stores them."""
     manifest = _manifest(sizes.parts)
@@ -80,7 +74,7 @@ def planning(sizes: Sizes, _: Path) -> list[Bar]:
     return [*bars, *_calendar(manifest, sizes)]
 
 
-def _calendar(manifest: _Manifest, sizes: Sizes) -> list[Bar]:
+def _calendar(manifest: PartTable, sizes: Sizes) -> list[Bar]:
     """Fields and months of the bounds of every part."""
     works = {name: _judge(text, manifest) for name, text in CALENDAR.items()}
     for name, work in works.items():
@@ -136,7 +130,7 @@ def collecting(sizes: Sizes, folder: Path) -> list[Bar]:
     ]
 
 
-def _judge(text: str, manifest: _Manifest) -> Work:
+def _judge(text: str, manifest: PartTable) -> Work:
     predicate = bind(parse_predicate(text), SCHEMA)
 
     def judge() -> int:
@@ -146,7 +140,7 @@ def _judge(text: str, manifest: _Manifest) -> Work:
     return judge
 
 
-def _manifest(count: int) -> _Manifest:
+def _manifest(count: int) -> PartTable:
     first = np.arange(count, dtype=np.int64) * ROWS_PER_PART
     last = first + ROWS_PER_PART - 1
     instant = pa.timestamp("us", tz="UTC")
@@ -173,7 +167,8 @@ def _manifest(count: int) -> _Manifest:
         columns[f"stats.{field_id}.lower"] = lower
         columns[f"stats.{field_id}.upper"] = upper
     columns["stats.4.nan_count"] = nothing
-    return _Manifest(pa.table(columns))
+    columns["key.1.lower"] = first
+    return PartTable(pa.table(columns))
 
 
 def _documents(count: int) -> pa.Table:

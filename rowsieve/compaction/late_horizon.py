@@ -107,7 +107,7 @@ def tombstones_to_drop(
         newest = event_us(uppers.column(0), sequence.fields[0])
         return np.where(newest <= horizon.event_us, counts, 0)
     oldest = np.array(parts.numbers("commit_ts_min"))
-    if parts.columns.schema.get_field_index(OLDEST_DELETE) >= 0:
+    if parts.schema.get_field_index(OLDEST_DELETE) >= 0:
         dates = parts.column(OLDEST_DELETE)
         known = np.asarray(dates.is_valid().to_numpy(), dtype=bool)
         oldest[known] = parts.numbers(OLDEST_DELETE)[known]

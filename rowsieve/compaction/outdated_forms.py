@@ -29,7 +29,7 @@ def outdated_forms(parts: PartTable, properties: Mapping[str, str]) -> Mask:
     """(n,) whether each part has a file of rows that the table would write in other forms now."""
     opaque = parts.numbers("format_version") == OPAQUE_FORMAT
     outdated = opaque & (not has_opaque_forms(properties))
-    if ENCODING in parts.columns.schema.names:
+    if ENCODING in parts.schema.names:
         texts = parts.column(ENCODING).to_pylist()
         known = {text: _is_outdated(text, properties) for text in set(texts)}
         outdated |= np.array([known[text] for text in texts], dtype=np.bool_)

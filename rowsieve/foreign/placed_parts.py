@@ -11,7 +11,6 @@ from rowsieve.foreign.hive import Partitions
 from rowsieve.foreign.joined_columns import JoinedColumns
 from rowsieve.parquet.file_mapping import FileMapping
 from rowsieve.storage.manifests.manifest import DeletionVectorRef, FileRef, PartTable, placed_parts
-from rowsieve.storage.manifests.manifest_columns import Columns
 from rowsieve.types.schema import schema_to_json
 
 
@@ -40,7 +39,7 @@ def parts_of(
     if not on_demand:
         return placed_parts(placed, statistics.all(), schemas, hidden, base_version)
     fixed = placed_parts(placed, {}, schemas, hidden, base_version).with_commit_ts(0)
-    return PartTable(Columns.of(StatisticsOnDemand(fixed.table, statistics)))
+    return PartTable(StatisticsOnDemand(fixed.table, statistics))
 
 
 def _file_refs(

@@ -88,7 +88,7 @@ def lacks_statistics(
     parts: PartTable, schema: Schema, columns: Sequence[str] = ()
 ) -> npt.NDArray[np.bool_]:
     """(n,) whether a part with rows lacks statistics of a named column; without names, of all."""
-    known = set(parts.columns.schema.names)
+    known = set(parts.schema.names)
     ids = [schema.field(name).id for name in columns] or [field.id for field in schema]
     masks = [
         np.asarray(parts.column(name).is_valid().to_numpy(), dtype=bool)
@@ -169,7 +169,7 @@ def with_statistics(
 def _with_other_sketches(entries: PartTable, old: PartTable, new: Collection[str]) -> PartTable:
     """The entries with the sketches that the same parts had, except for the columns `new`."""
     table = entries.table
-    for name in filter(is_sketch, old.columns.schema.names):
+    for name in filter(is_sketch, old.schema.names):
         if name not in new:
             table = table.append_column(name, old.column(name))
     return PartTable(table)
@@ -177,9 +177,7 @@ def _with_other_sketches(entries: PartTable, old: PartTable, new: Collection[str
 
 def without_statistics(parts: PartTable) -> PartTable:
     """Return the parts without the columns of their statistics, but with their sketches."""
-    return PartTable(
-        parts.columns.select(lambda name: is_sketch(name) or not name.startswith(STATISTICS))
-    )
+    return parts.only(lambda name: is_sketch(name) or not name.startswith(STATISTICS))
 
 
 def _options(

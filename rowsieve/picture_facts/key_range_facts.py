@@ -63,7 +63,7 @@ def part_bars(
 
 def _bounds(parts: PartTable, field_id: int, side: str) -> list[Any]:
     """The bounds of each part; those of keys cover deletes too."""
-    names = parts.columns.schema.names
+    names = parts.schema.names
     key, own = f"key.{field_id}.{side}", statistics_name(field_id, side)
     for name in (key, own):
         if name in names:

@@ -258,7 +258,7 @@ def _bounds(parts: PartTable, field_id: int) -> list[str]:
 
 def _values(parts: PartTable, name: str) -> list[Any]:
     """Return the values of a manifest column, "?" for unknown ones."""
-    if parts.columns.schema.get_field_index(name) < 0:
+    if parts.schema.get_field_index(name) < 0:
         return ["?"] * len(parts)
     column = parts.column(name)
     try:

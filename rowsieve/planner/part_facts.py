@@ -211,7 +211,7 @@ def part_facts(snapshot: Snapshot) -> PartFacts:
     key = (table.uuid, snapshot.version, snapshot.commit_id, schema, table.key)
     known: KnownParts | None = parts.derived.get(key)
     if known is None:
-        own = PartTable(parts.columns)  # a cycle would be freed only by the garbage collector
+        own = parts.without_facts()  # a cycle would be freed only by the garbage collector
         known = KnownParts(own, schema, order)
         _remember(parts.derived, key, known, MAX_SNAPSHOTS)
     return known

@@ -95,7 +95,7 @@ class _Conjunct:
     def __init__(self, bound: BoundPredicate, snapshot: Snapshot) -> None:
         self._bound = bound
         self._schema = snapshot.schema
-        self._columns = snapshot.parts.columns
+        self._columns = snapshot.parts
         key = [snapshot.schema.field(name) for name in snapshot.table.key]
         self._first_key = key[0].id if key else None
         self._options = statistics_options(snapshot.table.settings, snapshot.schema, key)

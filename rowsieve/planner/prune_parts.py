@@ -98,7 +98,7 @@ def prune_parts(
         enough = _enough(facts, remaining, certain, limit)
         reasons[remaining.members[~enough]] = Reason.LIMIT
         remaining, verdicts = remaining.only(enough), verdicts[enough]
-    unreadable = parts.columns.unreadable(*names)
+    unreadable = parts.unreadable(*names)
     return Pruning(reasons, remaining, verdicts != _NONE, verdicts, contradicting, unreadable)
 
 

@@ -184,7 +184,7 @@ class _Returned:
 def _column(
     field: Field, returned: _Returned, statistics: PartStatistics, whole: Mask, rows: int
 ) -> ColumnSummary:
-    columns = returned.parts.columns
+    columns = returned.parts
     nulls = _null_counts(returned.parts, field)
     null_count = None if (nulls < 0).any() else min(int(nulls.sum()), rows)
     exact = bool(whole.all()) and null_count is not None
@@ -218,7 +218,7 @@ def _column(
 def _null_counts(parts: PartTable, field: Field) -> Counts:
     """(n,) NULLs among the rows of each part, -1 if unknown."""
     name = statistics_name(field.id, "null_count")
-    if parts.columns.schema.get_field_index(name) < 0:
+    if parts.schema.get_field_index(name) < 0:
         counts = np.full(len(parts), -1 if field.nullable else 0, dtype=np.int64)
     else:
         counts = np.asarray(pc.fill_null(parts.column(name), -1).to_numpy(), dtype=np.int64)

@@ -25,6 +25,7 @@ from rowsieve.stats.json_kinds import EVERYTHING, JsonKind
 from rowsieve.stats.model import Derived, Subject
 from rowsieve.stats.subjects import Described
 from rowsieve.stats.tabulate import statistics_name
+from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.types.days import DAY_US
 from rowsieve.types.logical import (
     Binary,
@@ -72,14 +73,6 @@ class Known:
     kinds: int = EVERYTHING
 
 
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    """A manifest with only row counts and statistics."""
-
-    columns: pa.Table
-    key_ids: tuple[int, ...] = ()
-
-
 def witnesses(known: Collection[Known], schema: Schema) -> PartStatistics:
     """Return statistics of up to 4,096 parts with these facts, spread over the subjects' types."""
     samples = {each.described.subject: list(_samples(each)) for each in known}
@@ -98,7 +91,7 @@ def witnesses(known: Collection[Known], schema: Schema) -> PartStatistics:
                     [None if c is None else pa.scalar(c, type_) for c in cells], type_
                 )
                 columns[statistics_name(subject, fact)] = values.take(pa.array(places[subject]))
-    return PartStatistics(_Parts(pa.table(columns)), schema)
+    return PartStatistics(PartTable(pa.table(columns)), schema)
 
 
 def _combined(counts: Mapping[Subject, int]) -> dict[Subject, Any]:

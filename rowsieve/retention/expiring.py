@@ -172,8 +172,8 @@ def _has_checkpoint(log: LogReader, store: ObjectStore, snapshot: Snapshot) -> b
         write_checkpoint(store, snapshot)
     try:
         checkpoint, entry = read_checkpoint(store, snapshot.version), log.entry(snapshot.version)
-        names = [n for n in checkpoint.parts.columns.schema.names if not n.startswith(STATISTICS)]
-        checkpoint.parts.columns.read(names)  # verifies them where they are read on demand
+        names = [n for n in checkpoint.parts.schema.names if not n.startswith(STATISTICS)]
+        checkpoint.parts.read(names)  # verifies them where they are read on demand
     except (CorruptData, NotFound) as error:
         _log.warning("a checkpoint of %s does not read back: %s", store.uri, error)
         return False

@@ -53,12 +53,8 @@ class Columns(Protocol):
         """The number of rows."""
 
 
-class Manifest(Protocol):
-    """A table of parts, such as `rowsieve.storage.manifests.manifest.PartTable`."""
-
-    @property
-    def columns(self) -> Columns:
-        """Columns with one row per part."""
+class Manifest(Columns, Protocol):
+    """Columns with one row per part: `rowsieve.storage.manifests.manifest.PartTable`."""
 
     @property
     def key_ids(self) -> tuple[int, ...]:
@@ -87,7 +83,7 @@ class PartStatistics:
         self._fills = fills_of(schema)
         self._decoded: Decoded = {} if decoded is None else decoded
         self._known: dict[Subject, AbstractColumn | None] = {}
-        self.part_count = len(manifest.columns)
+        self.part_count = len(manifest)
         self.contradictions = 0
 
     def only(self, field_ids: Collection[int]) -> PartStatistics:
@@ -158,7 +154,7 @@ class PartStatistics:
             kinds = np.full(self.part_count, EVERYTHING, dtype=np.int64)
         else:
             kinds = _int64(column, missing=EVERYTHING)
-        rows = _int64(self._manifest.columns.column("data.rows"), missing=0)
+        rows = _int64(self._manifest.column("data.rows"), missing=0)
         nothing = (kinds == 0) & (rows > 0)
         self.contradictions += int(np.count_nonzero(nothing))
         kinds = np.where(nothing, np.int64(EVERYTHING), kinds)
@@ -177,7 +173,7 @@ class PartStatistics:
         if described.repeated:
             counts = self._counts(described.subject, "value_count")
             return np.where(counts < 0, np.int64(-2), counts)
-        columns = self._manifest.columns
+        columns = self._manifest
         cells = _int64(columns.column("data.rows"), missing=0)
         if _field_id(described.subject) in self._manifest.key_ids:
             cells = cells + _int64(columns.column("deletes.rows"), missing=0)
@@ -190,7 +186,7 @@ class PartStatistics:
         else:
             counts = np.maximum(_int64(column, missing=-1), -1)
         for fill, older in self._older(subject):
-            rows = _int64(self._manifest.columns.column("data.rows"), missing=0)
+            rows = _int64(self._manifest.column("data.rows"), missing=0)
             filled = {"null_count": fill.is_null, "nan_count": fill.is_nan}.get(fact, False)
             unsure = fill.maybe_null and not fill.is_null and (filled or fact == "null_count")
             known = np.int64(-1) if unsure else rows if filled else np.int64(0)
@@ -202,7 +198,7 @@ class PartStatistics:
         counts = self._counts(described.subject, "nan_count")
         if not described.float_since:
             return counts
-        schema_ids = _int64(self._manifest.columns.column("schema_id"), missing=-1)
+        schema_ids = _int64(self._manifest.column("schema_id"), missing=-1)
         was_integer = (schema_ids >= 0) & (schema_ids < described.float_since)
         return np.where((counts < 0) & was_integer, np.int64(0), counts)
 
@@ -216,7 +212,7 @@ class PartStatistics:
 
         A part that several fills apply to has the value of the last one.
         """
-        columns = self._manifest.columns
+        columns = self._manifest
         fills = fills_at(self._fills, subject)
         if not fills or columns.schema.get_field_index("schema_id") < 0:
             return
@@ -263,7 +259,7 @@ class PartStatistics:
         return self._of_type(statistics_name(subject, fact), type_)
 
     def _of_type(self, name: str, type_: pa.DataType) -> pa.ChunkedArray | None:
-        columns = self._manifest.columns
+        columns = self._manifest
         index = columns.schema.get_field_index(name)
         if index < 0 or not holds_all_of(type_, columns.schema.field(index).type):
             return None

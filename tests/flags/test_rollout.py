@@ -175,7 +175,7 @@ def test_explain_detail_metrics_and_prometheus_say_where_a_value_came_from() -> 
 
 def bounds_of(table: rs.Table) -> list[Any]:
     """The upper bounds of `v` in the statistics of each part; None without."""
-    parts = table.handle.newest.parts.columns
+    parts = table.handle.newest.parts
     name = f"stats.{table.handle.newest.schema.field('v').id}.upper"
     return parts.column(name).to_pylist() if name in parts.schema.names else [None] * len(parts)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,18 +17,11 @@ from rowsieve.stats.collect import StatisticsCollector
 from rowsieve.stats.columnar import PartStatistics
 from rowsieve.stats.model import ColumnStatistics, Subject
 from rowsieve.stats.tabulate import statistics_columns
+from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.types.encodings import arrow_schema
 from rowsieve.types.schema import Schema
 
 Statistics = Mapping[Subject, ColumnStatistics]
-
-
-@dataclass(frozen=True)
-class Parts:
-    """A manifest of nothing but row counts and statistics."""
-
-    columns: pa.Table
-    key_ids: tuple[int, ...] = ()
 
 
 def manifest(
@@ -40,7 +32,7 @@ def manifest(
         "deletes.rows": pa.array([0] * len(counts), pa.int64()),
         **statistics_columns(statistics, schema),
     }
-    return PartStatistics(Parts(pa.table(columns)), schema)
+    return PartStatistics(PartTable(pa.table(columns)), schema)
 
 
 def batch_of(rows: Sequence[Mapping[str, Any]], schema: Schema) -> pa.RecordBatch:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import decimal
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from rowsieve.stats.collect import StatisticsCollector
 from rowsieve.stats.columnar import PartStatistics
 from rowsieve.stats.model import ColumnStatistics, Subject
 from rowsieve.stats.tabulate import statistics_columns
+from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.types.encodings import arrow_schema
 from rowsieve.types.logical import (
     Decimal,
@@ -47,26 +47,19 @@ SCHEMA = Schema(
 )
 
 
-@dataclass(frozen=True)
-class Parts:
-    """A manifest of nothing but row counts and statistics."""
-
-    columns: pa.Table
-    key_ids: tuple[int, ...] = (1,)
-
-
 def parts_of(
     *parts: tuple[int, int, dict[Subject, ColumnStatistics]], schema: Schema = SCHEMA
-) -> Parts:
+) -> PartTable:
     rows, deletes, statistics = zip(*parts, strict=True)
     counts = {
         "data.rows": pa.array(rows, pa.int64()),
         "deletes.rows": pa.array(deletes, pa.int64()),
+        "key.1.lower": pa.nulls(len(rows), pa.int64()),
     }
-    return Parts(pa.table({**counts, **statistics_columns(list(statistics), schema)}))
+    return PartTable(pa.table({**counts, **statistics_columns(list(statistics), schema)}))
 
 
-def known(parts: Parts, name: str, schema: Schema = SCHEMA) -> AbstractColumn:
+def known(parts: PartTable, name: str, schema: Schema = SCHEMA) -> AbstractColumn:
     field = schema.field(name)
     found = PartStatistics(parts, schema).column(BoundColumn(field.id, field.name, field.type))
     assert found is not None
@@ -228,10 +221,10 @@ def test_types_without_an_order_have_no_bounds() -> None:
 
 
 def test_no_parts_and_parts_in_chunks() -> None:
-    none = parts_of((5, 0, {1: ints(0, 3, 9)})).columns.slice(0, 0)
-    assert bounds(known(Parts(none), "id")) == []
-    one = parts_of((5, 0, {1: ints(0, 3, 9)})).columns
-    found = known(Parts(pa.concat_tables([one, one])), "id")
+    none = parts_of((5, 0, {1: ints(0, 3, 9)})).table.slice(0, 0)
+    assert bounds(known(PartTable(none), "id")) == []
+    one = parts_of((5, 0, {1: ints(0, 3, 9)})).table
+    found = known(PartTable(pa.concat_tables([one, one])), "id")
     assert bounds(found) == [(3, 9), (3, 9)]
 
 

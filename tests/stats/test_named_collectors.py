@@ -42,7 +42,7 @@ class Tens:
 def bounds(table: rs.Table) -> list[tuple[Any, Any]]:
     """The bounds of `v` of each part, from another handle."""
     snapshot = rs.open_table(table.uri).handle.newest
-    parts, name = snapshot.parts.columns, f"stats.{snapshot.schema.field('v').id}"
+    parts, name = snapshot.parts, f"stats.{snapshot.schema.field('v').id}"
     ends = [parts.column(f"{name}.{fact}").to_pylist() for fact in ("lower", "upper")]
     return sorted(zip(*ends, strict=True))
 

@@ -22,7 +22,6 @@ from rowsieve.types.logical import Bool, Date, Decimal, Field, Float, Int, Strin
 from rowsieve.types.schema import Schema
 from tests.profiles import examples
 from tests.stats.manifests import bound, manifest
-from tests.stats.test_columnar import Parts
 from tests.stats.test_proof import SCHEMA, Statistics, parts, predicates, take
 
 
@@ -175,9 +174,7 @@ def test_a_part_without_values_of_a_kind_hides_none_of_the_others() -> None:
 def test_only_requested_fields_of_the_same_type_are_known() -> None:
     schema = Schema(0, (Field(1, "x", Int()), Field(2, "y", Int())))
     facts = ColumnStatistics(0, None, pa.scalar(1), pa.scalar(2))
-    known = PartStatistics(
-        Parts(manifest([5], [{1: facts, 2: facts}], schema)._manifest.columns), schema
-    )
+    known = manifest([5], [{1: facts, 2: facts}], schema)
     table = pa.table(unions_of(known, [1, 2], np.array([0])))
     assert ShardUnions(table, schema, {1}).subject(2) is None
     assert ShardUnions(table, schema).subject(2) is not None

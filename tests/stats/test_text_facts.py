@@ -18,12 +18,12 @@ from rowsieve.stats.selection import StatisticsOptions, statistics_options
 from rowsieve.stats.subjects import AS_INT, AS_LOWER, AS_NUMBER, AS_UPPER
 from rowsieve.stats.tabulate import statistics_columns
 from rowsieve.stats.text_facts import are_whole
+from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.types.logical import Field, Int, String
 from rowsieve.types.schema import Schema
 from tests.oracle_texts import known_texts
 from tests.profiles import examples
 from tests.stats.manifests import (
-    Parts,
     batch_of,
     bound,
     collected,
@@ -194,8 +194,9 @@ def test_t4_deleted_keys_count_for_text_facts_of_keys() -> None:
         "data.rows": pa.array([2, 2, 0], pa.int64()),
         "deletes.rows": pa.array([1, 1, 1], pa.int64()),
     }
-    table = pa.table({**counts, **statistics_columns(parts, schema)})
-    by_key = PartStatistics(Parts(table, (2,)), schema).only([2])
+    keys = {"key.2.lower": pa.nulls(3, pa.string())}
+    table = pa.table({**counts, **keys, **statistics_columns(parts, schema)})
+    by_key = PartStatistics(PartTable(table), schema).only([2])
     assert verdicts("cast(s as bigint) = 5", by_key, schema) == ["SOME", "SOME", "ALL"]
     assert verdicts("cast(s as bigint) = 7", by_key, schema) == ["SOME", "SOME", "NONE"]
     assert verdicts("upper(s) = '5'", by_key, schema) == ["SOME", "SOME", "ALL"]

@@ -32,6 +32,6 @@ def in_shards(snapshot: Snapshot, parts: int = 2, store: ObjectStore | None = No
 
 def source_of(snapshot: Snapshot) -> ShardedParts:
     """Where the snapshot's parts lie."""
-    ((_, block),) = snapshot.parts.columns.blocks
+    (block,) = snapshot.parts.blocks
     assert isinstance(block.source, ShardedParts)
     return block.source

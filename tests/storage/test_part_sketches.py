@@ -41,7 +41,7 @@ def rows(start: int, count: int, distinct: int = 40) -> pa.Table:
 def sketches(table: rs.Table) -> list[dict[str, object]]:
     """The sketches of each part, in an order that does not depend on the names of files."""
     table.refresh()
-    found = table.handle.pinned.parts.columns.select(is_sketch)
+    found = table.handle.pinned.parts.only(is_sketch)
     assert len(found.schema.names) == 9  # all columns but JSON and the list
     return sorted((pa.table(found.read(found.schema.names))).to_pylist(), key=repr)
 
@@ -85,7 +85,7 @@ def test_a_rewrite_makes_none_that_nobody_asked_for(tmp_path: Path) -> None:
     table = rs.create_table(str(tmp_path / "t"), rows(0, 10), key=["id"])
     table.upsert(rows(0, 5))
     table.compact()
-    assert not any(map(is_sketch, table.handle.pinned.parts.columns.schema.names))
+    assert not any(map(is_sketch, table.handle.pinned.parts.schema.names))
 
 
 def test_a_rewrite_sketches_the_columns_of_today(tmp_path: Path) -> None:

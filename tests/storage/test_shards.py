@@ -132,7 +132,7 @@ def test_a_damaged_segment_is_read_from_the_log(caplog: pytest.LogCaptureFixture
     for group, byte in segments(log._store):
         caplog.clear()
         found = CommitLog(damaged(log._store, byte)).latest()
-        first = next(name for name in found.parts.columns.schema.names if group_of(name) == group)
+        first = next(name for name in found.parts.schema.names if group_of(name) == group)
         assert found.parts.column(first).equals(head.parts.column(first))
         assert "rebuilt from the log" in caplog.text
         assert found == head
@@ -144,7 +144,7 @@ def test_without_the_log_only_statistics_may_be_lost() -> None:
     gone = [log_path(version) for version in range(5)]
     for group, byte in segments(log._store):
         found = CommitLog(damaged(log._store, byte, *gone)).latest().parts
-        names = [name for name in found.columns.schema.names if group_of(name) == group]
+        names = [name for name in found.schema.names if group_of(name) == group]
         if not group.startswith("stats."):
             with pytest.raises(CorruptData, match=r"differ from their checksum; restore"):
                 found.column(names[0])
@@ -152,8 +152,8 @@ def test_without_the_log_only_statistics_may_be_lost() -> None:
         lost = found.column(names[0]).is_null().to_numpy()
         assert 1 <= lost.sum() <= 2
         assert source_of(CommitLog(damaged(log._store, byte, *gone)).latest()).unreadable == {}
-        rest = [name for name in head.parts.columns.schema.names if group_of(name) != group]
-        assert found.columns.read(rest).equals(head.parts.columns.read(rest))
+        rest = [name for name in head.parts.schema.names if group_of(name) != group]
+        assert found.read(rest).equals(head.parts.read(rest))
 
 
 def test_lost_statistics_are_counted() -> None:
@@ -164,8 +164,8 @@ def test_lost_statistics_are_counted() -> None:
     found.parts.column("stats.1.lower")
     found.parts.column("stats.1.upper")
     assert source_of(found).unreadable == {"stats.1": 2}
-    assert found.parts.columns.unreadable("stats.1.", "stats.2.") == 2
-    assert found.parts.columns.unreadable("stats.2.") == 0
+    assert found.parts.unreadable("stats.1.", "stats.2.") == 2
+    assert found.parts.unreadable("stats.2.") == 0
 
 
 def test_parts_in_another_order_take_no_place_of_damaged_ones() -> None:

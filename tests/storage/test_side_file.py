@@ -70,8 +70,8 @@ def test_large_statistics_in_a_side_file_do_not_change_reads() -> None:
     assert len(side_files(store)) == 3
     assert side_files(plain) == []
     found, expected = latest(store), latest(plain)
-    names = [name for name in expected.parts.columns.schema.names if name.startswith("stats.")]
-    assert found.parts.columns.read(names).equals(expected.parts.columns.read(names))
+    names = [name for name in expected.parts.schema.names if name.startswith("stats.")]
+    assert found.parts.read(names).equals(expected.parts.read(names))
     assert found.parts == table.handle.pinned.parts
     for text in ("id = 3", "n = 1", "short = 's1'", "long like '1l%'", "long > '2' and n < 2"):
         assert kept(found, text) == kept(expected, text)
@@ -98,7 +98,7 @@ def test_keys_stay_in_the_list_and_the_largest_go_first() -> None:
     _, store = made(statistics_inline_bytes="1")
     (entry, *_) = [path for path in store.list(LOG) if path.endswith(".arrow")]
     inline, metadata = PartTable.from_ipc_with_metadata(store.get(entry))
-    names = {name.rpartition(".")[0] for name in inline.columns.schema.names if "stats" in name}
+    names = {name.rpartition(".")[0] for name in inline.schema.names if "stats" in name}
     assert names == {"stats.1"}
     assert POINTER in metadata
     parts = latest(store).parts
@@ -175,7 +175,7 @@ def test_a_checkpoint_holds_them_apart_too() -> None:
     (path,) = [path for path in store.list(CHECKPOINTS) if not path.endswith(".json")]
     assert path.endswith(".shards")
     found = latest(copy(store, *side_files(store)))
-    assert found.parts.columns.unreadable("stats.") == 0
+    assert found.parts.unreadable("stats.") == 0
     assert kept(found, "long like '1l%'") == (1, 0)
     assert found.parts == table.handle.pinned.parts
 
@@ -244,7 +244,7 @@ def test_a_pointer_that_does_not_fit_is_not_followed() -> None:
         (latest(store).parts, pointer),
     ):
         assert with_side_file(store, LOG, parts, {POINTER: bad}) == parts
-    assert LONG in with_side_file(store, LOG, inline, metadata).columns.schema.names
+    assert LONG in with_side_file(store, LOG, inline, metadata).schema.names
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "x", ""])

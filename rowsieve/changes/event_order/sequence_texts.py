@@ -48,7 +48,7 @@ def check_texts(
 def _greatest_stored(parts: PartTable | None, field: Field) -> pa.ChunkedArray:
     """The greatest sequence of each part that knows it."""
     name = f"order.{field.id}.upper"
-    if parts is None or parts.columns.schema.get_field_index(name) < 0:
+    if parts is None or parts.schema.get_field_index(name) < 0:
         return pa.chunked_array([], pa.null())
     column = parts.column(name).drop_null()
     return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])

@@ -58,7 +58,7 @@ def may_be_above(parts: PartTable, order: KeyOrder, bound: KeyColumns) -> Mask:
 def sequence_bounds(parts: PartTable, order: KeyOrder) -> pa.Table | None:
     """The bounds of the parts in the types of the columns; None if no part has one."""
     names = [f"order.{field.id}.upper" for field in order.fields]
-    if any(parts.columns.schema.get_field_index(name) < 0 for name in names):
+    if any(parts.schema.get_field_index(name) < 0 for name in names):
         return None
     columns = [parts.column(name) for name in names]
     wide = [

@@ -135,7 +135,7 @@ def joined(fragments: Sequence[bytes], base: Snapshot) -> PartTable:
 
 def check_new(uris: Sequence[str], head: Snapshot) -> None:
     """Raise InvalidInput if the table has one of the files already."""
-    if head.parts.columns.schema.get_field_index(COLUMNS) < 0:
+    if head.parts.schema.get_field_index(COLUMNS) < 0:
         return
     known = pc.is_in(pa.array(uris, pa.string()), value_set=head.parts.column("data.path"))
     if twice := [uri for uri, there in zip(uris, known.to_pylist(), strict=True) if there]:

@@ -100,7 +100,7 @@ class _Facts:
     def column(self, fact: str) -> pa.Array | None:
         """The values of a fact of each part; None if no part has it."""
         name = statistics_name(self._id, fact)
-        if self._parts.columns.schema.get_field_index(name) < 0:
+        if self._parts.schema.get_field_index(name) < 0:
             return None
         values = self._parts.column(name)
         return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values

@@ -43,7 +43,6 @@ from rowsieve.storage.log.log_entry import (
 )
 from rowsieve.storage.log.sealed_lines import damaged, seal
 from rowsieve.storage.manifests.manifest import PartTable
-from rowsieve.storage.manifests.manifest_columns import Columns
 from rowsieve.storage.manifests.manifest_layout import FORMAT_VERSION, check_columns
 from rowsieve.storage.manifests.segments import decode_index, read_range
 from rowsieve.storage.manifests.shards import (
@@ -131,7 +130,7 @@ def _put_parts(store: ObjectStore, snapshot: Snapshot) -> AddedFile | _ShardsLin
     """Store the parts in the form that suits their number, and verify them by reading back."""
     parts, most_bytes = snapshot.parts, inline_bytes(snapshot.table.properties)
     sharded = len(parts) >= SHARDED_FROM or bool(large_subjects(parts, most_bytes))
-    if parts.columns.unreachable:
+    if parts.unreachable:
         raise StoreError(
             f"checkpoint of version {snapshot.version}: statistics of the parts could not be read "
             f"from {store.uri}; try again"
@@ -214,7 +213,7 @@ def _open_shards(store: ObjectStore, line: _ShardsLine, recover: Recover | None)
     source = ShardedParts(ShardedFile(store, path, line.ids), schema, shards, recover)
     if source.row_count != line.parts:
         raise damaged(f"{where} has {source.row_count} parts instead of {line.parts}")
-    return PartTable(Columns.of(source))
+    return PartTable(source)
 
 
 def read_timestamp_us(store: ObjectStore, version: int) -> int:

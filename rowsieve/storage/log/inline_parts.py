@@ -50,7 +50,7 @@ def bytes_in_memory(parts: PartTable) -> int:
     """The bytes of all parts in memory of a version."""
     total = 0
     for name in ("data.content", "deletes.content"):
-        if parts.columns.schema.get_field_index(name) >= 0:
+        if parts.schema.get_field_index(name) >= 0:
             total += int(pc.sum(pc.binary_length(parts.column(name))).as_py() or 0)
     return total
 

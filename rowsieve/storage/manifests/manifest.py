@@ -33,10 +33,10 @@ are not ours are never deleted (invariants, rule 15: `owned`). Bounds and counts
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, Final, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -201,19 +201,10 @@ class InShards(Protocol):
         ...
 
 
-class PartTable:
-    """An immutable list of parts; methods that change it return a new object.
+class PartTable(Columns):
+    """An immutable list of parts; methods that change it return a new object."""
 
-    `derived` has facts that others derived from this object; they are freed with it. Code that adds
-    one must bound their number, and the key must have everything else that they depend on.
-    """
-
-    __slots__ = ("columns", "derived")
-
-    def __init__(self, columns: pa.Table | Columns) -> None:
-        self.columns: Final = columns if isinstance(columns, Columns) else Columns.of(columns)
-        """The columns, each read on demand."""
-        self.derived: dict[Hashable, Any] = {}
+    __slots__ = ()
 
     @classmethod
     def empty(cls) -> PartTable:
@@ -272,16 +263,6 @@ class PartTable:
         return bytes(sink.getvalue())
 
     @property
-    def table(self) -> pa.Table:
-        """All columns, in the order of the parts; reads the columns not read yet."""
-        return self.columns.table()
-
-    @property
-    def in_memory(self) -> bool:
-        """True if every column is in memory, so that no use of a column reads a file."""
-        return self.columns.in_memory
-
-    @property
     def part_ids(self) -> tuple[str, ...]:
         """The part ids, in the order of the parts."""
         return tuple(self.column("part_id").to_pylist())
@@ -290,7 +271,7 @@ class PartTable:
         """(n,) whether each part is in memory."""
         in_memory = np.zeros(len(self), dtype=np.bool_)
         for name in (DATA_CONTENT, DELETES_CONTENT):
-            if self.columns.schema.get_field_index(name) >= 0:
+            if self.schema.get_field_index(name) >= 0:
                 in_memory |= np.asarray(self.column(name).is_valid())
         return in_memory
 
@@ -304,7 +285,7 @@ class PartTable:
 
         The paths of parts in memory are names only, and vectors in the manifest are no files.
         """
-        names = self.columns.schema.names
+        names = self.schema.names
         texts_by_column = {}
         for name in ("data.path", "deletes.path", "dv.path", PATH):
             content = name.replace(".path", ".content")
@@ -318,24 +299,15 @@ class PartTable:
                 texts_by_column[name] = texts
         return texts_by_column
 
-    def column(self, name: str) -> pa.ChunkedArray:
-        """Return one column; KeyError for an unknown name."""
-        return self.columns.column(name)
-
     def select(self, *prefixes: str) -> PartTable:
         """Keep only the columns whose names start with one of these prefixes."""
-        chosen = {name for name in self.columns.schema.names if name.startswith(prefixes)}
-        return PartTable(self.columns.select(chosen.__contains__))
+        return self.only(lambda name: name.startswith(prefixes))
 
     def unions(self) -> Iterator[tuple[int, npt.NDArray[np.int64], pa.Table]]:
         """For each run of sharded parts: its first index, the shard of each part, the unions."""
-        for start, block in self.columns.blocks:
+        for start, block in self.placed_blocks():
             if isinstance(block.source, InShards):
                 yield start, block.source.shards_of(block.rows), block.source.unions
-
-    def in_one_chunk(self) -> PartTable:
-        """Return the same parts with each in-memory block combined into one chunk."""
-        return PartTable(self.columns.in_one_chunk())
 
     def data_rows(self) -> npt.NDArray[np.int64]:
         """Return, shape (n,), the rows of each part without tombstones; 0 if it has only those."""
@@ -345,7 +317,7 @@ class PartTable:
     def stored_bytes(self) -> int:
         """The bytes of all files of the parts."""
         names = ["data.size_bytes", "deletes.size_bytes", "dv.size_bytes"]
-        if self.columns.schema.get_field_index(SIZE_BYTES) >= 0:
+        if self.schema.get_field_index(SIZE_BYTES) >= 0:
             names.append(SIZE_BYTES)
         return sum(int(self.numbers(name).sum()) for name in names)
 
@@ -359,13 +331,10 @@ class PartTable:
         return tuple(
             [
                 int(name[len("key.") : -len(".lower")])
-                for name in self.columns.schema.names
+                for name in self.schema.names
                 if name.startswith("key.") and name.endswith(".lower")
             ]
         )
-
-    def __len__(self) -> int:
-        return len(self.columns)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PartTable):
@@ -376,15 +345,6 @@ class PartTable:
 
     def __repr__(self) -> str:
         return f"PartTable({len(self)} parts)"
-
-    def append(self, *others: PartTable) -> PartTable:
-        """Concatenate these parts and the others'; a column that one side lacks is NULL there."""
-        if not others:
-            return self
-        try:
-            return PartTable(self.columns.append([other.columns for other in others]))
-        except pa.ArrowException as error:
-            raise CorruptData(f"manifests disagree on the type of a column: {error}") from error
 
     def without(self, part_ids: Collection[str]) -> PartTable:
         """Remove the parts with these ids; unknown ids are ignored."""
@@ -399,10 +359,6 @@ class PartTable:
         """Keep only the parts with these ids; unknown ids are ignored."""
         kept = pc.is_in(self.column("part_id"), value_set=pa.array(sorted(part_ids), pa.string()))
         return self.take(np.flatnonzero(np.asarray(kept.to_numpy())))
-
-    def take(self, indices: Any) -> PartTable:
-        """Select the parts at these indices, in the order given."""
-        return PartTable(self.columns.take(np.asarray(indices, dtype=np.int64)))
 
     def with_commit_ts(self, version: int) -> PartTable:
         """Set commit_ts of parts without one to the committing version (invariant I1)."""
@@ -469,7 +425,7 @@ class PartTable:
             taken.sort_orders(),
             strict=True,
         )
-        own = taken.columns.read([name for name in FIXED.names if "." not in name]).to_pylist()
+        own = taken.read([name for name in FIXED.names if "." not in name]).to_pylist()
         return [
             PartEntry(
                 data=data,
@@ -499,14 +455,14 @@ class PartTable:
 
     def vectors(self) -> list[VectorRef | None]:
         """Return the stored vector of every part of a keyed table; None if it has none."""
-        schema = self.columns.schema
+        schema = self.schema
         if schema.get_field_index(COMPLETE_THROUGH) < 0:
             return [None] * len(self)
-        return vectors_in(self.columns.read([n for n in schema.names if n.startswith(PREFIX)]))
+        return vectors_in(self.read([n for n in schema.names if n.startswith(PREFIX)]))
 
     def sort_orders(self) -> list[str | None]:
         """Return the order of the rows of every part, with field ids; None if it is unknown."""
-        if self.columns.schema.get_field_index(SORT_ORDER) < 0:
+        if self.schema.get_field_index(SORT_ORDER) < 0:
             return [None] * len(self)
         orders: list[str | None] = self.column(SORT_ORDER).to_pylist()
         return orders
@@ -524,7 +480,7 @@ class PartTable:
         if self.column(f"{prefix}.path").null_count == len(self):
             return [(None,)] * len(self)
         columns = [self.column(f"{prefix}.{name}").to_pylist() for name, _ in facts]
-        present = [self.columns.schema.get_field_index(name) >= 0 for name in rare]
+        present = [self.schema.get_field_index(name) >= 0 for name in rare]
         if any(present):
             nothing = [None] * len(self)
             columns += [

@@ -10,16 +10,17 @@ is NULL there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from operator import attrgetter
-from typing import Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from rowsieve.errors import CorruptData
 from rowsieve.types.widening import unified, widened
 
 Indices: TypeAlias = npt.NDArray[np.int64]
@@ -110,24 +111,28 @@ class Block:
 
 
 class Columns:
-    """An immutable sequence of blocks; methods that change it return a new object."""
+    """An immutable sequence of blocks; methods that change it return a new object of its class.
 
-    __slots__ = ("_blocks", "_length", "_read", "_table", "schema")
+    `derived` has facts that others derived from this object; they are freed with it. Code that adds
+    one must bound their number, and the key must have everything else that they depend on.
+    """
 
-    def __init__(self, blocks: Sequence[Block], schema: pa.Schema) -> None:
-        self._blocks: Final = tuple(blocks)
-        self._length: Final = sum(map(len, blocks))
-        self._read: dict[str, pa.ChunkedArray] = {}
-        self.schema: Final = schema
+    __slots__ = ("_length", "_read", "_table", "blocks", "derived", "schema")
+
+    def __init__(
+        self, rows: pa.Table | ColumnSource | tuple[Block, ...], schema: pa.Schema | None = None
+    ) -> None:
+        """Wrap all rows of a table or a source, or blocks with the columns of a schema."""
+        blocks = rows if isinstance(rows, tuple) else (Block(rows),)
         only = blocks[0].source if len(blocks) == 1 else None
-        is_whole = isinstance(only, pa.Table) and only.schema.equals(schema)
+        self.schema: Final = blocks[0].source.schema if schema is None else schema
+        self.blocks: Final = blocks
+        is_whole = isinstance(only, pa.Table) and only.schema.equals(self.schema)
         self._table: Final[pa.Table | None] = only if is_whole else None
         """The only table in memory, if it has exactly this schema."""
-
-    @classmethod
-    def of(cls, source: ColumnSource | pa.Table) -> Columns:
-        """Wrap all rows of a source or a table."""
-        return cls([Block(source)], source.schema)
+        self._length: Final = sum(map(len, blocks))
+        self._read: dict[str, pa.ChunkedArray] = {}
+        self.derived: dict[Hashable, Any] = {}
 
     def __len__(self) -> int:
         return self._length
@@ -135,15 +140,20 @@ class Columns:
     @property
     def in_memory(self) -> bool:
         """True if no column is read on demand."""
-        return all(isinstance(block.source, pa.Table) for block in self._blocks)
+        return all(isinstance(block.source, pa.Table) for block in self.blocks)
 
-    @property
-    def blocks(self) -> Iterator[tuple[int, Block]]:
+    def placed_blocks(self) -> Iterator[tuple[int, Block]]:
         """Pairs of a block's first row index and the block."""
         start = 0
-        for block in self._blocks:
+        for block in self.blocks:
             yield start, block
             start += len(block)
+
+    def without_facts(self) -> Self:
+        """Return another object of the same rows, which shares what was read of them."""
+        same = type(self)(self.blocks, self.schema)
+        same._read = self._read
+        return same
 
     def unreadable(self, *prefixes: str) -> int:
         """Count requested rows with unreadable columns of these prefixes, summed over subjects."""
@@ -172,72 +182,83 @@ class Columns:
         schema = pa.schema([self.schema.field(name) for name in names])
         if missing := [field for field in schema if field.name not in self._read]:
             wanted = pa.schema(missing)
-            tables = [block.read(wanted) for block in self._blocks]
+            tables = [block.read(wanted) for block in self.blocks]
             table = tables[0] if len(tables) == 1 else pa.concat_tables(tables)
             self._read.update(zip(table.column_names, table.columns, strict=True))
         return pa.table([self._read[name] for name in names], schema=schema)
 
+    @property
     def table(self) -> pa.Table:
-        """Read all columns."""
+        """All columns, in the order of the rows; reads the columns not read yet."""
         return self.read(self.schema.names) if self._table is None else self._table
 
-    def select(self, wanted: Callable[[str], bool]) -> Columns:
+    def only(self, wanted: Callable[[str], bool]) -> Self:
         """Keep only the columns whose names `wanted` accepts."""
         names = [name for name in self.schema.names if wanted(name)]
         if self._table is not None:
-            return Columns.of(self._table.select(names))
-        blocks = [block.select(names) for block in self._blocks]
-        subset = Columns(blocks, pa.schema([self.schema.field(name) for name in names]))
+            return type(self)(self._table.select(names))
+        blocks = tuple([block.select(names) for block in self.blocks])
+        subset = type(self)(blocks, pa.schema([self.schema.field(name) for name in names]))
         subset._read.update((k, v) for k, v in self._read.items() if wanted(k))
         return subset
 
-    def append(self, others: Sequence[Columns]) -> Columns:
-        """Concatenate these rows and the others'; pa.ArrowException if a column's types differ."""
+    def append(self, *others: Self) -> Self:
+        """Concatenate these rows and the others'; a column that one side lacks is NULL there.
+
+        CorruptData if they have other types for a column.
+        """
+        if not others:
+            return self
         every = (self, *others)
-        schema = _joint_schema(every)
         blocks: list[Block] = []
         tables: list[pa.Table] = []  # since the last block of a source
-        for block in chain.from_iterable(map(_BLOCKS, every)):
-            if isinstance(block.source, pa.Table):
-                tables += [block.source] if block.source.num_rows else []
-            elif len(block):
-                blocks += [*_as_blocks(tables, schema), block]
-                tables = []
-        blocks += _as_blocks(tables, schema)
-        return Columns(blocks or [Block(schema.empty_table())], schema)
+        try:
+            schema = _joint_schema(every)
+            for block in chain.from_iterable(map(_BLOCKS, every)):
+                if isinstance(block.source, pa.Table):
+                    tables += [block.source] if block.source.num_rows else []
+                elif len(block):
+                    blocks += [*_as_blocks(tables, schema), block]
+                    tables = []
+            blocks += _as_blocks(tables, schema)
+        except pa.ArrowException as error:
+            raise CorruptData(f"manifests disagree on the type of a column: {error}") from error
+        return type(self)(tuple(blocks) or (Block(schema.empty_table()),), schema)
 
-    def take(self, rows: Indices) -> Columns:
+    def take(self, rows: Any) -> Self:
         """Select rows by index, in the order given.
 
         Columns in files stay unread if the indices ascend; otherwise all columns are read.
         """
+        rows = np.asarray(rows, dtype=np.int64)
+        make = type(self)
         if self.in_memory:
-            return Columns.of(self.table().take(pa.array(rows, pa.int64())))
+            return make(self.table.take(pa.array(rows)))
         if (np.diff(rows) > 0).all():
-            return Columns(list(self._at(rows)) or [Block(self.schema.empty_table())], self.schema)
+            return make(tuple(self._at(rows)) or (Block(self.schema.empty_table()),), self.schema)
         distinct, places = np.unique(rows, return_inverse=True)
-        return Columns.of(self.take(distinct).table().take(pa.array(places)))
+        return make(self.take(distinct).table.take(pa.array(places)))
 
-    def in_one_chunk(self) -> Columns:
+    def in_one_chunk(self) -> Self:
         """Return the same columns with each in-memory block combined into one chunk."""
         blocks = [
             Block(block.source.combine_chunks()) if isinstance(block.source, pa.Table) else block
-            for block in self._blocks
+            for block in self.blocks
         ]
-        return Columns(blocks, self.schema)
+        return type(self)(tuple(blocks), self.schema)
 
     def _sources(self) -> list[ColumnSource]:
-        return [each.source for each in self._blocks if not isinstance(each.source, pa.Table)]
+        return [each.source for each in self.blocks if not isinstance(each.source, pa.Table)]
 
     def _at(self, rows: Indices) -> Iterator[Block]:
-        for start, block in self.blocks:
+        for start, block in self.placed_blocks():
             first, stop = np.searchsorted(rows, [start, start + len(block)])
             if first < stop:
                 whole = stop - first == len(block)
                 yield block if whole else block.take(rows[first:stop] - start)
 
 
-_BLOCKS: Final = attrgetter("_blocks")
+_BLOCKS: Final = attrgetter("blocks")
 
 
 def _joint_schema(every: Sequence[Columns]) -> pa.Schema:

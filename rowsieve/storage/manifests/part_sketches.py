@@ -55,7 +55,7 @@ def is_sketch(name: str) -> bool:
 def lacks_sketches(parts: PartTable, fields: Iterable[Field]) -> npt.NDArray[np.bool_]:
     """(n,) whether a part with rows lacks a sketch that one of these columns can have."""
     gaps = np.zeros(len(parts), dtype=np.bool_)
-    known = set(parts.columns.schema.names)
+    known = set(parts.schema.names)
     for field in fields:
         if _kind(field) is None:
             continue
@@ -68,7 +68,7 @@ def lacks_sketches(parts: PartTable, fields: Iterable[Field]) -> npt.NDArray[np.
 
 def sketched_fields(parts: PartTable, fields: Iterable[Field]) -> list[Field]:
     """The columns that some part has a sketch of."""
-    known = set(parts.columns.schema.names)
+    known = set(parts.schema.names)
     names = ((field, sketch_name(field)) for field in fields if _kind(field) is not None)
     return [
         field
@@ -86,7 +86,7 @@ def distinct_count(parts: PartTable, field: Field) -> int | None:
     if kind is None or lacks_sketches(parts, [field]).any():
         return None
     name = sketch_name(field)
-    if name not in parts.columns.schema.names:
+    if name not in parts.schema.names:
         return 0  # the parts have no rows
     cells = parts.column(name).drop_null().to_pylist()
     sketches = [Sketch.from_bytes(cell) for cell in cells]

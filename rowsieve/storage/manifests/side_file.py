@@ -28,7 +28,7 @@ from rowsieve.decoded_types import described
 from rowsieve.errors import CorruptData, InvalidInput
 from rowsieve.objects import ObjectStore, put_fresh
 from rowsieve.storage.manifests.manifest import PartTable
-from rowsieve.storage.manifests.manifest_columns import Columns, Indices
+from rowsieve.storage.manifests.manifest_columns import Indices
 from rowsieve.storage.manifests.segments import (
     STATISTICS,
     decode_index,
@@ -88,13 +88,13 @@ def put_side_file(
     if not large:
         return parts.to_ipc()
     file = f"{commit_id}.stats"
-    table = parts.columns.read(large).combine_chunks()
+    table = parts.read(large).combine_chunks()
     segments, index = encode_segments(table, np.zeros(1, dtype=np.int64), len(parts))
     put_fresh(store, f"{folder}/{file}", segments)
     encoded = base64.b64encode(encode_index(table.schema, index)).decode()
     pointer = msgspec.json.encode(_Pointer(file, encoded))
     moved = set(large)
-    inline = PartTable(parts.columns.select(lambda name: name not in moved))
+    inline = parts.only(lambda name: name not in moved)
     return inline.to_ipc({POINTER: pointer})
 
 
@@ -118,11 +118,11 @@ def with_side_file(
         _NAME.fullmatch(pointer.file) is None
         or side.row_count != len(parts)
         or not only_statistics
-        or not set(schema.names).isdisjoint(parts.columns.schema.names)
+        or not set(schema.names).isdisjoint(parts.schema.names)
     ):
         _log.warning("side file %s in %s does not fit its parts", pointer.file, store.uri)
         return parts
-    return PartTable(Columns.of(_WithSide(parts.table, side)))
+    return PartTable(_WithSide(parts.table, side))
 
 
 class _WithSide:

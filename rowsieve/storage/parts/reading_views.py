@@ -78,7 +78,7 @@ class ReadingRules:
 def as_read(snapshot: Snapshot) -> Snapshot:
     """The version with the reading of each part; itself if all parts are read by their columns."""
     parts = snapshot.parts
-    if READING in parts.columns.schema.names or (rules := reading_rules(snapshot)) is None:
+    if READING in parts.schema.names or (rules := reading_rules(snapshot)) is None:
         return snapshot
     index = frozenset([*parts.key_ids, *(field.id for field in snapshot.sequence_fields)])
     known = ("reading", rules, index)
@@ -88,13 +88,13 @@ def as_read(snapshot: Snapshot) -> Snapshot:
         if sum(isinstance(key, tuple) and key[:1] == ("reading",) for key in parts.derived) < (
             _MAX_VIEWS
         ):
-            parts.derived[known] = PartTable(view.columns)
+            parts.derived[known] = view.without_facts()
     return replace(snapshot, parts=view)
 
 
 def reading_rules(snapshot: Snapshot) -> ReadingRules | None:
     """The rules of this version; None if no part has an encoding, which they are about."""
-    if ENCODING not in snapshot.parts.columns.schema.names:
+    if ENCODING not in snapshot.parts.schema.names:
         return None
     return ReadingRules.of(snapshot.table.settings)
 
@@ -116,7 +116,7 @@ def with_options(
 
 def believes_columns(snapshot: Snapshot) -> bool:
     """Return whether `as_read` of this version reads every part by its columns."""
-    columns = snapshot.parts.columns
+    columns = snapshot.parts
     if READING not in columns.schema.names:
         return True
     return int(snapshot.parts.column(READING).null_count) == len(columns)
@@ -143,7 +143,7 @@ def is_plain(ref: FileRef) -> bool:
 
 def read_by_codec(snapshot: Snapshot) -> bool:
     """Return whether a version has a file whose rows are not those of its columns."""
-    if ENCODING not in snapshot.parts.columns.schema.names:
+    if ENCODING not in snapshot.parts.schema.names:
         return False
     files = as_read(snapshot).parts.files("data")
     return not all(ref is None or is_plain(ref) for ref in files)
