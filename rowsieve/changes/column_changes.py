@@ -284,7 +284,8 @@ def _check_properties(head: Snapshot, schema: Schema) -> None:
         after = _named(properties, schema)
     except InvalidInput as error:
         raise InvalidSchemaChange(
-            f"{error}; change the property with set_properties first, then the columns"
+            f"{error}; unset the property first (unset_properties), and set it again after the "
+            "change"
         ) from error
     if _named(properties, head.schema) != after:
         names = (*PROPERTIES_WITH_COLUMNS, CLUSTER_BY, EXPIRE_ROWS_WHEN, HISTORY, COMBINE)

@@ -121,7 +121,7 @@ def read_batch(
     format_, ignored = FORMATS[options.format], frozenset[str]()
     evolved = snapshot
     if messages.structs is not None:
-        evolved, _ = with_columns_of(
+        evolved, ignored = with_columns_of(
             snapshot, messages, BadEvents(MessagePlaces(), messages.shown), format_
         )
     while True:

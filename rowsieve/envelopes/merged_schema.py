@@ -3,7 +3,7 @@
 Events are read for the table's columns. Those that do not fit are looked at as plain JSON: their
 unknown names become columns, and their values widen the types of known ones. Then all events are
 read again, until nothing more is learned. An unknown column that is NULL in all of these events
-needs no column yet.
+needs no column yet, and neither does one that only rows before a change have.
 
 Soundness: types follow from the schema of the events, or else from all values of the column: a
 column whose values have no common type is not added, and its events stay bad.
@@ -12,6 +12,7 @@ column whose values have no common type is not added, and its events stay bad.
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -22,7 +23,7 @@ from rowsieve.changes.merged_columns import changes_with_data
 from rowsieve.envelopes.bad_events import BadEvents
 from rowsieve.envelopes.formats import Format
 from rowsieve.envelopes.messages import Messages
-from rowsieve.envelopes.plain_rows import rows_after
+from rowsieve.envelopes.plain_rows import names_of_rows, rows_after
 from rowsieve.envelopes.reading_events import payload_of, row_names
 from rowsieve.envelopes.spelling import spelled_as
 from rowsieve.envelopes.values.semantic_types import column_types
@@ -63,15 +64,19 @@ class SentColumns:
 def with_columns_of(
     snapshot: Snapshot, messages: Messages, bad: BadEvents, format_: Format
 ) -> tuple[Snapshot, frozenset[str]]:
-    """The snapshot with the columns that bad events need, and the names that are NULL in them."""
+    """The snapshot with the columns that bad events need, and the names that need no column."""
     if messages.structs is not None:
-        return _with_columns(snapshot, _of_structs(messages.structs, format_)), frozenset()
+        sent_rows = _of_structs(messages.structs, format_)
+        given = row_names(payload_of(messages.structs), format_)
+        return _with_columns(snapshot, sent_rows), _unknown(given, sent_rows.column_names, snapshot)
     sent = SentColumns()
+    names: set[str] = set()
     for event in bad.reasons:
         message = _generic(messages.texts[event])
         if not isinstance(message, dict):
             continue
         declared = column_types(message.get("schema"))
+        names |= names_of_rows(message, format_)
         for row in rows_after(message, format_):
             for name, value in row.items():
                 if format_.beside and (name in format_.extra or name.startswith("__")):
@@ -79,10 +84,16 @@ def with_columns_of(
                 sent.values.setdefault(name, []).append(value)
                 if name in declared:
                     sent.types.setdefault(name, declared[name])
-    known = spelled_as(snapshot.schema.names, sent.values).values()
-    return _with_columns(
-        snapshot, sent.table(documents=format_.rules.nested_json)
-    ), sent.always_null() - set(known)
+    needed = sent.values.keys() - sent.always_null()
+    columns = sent.table(documents=format_.rules.nested_json)
+    return _with_columns(snapshot, columns), _unknown(names, needed, snapshot)
+
+
+def _unknown(names: Iterable[str], needed: Collection[str], snapshot: Snapshot) -> frozenset[str]:
+    """The names that are of no column of the table, and of none that it needs."""
+    names = dict.fromkeys(names)
+    known = spelled_as(snapshot.schema.names, names).values()
+    return frozenset(names.keys() - set(needed) - set(known))
 
 
 def _with_columns(snapshot: Snapshot, sent: pa.Table) -> Snapshot:
@@ -134,5 +145,12 @@ def _column(values: list[Any], declared: pa.DataType | None, *, documents: bool)
         texts = [None if each is None else json.dumps(each) for each in values]
         return pa.array(texts, pa.json_())
     with suppress(pa.ArrowInvalid, pa.ArrowTypeError):
-        return pa.array(values) if len(kinds) == 1 else None
+        column = pa.array(values) if len(kinds) == 1 else None
+        return None if column is None or _lacks_type(column.type) else column
     return None
+
+
+def _lacks_type(type_: pa.DataType) -> bool:
+    """Whether the values do not tell the type of a member, as an empty list does not."""
+    members = (type_.field(place).type for place in range(type_.num_fields))
+    return pa.types.is_null(type_) or any(map(_lacks_type, members))

@@ -264,7 +264,9 @@ def _read_structs(
     unknown = [
         name
         for name in given
-        if name not in names.values() and not (format_.beside and name.startswith("__"))
+        if name not in names.values()
+        and name not in destination.ignored
+        and not (format_.beside and name.startswith("__"))
     ]
     if unknown:
         raise SchemaMismatch(

@@ -15,6 +15,8 @@ from rowsieve.errors import InvalidData, UnsupportedOperation
 from tests.envelopes.events import crate, crates, event, texts
 from tests.small_tables import fresh_uri
 
+INT = pa.int64()
+
 
 def created(place: int, **row: Any) -> dict[str, Any]:
     return event("c", None, row, place)
@@ -67,6 +69,31 @@ def test_a_column_that_the_source_dropped_becomes_null() -> None:
     unavailable = {"id": 2, "label": "__debezium_unavailable_value"}
     merged(table, event("u", None, unavailable, 10))
     assert rows(table) == [crate(1, "c"), crate(2, "b")]
+
+
+def test_a_name_that_only_rows_before_have_needs_no_column() -> None:
+    table = merged(crates(), created(1, **crate(1, "a")), created(2, **crate(2, "b")))
+    merged(table, event("d", {**crate(1, "a"), "colour": "red"}, None, 3))
+    merged(table, event("u", {**crate(2, "b"), "colour": "red"}, crate(3, "c"), 4))
+    assert rows(table) == [crate(3, "c")]
+    deleted = event("d", {**crate(3, "c"), "colour": "red"}, None, 5)
+    merged(table, deleted, created(6, **crate(4), colour="blue"))
+    assert rows(table) == [{**crate(4), "colour": "blue"}]
+    before = pa.array([{"id": 4, "price": 3}], pa.struct([("id", pa.int64()), ("price", INT)]))
+    after = pa.array([{"id": 4, "label": "d"}], pa.struct([("id", INT), ("label", pa.string())]))
+    merged(table, pa.table({"before": before, "after": after, "op": ["u"]}))
+    assert rows(table) == [{**crate(4, "d"), "colour": None}]
+
+
+def test_a_list_without_items_does_not_tell_the_type_of_a_column() -> None:
+    table = crates()
+    empty = created(1, **crate(1), tags=[])
+    for unknown in (empty, created(1, **crate(1), tags={"first": None})):
+        with pytest.raises(InvalidData, match="unknown field `tags`"):
+            merged(table, unknown)
+    assert table.version == 0
+    merged(table, empty, created(2, **crate(2), tags=["x"]))
+    assert [row["tags"] for row in rows(table)] == [[], ["x"]]
 
 
 def test_a_column_is_widened_only_if_a_value_needs_it() -> None:

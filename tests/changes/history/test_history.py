@@ -224,10 +224,22 @@ def test_the_first_call_records_the_columns() -> None:
     assert short(table) == [(1.0, 10, 20, 1.0), (1.0, 20, None, 2.0)]
     with pytest.raises(InvalidSchemaChange, match="valid_to"):
         table.drop_column("valid_to")
+    with pytest.raises(InvalidSchemaChange, match="unset_properties"):
+        table.rename_column("valid_to", "until")
     with pytest.raises(InvalidInput, match="as_of_event='x'"):
         table.scan(as_of_event="x")
     with pytest.raises(InvalidInput, match="property history"):
         table.set_properties({"history": "valid_from"})
+
+
+def test_columns_are_renamed_between_unsetting_and_setting_the_property() -> None:
+    table = history_table()
+    apply(table, [event("c", 10, 1.0)])
+    table.unset_properties(["history"])
+    table.rename_column("valid_to", "until")
+    table.set_properties({"history": "valid_from, until"})
+    table.apply_changes([event("u", 20, 2.0)], op="op", sequence="at")
+    assert table.scan(order_by_key=True).to_arrow().column("until").to_pylist() == [20, None]
 
 
 def test_moments_may_be_text() -> None:
