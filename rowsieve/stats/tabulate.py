@@ -34,14 +34,13 @@ def statistics_columns(
     columns: dict[str, pa.Array] = {}
     alike: dict[tuple[bool, pa.DataType], tuple[list[str], list[Any]]] = {}
     for subject, facts in _subjects(parts, schema):
-        known = [part.get(subject, UNKNOWN) for part in parts]
         for name, fact, type_ in facts:
             columns[name] = None  # keeps its place
             kind = (fact in _BOUNDS, type_)
             if (group := alike.get(kind)) is None:
                 group = alike[kind] = ([], [])
             group[0].append(name)
-            group[1].extend([getattr(statistics, fact) for statistics in known])
+            group[1].extend([getattr(part.get(subject, UNKNOWN), fact) for part in parts])
     for (_, type_), (names, cells) in alike.items():
         # An array costs the same for one value as for thousands: wide tables have thousands of
         # columns of one value.

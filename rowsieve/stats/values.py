@@ -9,6 +9,7 @@ a bound that only a tombstone has is not exact. Types without an order have coun
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -25,6 +26,7 @@ Extremes: TypeAlias = tuple[pa.Scalar | None, pa.Scalar | None]
 Values: TypeAlias = pa.Array | pa.ChunkedArray
 
 SHORT_ROWS: Final = 1_024  # longer columns are not worth a copy
+_CUT_SCALARS: Final = (pa.StringScalar, pa.BinaryScalar)
 
 
 class ValueCollector:
@@ -96,7 +98,7 @@ def without_nan(values: Any) -> tuple[Any, int]:
 
 def extremes(values: Any) -> Extremes:
     """The least and greatest value; no value is NaN. None, None if all are NULL."""
-    plain = _plain_floats(values)
+    plain = _plain_floats(values) if pa.types.is_floating(values.type) else ()
     if plain:
         low = pa.scalar(min(numbers.min() for numbers in plain), values.type)
         high = pa.scalar(max(numbers.max() for numbers in plain), values.type)
@@ -128,7 +130,7 @@ def extremes_together(columns: Sequence[Values]) -> list[Extremes | None]:
     for type_, places in alike.items():
         if pa.types.is_floating(type_) or pa.types.is_boolean(type_) or len(places) == 1:
             continue
-        chunks = [chunk for place in places for chunk in _chunks(columns[place])]
+        chunks = chain.from_iterable(_chunks(columns[place]) for place in places)
         plain = plain_numbers(pa.concat_arrays(chunks))
         numbers = plain.to_numpy(zero_copy_only=False).reshape(len(places), row_count)
         lowest = pa.array(numbers.min(axis=1), plain.type).view(type_)
@@ -144,33 +146,25 @@ def _chunks(values: Values) -> list[pa.Array]:
 
 def _plain_floats(values: Any) -> list[npt.NDArray[Any]]:
     """Floats without NULLs as numpy arrays; their extremes take a tenth of Arrow's time."""
-    if not pa.types.is_floating(values.type) or values.null_count:
+    if values.null_count:
         return []
     return [chunk.to_numpy(zero_copy_only=False) for chunk in _chunks(values) if len(chunk)]
 
 
 def lower_bound(value: pa.Scalar | None, limit: int = LIMIT_BYTES) -> pa.Scalar | None:
     """The lower bound of a column from its least value, truncated to a manifest's limit."""
-    if value is None:
-        return None
-    if pa.types.is_string(value.type):
-        return pa.scalar(lower_text(value.as_py(), limit), value.type)
-    if pa.types.is_binary(value.type):
-        return pa.scalar(lower_bytes(value.as_py(), limit), value.type)
-    return value
+    if value is None or not isinstance(value, _CUT_SCALARS) or len(value.as_buffer()) <= limit:
+        return value
+    shorten = lower_text if pa.types.is_string(value.type) else lower_bytes
+    return pa.scalar(shorten(value.as_py(), limit), value.type)
 
 
 def upper_bound(value: pa.Scalar | None, limit: int = LIMIT_BYTES) -> pa.Scalar | None:
     """The upper bound of a column from its greatest value; None if no short bound exists."""
-    if value is None:
-        return None
-    short: str | bytes | None
-    if pa.types.is_string(value.type):
-        short = upper_text(value.as_py(), limit)
-    elif pa.types.is_binary(value.type):
-        short = upper_bytes(value.as_py(), limit)
-    else:
+    if value is None or not isinstance(value, _CUT_SCALARS) or len(value.as_buffer()) <= limit:
         return value
+    shorten = upper_text if pa.types.is_string(value.type) else upper_bytes
+    short = shorten(value.as_py(), limit)
     return None if short is None else pa.scalar(short, value.type)
 
 

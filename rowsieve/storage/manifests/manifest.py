@@ -36,7 +36,8 @@ import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, Literal, Protocol, runtime_checkable
+from operator import attrgetter
+from typing import Any, Final, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -54,7 +55,6 @@ from rowsieve.storage.manifests.manifest_layout import (
     DELETES_CONTENT,
     ENCODING,
     ENTRY_FACTS,
-    ENTRY_TYPES,
     FILE_FIELDS,
     FIXED,
     INLINE_PREFIX,
@@ -85,6 +85,13 @@ from rowsieve.types.logical import Field
 from rowsieve.types.schema import Schema
 
 _COMPRESSED_FROM = 32  # parts; below it a codec costs more than it saves
+_ENTRY: Final = attrgetter("entry")
+_STATISTICS: Final = attrgetter("statistics")
+_SKETCHES: Final = attrgetter("sketches")
+_VECTOR: Final = attrgetter("entry.vector")
+_OLDEST_DELETE: Final = attrgetter("oldest_delete")
+_LOWER: Final = attrgetter("key_lower")
+_UPPER: Final = attrgetter("key_upper")
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,17 +227,12 @@ class PartTable(Columns):
         sequence: Sequence[Field] = (),
     ) -> PartTable:
         """Make the manifest of finished parts with this schema, key and event order."""
-        rows = [_cells(part, key, sequence) for part in parts]
-        columns: dict[str, pa.Array] = {}
-        for name, type_ in (*ENTRY_TYPES.items(), *_bound_types(key, sequence)):
-            cells = [row[name] for row in rows]
-            if name not in RARE or cells.count(None) < len(cells):
-                columns[name] = pa.array(cells, type_)
-        columns.update(statistics_columns([part.statistics for part in parts], schema))
-        for name in dict.fromkeys(chain.from_iterable(part.sketches for part in parts)):
+        columns = _entry_columns(parts, key, sequence)
+        columns.update(statistics_columns(list(map(_STATISTICS, parts)), schema))
+        for name in dict.fromkeys(chain.from_iterable(map(_SKETCHES, parts))):
             columns[name] = pa.array([part.sketches.get(name) for part in parts], pa.binary())
         table = cls(pa.table(columns))
-        vectors = [part.entry.vector for part in parts]
+        vectors = list(map(_VECTOR, parts))
         return table.with_vectors(vectors) if any(vectors) else table
 
     @classmethod
@@ -278,7 +280,8 @@ class PartTable(Columns):
     @property
     def has_no_files(self) -> bool:
         """True if every part is in memory, and has no deletion vector either."""
-        return len(self) > 0 and not self.file_paths()
+        in_memory = {DATA_CONTENT, DELETES_CONTENT}.intersection(self.schema.names)
+        return bool(in_memory) and len(self) > 0 and not self.file_paths()
 
     def file_paths(self) -> dict[str, list[str]]:
         """The paths of the files of all parts, by the column that names them.
@@ -490,34 +493,29 @@ class PartTable(Columns):
         return zip(*columns, strict=True)
 
 
-def _cells(part: NewPart, key: Sequence[Field], sequence: Sequence[Field]) -> dict[str, Any]:
-    """The row of a finished part in its manifest, without statistics and sketches."""
-    entry = part.entry
-    cells = {
-        name: getattr(getattr(entry, owner), fact, WITHOUT_FILE.get(fact))
-        if fact
-        else getattr(entry, owner)
-        for name, owner, fact in ENTRY_FACTS
-    }
-    cells[OLDEST_DELETE] = part.oldest_delete
-    for i, column in enumerate(key):
-        cells[f"key.{column.id}.lower"] = entry.key_lower[i]
-        cells[f"key.{column.id}.upper"] = entry.key_upper[i]
-    for column, upper in zip(sequence, part.sequence_upper, strict=True):
-        cells[f"order.{column.id}.upper"] = upper
-    return cells
-
-
-def _bound_types(
-    key: Sequence[Field], sequence: Sequence[Field]
-) -> Iterator[tuple[str, pa.DataType]]:
-    """The columns that depend on the table's key and event order, in their order."""
-    for column in key:
-        for side in ("lower", "upper"):
-            yield f"key.{column.id}.{side}", arrow_type(column.type)
-    for column in sequence:
-        yield f"order.{column.id}.upper", arrow_type(column.type)
-    yield OLDEST_DELETE, pa.int64()
+def _entry_columns(
+    parts: Sequence[NewPart], key: Sequence[Field], sequence: Sequence[Field]
+) -> dict[str, pa.Array]:
+    """The columns of finished parts without statistics and sketches; rare ones if one has them."""
+    entries = list(map(_ENTRY, parts))
+    columns: dict[str, pa.Array] = {}
+    for name, type_, owner, fact in ENTRY_FACTS:
+        cells = list(map(owner, entries))
+        if fact:
+            cells = [getattr(each, fact, WITHOUT_FILE.get(fact)) for each in cells]
+        if name not in RARE or cells.count(None) < len(cells):
+            columns[name] = pa.array(cells, type_)
+    for place, column in enumerate(key):
+        for side, bounds in (("lower", _LOWER), ("upper", _UPPER)):
+            ends = [bounds(entry)[place] for entry in entries]
+            columns[f"key.{column.id}.{side}"] = pa.array(ends, arrow_type(column.type))
+    for place, column in enumerate(sequence):
+        greatest = [part.sequence_upper[place] for part in parts]
+        columns[f"order.{column.id}.upper"] = pa.array(greatest, arrow_type(column.type))
+    oldest = list(map(_OLDEST_DELETE, parts))
+    if oldest.count(None) < len(oldest):
+        columns[OLDEST_DELETE] = pa.array(oldest, pa.int64())
+    return columns
 
 
 def placed_parts(

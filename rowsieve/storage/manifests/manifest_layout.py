@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
@@ -68,11 +69,12 @@ ENTRY_TYPES: Final[Mapping[str, pa.DataType]] = {
     DELETES_CONTENT: pa.binary(),
 }
 ENTRY_FACTS: Final = tuple(
-    (name, *("sort_order" if name == SORT_ORDER else name).partition(".")[::2])
-    for name in ENTRY_TYPES
+    (name, type_, attrgetter("sort_order" if name == SORT_ORDER else owner), fact)
+    for name, type_ in ENTRY_TYPES.items()
+    for owner, _, fact in [("" if name == SORT_ORDER else name).partition(".")]
 )
-"""Each column of an entry with the attribute that has its value, and the attribute of that."""
-RARE: Final = frozenset({*ENTRY_TYPES, OLDEST_DELETE}.difference(FIXED.names))
+"""Each column of an entry, its type, what takes its value from the entry, and a fact of that."""
+RARE: Final = frozenset(ENTRY_TYPES).difference(FIXED.names)
 """Columns that a manifest has only if one of its parts has a value there."""
 WITHOUT_FILE: Final = {"rows": 0}
 """Facts of a file that a part lacks; the others are NULL."""

@@ -100,8 +100,6 @@ class FileForms:
 
     def row_group(self, rows: pa.Table) -> tuple[pa.Table, Shredding | None, CodecColumns | None]:
         """The rows as `rows` has them, and the columns that shredding and a codec add."""
-        if self.is_plain:
-            return rows, None, None
         stored, shredding, codec = self.rows(rows), None, None
         if self.shredded is not None:
             stored, shredding = self.shredded.add_to(stored, rows), self.shredded.shredding

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import filterfalse
+from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
@@ -40,12 +42,12 @@ from rowsieve.types.logical import (
     Field,
     Float,
     Int,
-    Struct,
     Time,
     Timestamp,
     is_ordered,
 )
 from rowsieve.types.schema import Schema
+from rowsieve.types.schema_cache import cached_by_schema
 
 ROW_GROUP_ROWS: Final = 65_536
 ROW_GROUP_BYTES: Final = 512 * 1024 * 1024  # of values without fixed width, decoded
@@ -59,6 +61,7 @@ _COMPRESSION: Final = "zstd"
 _COMPRESSION_LEVEL: Final = (
     3  # flights: 6% smaller than level 1 for the same CPU; level 6 costs 60% more
 )
+_NAME: Final = attrgetter("name")
 _FULL_KEY: Final = b"rowsieve.full"
 _FALSE_POSITIVES: Final = 0.03  # 64 KiB for a full row group of distinct keys; 2% takes 128 KiB
 _SAMPLE_ROWS: Final = 4_096
@@ -110,35 +113,23 @@ class FileOptions:
 
         The hidden columns of `shredding` and `encoded` are the last ones of the rows.
         """
-        statistics, dictionaries, deltas, has_members = [], [], [], False
-        for column in schema.fields:
-            has_members = has_members or isinstance(column.type, Struct)
-            if not _is_ordered(column, schema, key):
-                continue
-            if column.name not in nan_columns:
-                statistics.append(column.name)
-            if not isinstance(column.type, Float | Bool) and _repeats(rows.column(column.name)):
-                dictionaries.append(column.name)
-            elif isinstance(column.type, Int | Date | Time | Timestamp):
-                deltas.append(column.name)
-        if has_members:
-            statistics += map(".".join, _bounded_members(schema, nan_columns))
-        blooms, sorted_by = {}, []
-        for column in key:
-            sorted_by.append(schema.names.index(column.name))
-            if not isinstance(column.type, Float | Bool):
-                distinct = pc.count_distinct(rows.column(column.name)).as_py()
-                blooms[column.name] = max(1, distinct)
+        allowed = _allowed(schema, tuple(key))
+        dictionaries: list[str] = []
+        if _DICTIONARY_RATIO * rows.num_rows >= 1:
+            dictionaries = [name for name in allowed.repeating if _repeats(rows.column(name))]
+        blooms = {
+            name: max(1, pc.count_distinct(rows.column(name)).as_py()) for name in allowed.blooms
+        }
         largest_bytes = max(sizes_of(rows), default=0)
         page_bytes, batch_rows = _page_limits(largest_bytes // max(rows.num_rows, 1))
         options = cls(
             schema_id=schema.id,
             codecs={},
-            statistics=tuple(statistics),
+            statistics=tuple(filterfalse(nan_columns.__contains__, allowed.statistics)),
             dictionaries=tuple(dictionaries),
-            deltas=tuple(deltas),
+            deltas=tuple(filterfalse(dictionaries.__contains__, allowed.deltas)),
             bloom_values=blooms,
-            sorted_by=tuple(sorted_by),
+            sorted_by=allowed.sorted_by,
             page_bytes=page_bytes,
             batch_rows=batch_rows,
             # For a small file, write time matters more than size.
@@ -232,16 +223,11 @@ class PartFile:
     def __init__(self, schema: Schema, options: FileOptions, uploads: Uploads, path: str) -> None:
         columns = options.file_schema(schema)
         self._uploads = uploads
-        self._draft = Draft(uploads.store, path)
-        self._writer = options.open(self._draft, columns)
+        self.draft = Draft(uploads.store, path)
+        self._writer = options.open(self.draft, columns)
         self._blooms_per_group = len(options.bloom_values)
         self._leaves = sum(map(leaf_count, columns.types))
         self._groups: list[int] = []  # row count of each row group
-
-    @property
-    def size_bytes(self) -> int:
-        """Bytes written so far."""
-        return self._draft.size_bytes
 
     def write(self, rows: pa.Table) -> None:
         """Write at most `ROW_GROUP_ROWS` rows as one row group."""
@@ -259,7 +245,7 @@ class PartFile:
         self._writer.add_key_value_metadata(blank(BLOOMS_KEY, len(self._groups) * filters))
         self._writer.add_key_value_metadata(blank(CHUNKS_KEY, len(self._groups) * chunks))
         self._writer.add_key_value_metadata(blank_pages(self._groups, chunks, PAGE_ROWS))
-        draft, rows_end = self._draft, self._draft.size_bytes
+        draft, rows_end = self.draft, self.draft.size_bytes
         hashed = draft.hash_so_far()
         self._writer.close()
         metadata = read_footer(_footer_of(draft))
@@ -307,6 +293,35 @@ def _page_limits(row_bytes: int) -> tuple[int, int]:
     return page_bytes, min(_BATCH_ROWS, fitting)
 
 
+@dataclass(frozen=True, slots=True)
+class _Allowed:
+    """What a file may have for its columns, whatever its rows are; leaves by their paths.
+
+    `repeating`: columns that get a dictionary where values repeat; `deltas`: those that are encoded
+    by differences otherwise. `sorted_by`: the places of the key's columns.
+    """
+
+    statistics: tuple[str, ...]
+    repeating: tuple[str, ...]
+    deltas: tuple[str, ...]
+    blooms: tuple[str, ...]
+    sorted_by: tuple[int, ...]
+
+
+@cached_by_schema
+def _allowed(schema: Schema, key: tuple[Field, ...]) -> _Allowed:
+    ordered = [column for column in schema if _is_ordered(column, schema, key)]
+    hashed = [column for column in ordered if not isinstance(column.type, Float | Bool)]
+    deltas = [each for each in hashed if isinstance(each.type, Int | Date | Time | Timestamp)]
+    return _Allowed(
+        statistics=(*map(_NAME, ordered), *map(".".join, _bounded_members(schema))),
+        repeating=tuple(map(_NAME, hashed)),
+        deltas=tuple(map(_NAME, deltas)),
+        blooms=tuple(each.name for each in key if not isinstance(each.type, Float | Bool)),
+        sorted_by=tuple(map(schema.names.index, map(_NAME, key))),
+    )
+
+
 def _is_ordered(column: Field, schema: Schema, key: Sequence[Field]) -> bool:
     """Return whether a column may have statistics, a dictionary and deltas."""
     if not is_ordered(column.type) or ("." in column.name and _is_unclear(column.name, schema)):
@@ -319,13 +334,12 @@ def _is_unclear(name: str, schema: Schema) -> bool:
     return any(name.startswith(f"{other}.") for other in schema.names)
 
 
-def _bounded_members(schema: Schema, nan_columns: Collection[str]) -> Iterator[tuple[str, ...]]:
-    """Yield the fields that get statistics: ordered, without NaN, with an unambiguous path."""
+def _bounded_members(schema: Schema) -> Iterator[tuple[str, ...]]:
+    """Yield the fields that get statistics: ordered ones, with an unambiguous path."""
     columns = frozenset(schema.names)
     for path, type_ in member_paths(schema):
-        name = ".".join(path)
-        unclear = name in columns or any("." in step for step in path)
-        if is_ordered(type_) and name not in nan_columns and not unclear:
+        unclear = ".".join(path) in columns or any("." in step for step in path)
+        if is_ordered(type_) and not unclear:
             yield path
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from operator import attrgetter
 from typing import Any, Final
@@ -111,6 +112,9 @@ class PartWriter:
         self._sequence = KeyOrder(tuple(sequence)) if sequence else None
         self._base_version = base_version
         self._collecting = Collecting() if collecting is None else collecting
+        self._collector = partial(
+            StatisticsCollector, self._forms.collected, self._forms.statistics, self._collecting
+        )
         self._nan_columns: frozenset[str] = frozenset()  # by their names in files
         self._pending: list[pa.Table] = []
         self._pending_rows = self._pending_bytes = 0
@@ -122,7 +126,7 @@ class PartWriter:
         """Add rows (a table or a batch) that follow all rows added so far."""
         if not rows.num_rows:
             return
-        table = _as_table(rows)
+        table = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
         self._collecting.metrics.arrow_bytes += table.nbytes
         if self._checks is not None:
             self._checks.check(table)
@@ -157,7 +161,8 @@ class PartWriter:
     def write_deletes(self, keys: Any) -> None:
         """Add tombstones: keys of deleted rows in key order, see `tombstone_schema`."""
         if keys.num_rows:
-            deletes = _as_table(keys).select(self._delete_schema(keys).names)
+            table = pa.Table.from_batches([keys]) if isinstance(keys, pa.RecordBatch) else keys
+            deletes = table.select(self._delete_schema(keys).names)
             self._collecting.metrics.arrow_bytes += deletes.nbytes
             self._deletes.append(deletes)
 
@@ -186,9 +191,6 @@ class PartWriter:
         sequence = () if self._sequence is None else self._sequence.fields
         return PartTable.of(parts, self._schema, self._key, sequence)
 
-    def _collector(self) -> StatisticsCollector:
-        return StatisticsCollector(self._forms.collected, self._forms.statistics, self._collecting)
-
     def _note_nan(self, table: pa.Table) -> None:
         """Start a new file at the first NaN of a column: an open file's settings are fixed."""
         seen = _nan_columns(self._forms.floats, table)
@@ -215,7 +217,8 @@ class PartWriter:
         self._pending_rows, self._pending_bytes = rest.num_rows, _varying_bytes(rest)
 
     def _write_row_group(self, rows: pa.Table) -> None:
-        stored, shredding, codec = self._forms.row_group(rows)
+        forms = self._forms
+        stored, shredding, codec = (rows, None, None) if forms.is_plain else forms.row_group(rows)
         if self._open is None:
             self._open = self._begun(rows, stored, shredding, codec)
         self._open.in_one_run &= self._open.run == self._run_count
@@ -422,7 +425,7 @@ class _OpenPart:
         share = 1.0
         if self.codec_bytes:
             share = self.codec_bytes / (self.codec_bytes + self.column_bytes)
-        return int(self.file.size_bytes * share)
+        return int(self.file.draft.size_bytes * share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -444,10 +447,6 @@ def _oldest(deletes: pa.Table | None) -> int | None:
         return None
     oldest: int | None = pc.min(deletes.column(DELETED_AT.name)).as_py()
     return oldest
-
-
-def _as_table(rows: Any) -> pa.Table:
-    return pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
 
 
 def _raised(upper: pa.Table | None, rows: pa.Table | None, sequence: KeyOrder) -> pa.Table | None:
