@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -201,10 +200,8 @@ def tables_of(
         return {}
     if len(changing) < len(names[0]):
         names = [[each[place] for place in changing] for each in names]
-    with suppress(TypeError):  # a name that is a list or an object
-        distinct = [set(each) for each in names]
-        if all(len(each) == 1 for each in distinct):
-            return {tuple(name for each in distinct for name in each): changing}
+    if all(each.count(each[0]) == len(each) for each in names):
+        return {_hashable(tuple(each[0] for each in names)): changing}
     tables: dict[tuple[Any, ...], list[int]] = {}
     for place, table in zip(changing, zip(*names, strict=True), strict=True):
         tables.setdefault(_hashable(table), []).append(place)

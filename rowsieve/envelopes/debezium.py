@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache, partial
 from operator import attrgetter
 from typing import Any, Final
 
@@ -22,35 +23,26 @@ from rowsieve.envelopes.values.text_rules import TextRules
 CLOCK: Final = "the source's clock, of which two changes of a row may have the same reading"
 
 
-class DebeziumSource(msgspec.Struct, gc=False):
-    """Where an event comes from; connectors of other databases have other fields.
+_SOURCE: Final = ("ts_ms", "snapshot", "db", "schema", "table")
 
-    They are in the order of Debezium's JSON: msgspec looks for a name after the one before it.
+
+@cache
+def _source_type(numbers: tuple[str, ...]) -> Any:
+    """Where an event comes from, with these numbers of its log.
+
+    Fields are in the order of Debezium's JSON: msgspec looks for a name after the one before it.
     """
-
-    ts_ms: Any = None
-    snapshot: Any = None
-    db: Any = None
-    schema: Any = None
-    table: Any = None
-    lsn: Any = None
-    file: Any = None
-    pos: Any = None
-    row: Any = None
-    change_lsn: Any = None
-    commit_lsn: Any = None
-    event_serial_no: Any = None
-    scn: Any = None
-    ssn: Any = None
+    return msgspec.defstruct("Source", [(name, Any, None) for name in _SOURCE + numbers], gc=False)
 
 
-def _message(row: RowType) -> Any:
+def _message(row: RowType, numbers: tuple[str, ...]) -> Any:
+    source = _source_type(numbers)
     payload = msgspec.defstruct(
         "Payload",
         [
             ("before", row.struct | None, None),
             ("after", row.struct | None, None),
-            ("source", DebeziumSource, msgspec.field(default_factory=DebeziumSource)),
+            ("source", source, msgspec.field(default_factory=source)),
             ("op", str | None, None),
             ("ts_ms", Any, None),
             ("status", Any, None),
@@ -144,9 +136,29 @@ def _orders(prefix: str) -> tuple[EventOrder, ...]:
     )
 
 
+_ORDERS: Final = _orders("source.")
+
+
+def _of_connector(first: Any) -> Format:
+    """The format with the log numbers that the first event's connector sends; else with all."""
+    payload = first.get("payload", first) if isinstance(first, dict) else None
+    source = payload.get("source") if isinstance(payload, dict) else None
+    sent = source.keys() if isinstance(source, dict) else ()
+    *logs, clock = _ORDERS
+    known = [order for order in logs if any(each.name in sent for each in order.fields)]
+    return _with_orders((*known, clock)) if known else DEBEZIUM
+
+
+def _with_orders(orders: tuple[EventOrder, ...]) -> Format:
+    numbers = tuple(each.name for order in orders[:-1] for each in order.fields)
+    return replace(DEBEZIUM, orders=orders, message=partial(_message, numbers=numbers))
+
+
 DEBEZIUM: Final = Format(
     name="debezium",
-    message=_message,
+    message=partial(
+        _message, numbers=tuple(each.name for order in _ORDERS[:-1] for each in order.fields)
+    ),
     unpack=_payloads,
     op="op",
     meanings=_MEANINGS,
@@ -154,9 +166,10 @@ DEBEZIUM: Final = Format(
     before="before",
     deleted="before",
     source=("source.db", "source.schema", "source.table"),
-    orders=_orders("source."),
+    orders=_ORDERS,
     rules=_RULES,
     unmarked=_unmarked,
+    variant=_of_connector,
     creates=_CREATES,
     whole_rows=True,
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import repeat
+from itertools import compress, repeat
 from operator import attrgetter, is_not
 from typing import Any, TypeAlias
 
@@ -34,12 +34,14 @@ class JsonRows:
     """The structs at places that were asked for, by the id of the array of places."""
 
     def values(self, column: str, at: Places) -> Sequence[Any]:
-        """Values of a column; UNSET where a row lacks it."""
+        """Values of a column; UNSET where a row lacks it. `at` ascends."""
         structs = self.structs
         if len(at) == len(structs):
             return self.row.values(structs, column)
         if id(at) not in self.chosen:
-            self.chosen[id(at)] = at, [structs[place] for place in at.tolist()]
+            mask = np.zeros(len(structs), np.int8)
+            mask[at] = 1
+            self.chosen[id(at)] = at, list(compress(structs, mask.tobytes()))
         return self.row.values(self.chosen[id(at)][1], column)
 
 
@@ -91,7 +93,7 @@ class JsonEntries:
 def _not_none(structs: Sequence[Any]) -> npt.NDArray[np.bool_]:
     if None not in structs:
         return np.ones(len(structs), bool)
-    return np.fromiter(map(is_not, structs, repeat(None)), bool, len(structs))
+    return np.frombuffer(bytes(map(is_not, structs, repeat(None))), bool)
 
 
 @dataclass(frozen=True, slots=True)
