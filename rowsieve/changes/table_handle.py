@@ -363,18 +363,22 @@ class Handle:
 
     def ended(self, commit: Commit, started_s: float) -> Commit:
         """Report a commit; then write the parts in memory into files if there are many."""
-        self.reported(commit, started_s)
-        if self.folds is not None and commit.operation != "compact" and is_full(self.newest):
-            self.folds(self)
+        self.reported(commit, started_s, folds=commit.operation != "compact")
         return commit
 
-    def reported(self, commit: Commit, started_s: float) -> Commit:
+    def reported(self, commit: Commit, started_s: float, *, folds: bool = False) -> Commit:
         """Report the commit and its write metrics, publish it, then return it."""
         if (reporter := self.reporter) is not None:
             self._report(reporter, commit, started_s)
+        self.follow_up(folds=folds)
+        return commit
+
+    def follow_up(self, *, folds: bool = True) -> None:
+        """Publish the newest version, as its properties say, and fold what it has in memory."""
         if self.publishes is not None and PUBLISH in self.newest.table.properties:
             self.publishes(self)
-        return commit
+        if folds and self.folds is not None and is_full(self.newest):
+            self.folds(self)
 
     def _report(self, reporter: Reporter, commit: Commit, started_s: float) -> None:
         elapsed_s = time.perf_counter() - started_s

@@ -14,11 +14,11 @@ import pyarrow as pa
 
 from rowsieve.arguments.annotations import Metadata, RetryTimeout, StorageOptions
 from rowsieve.changes.table_handle import Handle
+from rowsieve.database.joint_tables import JointTable
 from rowsieve.database.table_versions import newest_of
 from rowsieve.errors import UnsupportedOperation, VersionNotFound
 from rowsieve.objects import open_store
 from rowsieve.objects.shared.joint import JointCommit
-from rowsieve.objects.shared.section_store import SectionStore
 from rowsieve.objects.shared.shared_state import State
 from rowsieve.objects.shared.shared_tables import SharedTables
 from rowsieve.refs.publishing import fast_forward
@@ -145,8 +145,16 @@ class DatabaseRefs(ABC):
                 f"for up to {MAX_TABLES:,}. Use those of the tables, by open_table(name)"
             )
         joint = JointCommit(self._shared.group, {})
-        handles = {name: self._handle(table_id, state, joint) for name, table_id in names.items()}
-        return joint.run({name: _called(call, handle) for name, handle in handles.items()})
+        members = {
+            name: JointTable.opened(
+                self._shared, table_id, state, joint.hold, self._storage_options
+            )
+            for name, table_id in names.items()
+        }
+        commits = joint.run({name: _called(call, each.held) for name, each in members.items()})
+        for member in members.values():
+            member.follow()
+        return commits
 
     def _ids(self, state: State) -> dict[str, str]:
         log = self._shared.log
@@ -172,11 +180,8 @@ class DatabaseRefs(ABC):
         log = CommitLog(open_store(self._place_of(table_id), self._storage_options))
         return newest_of(self._shared.log, log, table_id, state)
 
-    def _handle(self, table_id: str, state: State, joint: JointCommit | None = None) -> Handle:
-        plain = open_store(self._place_of(table_id), self._storage_options)
-        assert isinstance(plain, SectionStore)
-        hold = None if joint is None else joint.hold
-        store = self._shared.member(plain.inner, table_id, hold, plain.uri)
+    def _handle(self, table_id: str, state: State) -> Handle:
+        store = open_store(self._place_of(table_id), self._storage_options)
         log = CommitLog(store)
         snapshot = newest_of(self._shared.log, log, table_id, state)
         return Handle(store, log, snapshot, storage_options=self._storage_options)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Final
 
+from rowsieve.changes.table_handle import Handle
 from rowsieve.errors import SnapshotExpired
 from rowsieve.objects import ObjectNotFound
+from rowsieve.objects.shared.section_store import SectionStore
 from rowsieve.objects.shared.shared_log import SharedLog
 from rowsieve.objects.shared.shared_state import State
 from rowsieve.storage.log.commit_log import CommitLog
@@ -14,6 +16,20 @@ from rowsieve.storage.log.log_entry import LogEntry, decode_entry, log_path
 from rowsieve.storage.snapshot import Snapshot
 
 _REPLAYED: Final = 64  # entries; for more, the table's checkpoints are looked for
+
+
+def at_state(handle: Handle, known: Snapshot, shared: SharedLog, state: State) -> Snapshot:
+    """Return the table of a handle as the database has it at `state`: `known`, if it is that.
+
+    A table that the database does not have there, or no longer, is at the version that is known.
+    """
+    assert isinstance(handle.store, SectionStore)
+    assert isinstance(handle.log, CommitLog)
+    table_id = handle.store.member.table
+    table = shared.table(table_id, state)
+    if table is None or table.has_left or table.next_number == known.version + 1:
+        return known
+    return newest_of(shared, handle.log, table_id, state)
 
 
 def newest_of(shared: SharedLog, log: CommitLog, table_id: str, state: State) -> Snapshot:

@@ -9,7 +9,7 @@ while no other commit to it has come since its proof.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -20,7 +20,7 @@ from rowsieve.arguments import checked_methods
 from rowsieve.arguments.annotations import ColumnNames, Properties, SequenceNames, StorageOptions
 from rowsieve.changes.table_handle import Handle
 from rowsieve.database.database_names import DEFAULT_NAMESPACE, plain_name
-from rowsieve.database.table_versions import newest_of
+from rowsieve.database.joint_tables import JointTable
 from rowsieve.errors import (
     InvalidInput,
     TableExists,
@@ -29,7 +29,6 @@ from rowsieve.errors import (
     TransactionConflict,
     UnsupportedOperation,
 )
-from rowsieve.objects import open_store
 from rowsieve.objects.shared.joint import JointCommit
 from rowsieve.objects.shared.section_store import SectionStore
 from rowsieve.objects.shared.shared_entry import Section
@@ -41,9 +40,7 @@ from rowsieve.statements.parse_statement import parse
 from rowsieve.statements.queries import Query
 from rowsieve.statements.read_change import Change
 from rowsieve.statements.refused import Refused
-from rowsieve.storage.log.commit_log import CommitLog
 from rowsieve.storage.log.log_entry import Commit
-from rowsieve.storage.snapshot import Snapshot
 from rowsieve.table import Table, Transaction
 from rowsieve.transactions.open_transaction import OpenTransaction, TransactionOptions
 from rowsieve.transactions.transaction_block import TransactionBlock
@@ -70,6 +67,9 @@ class DatabaseOrder:
         self.created: dict[str, DatabaseNewTable] = {}
         """The tables to create, by id."""
         self.commits: dict[str, Commit] = {}
+        self.version: int | None = None
+        """The version of the database that has the commits."""
+        self._members: dict[str, JointTable] = {}  # by URI
         self._joint: JointCommit | None = None
 
     def hold(self, section: Section) -> None:
@@ -80,10 +80,18 @@ class DatabaseOrder:
             )
         self._joint.hold(section)
 
-    def pinned(self, outside: Handle) -> Snapshot:
-        """The version of a table that the database had at the begin."""
-        assert isinstance(outside.log, CommitLog)
-        return newest_of(self.shared.log, outside.log, _id_in(outside.store.uri), self.state)
+    def orders(self, outside: Handle) -> bool:
+        """Whether a table is one of this database."""
+        store = outside.store
+        return (
+            isinstance(store, SectionStore)
+            and store.member.log.store.uri == self.shared.log.store.uri
+        )
+
+    def add(self, member: JointTable) -> Handle:
+        """Add a table; the handle that joins the transaction."""
+        self._members[member.held.store.uri] = member
+        return member.held
 
     def commit(
         self, changed: Mapping[str, Callable[[], Commit]], read: Mapping[str, Callable[[], int]]
@@ -100,6 +108,13 @@ class DatabaseOrder:
         self.shared.joint.update(dict.fromkeys(creations, joint))
         try:
             self.commits = joint.run({**changed, **creations})
+        except TableNotFound as error:
+            if gone := self._gone():
+                raise TableNotFound(
+                    f"transaction: {', '.join(gone)} of {self.shared.log.store.uri} was dropped "
+                    "since the transaction began; nothing was committed"
+                ) from error
+            raise
         except TableMoved as error:
             raise TransactionConflict(
                 f"transaction: a table that it used is elsewhere since: {error}. Nothing was "
@@ -110,6 +125,19 @@ class DatabaseOrder:
         finally:
             for table_id in creations:
                 del self.shared.joint[table_id]
+        self.version = joint.version
+        for uri in changed:
+            self._members[uri].follow()
+
+    def _gone(self) -> Sequence[str]:
+        """The names of the tables that were dropped since."""
+        log, now = self.shared.log, self.shared.log.latest()
+        gone = []
+        for table_id in map(_id_in, self._members):
+            then, table = log.table(table_id, self.state), log.table(table_id, now)
+            if then is not None and (table is None or table.dropped_us is not None):
+                gone.append(f"table {then.name!r}")
+        return sorted(gone)
 
     def savepoint(self) -> Callable[[], None]:
         """What forgets the tables that are created after this call."""
@@ -144,6 +172,8 @@ class DatabaseTransaction(TransactionBlock):
         self._tables: dict[str, Transaction] = {}
         self._names: dict[str, str] = {}
         """By URI, the names that tables were used under."""
+        self.committed: dict[str, Commit] | None = None
+        """The commit of each table by its name, once they are there."""
 
     @property
     def _transaction(self) -> OpenTransaction:
@@ -169,14 +199,10 @@ class DatabaseTransaction(TransactionBlock):
             is_new = self._order.creates(wanted)
             why = "created by this transaction: commit that first" if is_new else _NO_TABLE
             raise TableNotFound(f"table: no table {name!r} in {shared.log.store.uri}: {why}")
-        plain = open_store(self._uri_of(table_id), self._storage_options)
-        assert isinstance(plain, SectionStore)
-        store = shared.member(plain.inner, table_id, self._order.hold, plain.uri)
-        log = CommitLog(store)
-        snapshot = newest_of(shared.log, log, table_id, self._order.state)
-        outside = Handle(store, log, snapshot, storage_options=self._storage_options)
-        self._tables[wanted] = table = Transaction(self._open.join(outside))
-        self._names[store.uri] = wanted
+        order = self._order
+        member = JointTable.opened(shared, table_id, order.state, order.hold, self._storage_options)
+        self._tables[wanted] = table = Transaction(self._open.join(order.add(member)))
+        self._names[member.held.store.uri] = wanted
         return table
 
     def create_table(
@@ -258,7 +284,8 @@ class DatabaseTransaction(TransactionBlock):
         """
         self._open.commit()
         names = self._names | {i: each.name for i, each in self._order.created.items()}
-        return {names[key]: commit for key, commit in self._order.commits.items()}
+        self.committed = {names[key]: commit for key, commit in self._order.commits.items()}
+        return self.committed
 
 
 class _TransactionTables:

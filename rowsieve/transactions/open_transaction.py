@@ -1,8 +1,8 @@
 """The state of one transaction: its owner, its tables, its savepoints, and how it ends.
 
-A transaction holds the layers and the conditions of each of its tables separately. Today one of
-them may be changed, because each table has a log of its own; under serializable isolation no other
-is read either.
+A transaction holds the layers and the conditions of each of its tables separately. Several of them
+may be changed if something orders their commits, as the log of a database does. Else one may be
+changed, and under serializable isolation no other is read either.
 
 Soundness: a transaction is used by the thread that began it, in its process, until it ends, once.
 It commits nothing unless `commit` is called.
@@ -67,8 +67,8 @@ class TransactionOptions:
 class SharedOrder(Protocol):
     """What orders the commits of several tables, as the log of a database does."""
 
-    def pinned(self, outside: Handle) -> Snapshot:
-        """The version of a table that the transaction began with."""
+    def orders(self, outside: Handle) -> bool:
+        """Whether the commits of this table are among those that are ordered."""
         ...
 
     def commit(
@@ -90,18 +90,21 @@ class _Savepoint:
     name: str
     marks: dict[str, Mark]
     """By table; a table that joins later is marked before its first change."""
-    return_order: Callable[[], None] | None
+    return_orders: Sequence[Callable[[], None]]
 
 
 class OpenTransaction:
-    """A transaction over tables, which `join` adds; several may change if something orders them."""
+    """A transaction over tables, which `join` adds.
+
+    Each of `orders` orders the commits of several; one may be added until a table of it joins.
+    """
 
     def __init__(self, options: TransactionOptions, order: SharedOrder | None = None) -> None:
         check_request(
             CommitRequest("transaction", metadata=dict(options.metadata), token=options.token)
         )
         self.options = options
-        self._order = order
+        self.orders: list[SharedOrder] = [] if order is None else [order]
         self._process, self._thread = os.getpid(), threading.get_ident()
         self._state = _State.OPEN
         self._tables: dict[str, TransactionHandle] = {}
@@ -149,26 +152,25 @@ class OpenTransaction:
         if (known := self._tables.get(outside.newest.table.uuid)) is not None:
             return known
         outside.require_writable("transaction")
-        if self._order is not None:
-            pinned = self._order.pinned(outside)
+        order = self._order_of(outside)
+        if order is not None:
+            pinned = outside.newest
         else:
             with outside.turn():  # what an open writer has acknowledged is committed first
                 pinned = outside.latest()
         check_writable("transaction", pinned)
-        for other in self._tables.values() if self._order is None else ():
-            if self.options.isolation_on(pinned) is Isolation.SERIALIZABLE:
-                raise UnsupportedOperation(
-                    f"transaction on {other.store.uri}: {outside.store.uri} has another log, and "
-                    "nothing orders the commits of two logs, so that a serializable transaction "
-                    "reads and changes one table. Open the other table at a version, use "
-                    "isolation='snapshot', which reads others as of the moment of their first use, "
-                    "or Database.transaction() for tables of one database, which has tx.sql"
-                )
+        if self.options.isolation_on(pinned) is Isolation.SERIALIZABLE:
+            for other in self._tables.values():
+                if order is None or self._order_of(other.outside) is not order:
+                    raise _no_common_log(other, outside)
         handle = TransactionHandle(self, outside, pinned)
         self._tables[pinned.table.uuid] = handle
         for savepoint in self._savepoints:
             savepoint.marks[pinned.table.uuid] = handle.layers.mark()
         return handle
+
+    def _order_of(self, outside: Handle) -> SharedOrder | None:
+        return next((order for order in self.orders if order.orders(outside)), None)
 
     # Savepoints
 
@@ -180,8 +182,8 @@ class OpenTransaction:
                 f"savepoint: a name has 1 to {_LONGEST_NAME} characters, not {len(name)}"
             )
         marks = {uuid: handle.layers.mark() for uuid, handle in self._tables.items()}
-        return_order = None if self._order is None else self._order.savepoint()
-        self._savepoints.append(_Savepoint(name, marks, return_order))
+        return_orders = [order.savepoint() for order in self.orders]
+        self._savepoints.append(_Savepoint(name, marks, return_orders))
 
     def rollback_to(self, name: str) -> None:
         """Drop the changes since a savepoint, and later savepoints; the savepoint stays."""
@@ -191,8 +193,8 @@ class OpenTransaction:
         for uuid, mark in savepoint.marks.items():
             self._tables[uuid].layers.return_to(mark)
             self._tables[uuid].show_layers()
-        if savepoint.return_order is not None:
-            savepoint.return_order()
+        for return_order in savepoint.return_orders:
+            return_order()
         del self._savepoints[place + 1 :]
 
     def release(self, name: str) -> None:
@@ -217,8 +219,8 @@ class OpenTransaction:
     def commit(self) -> Commit | None:
         """Commit the net changes as one commit; any error ends the transaction without one.
 
-        A transaction without changes returns what a call that had nothing to do returns, and None
-        if it has no table.
+        A transaction without changes returns what a call that had nothing to do returns. None if it
+        has no table, or if one of `orders` has the commits.
         """
         self.check_usable("commit")
         try:
@@ -230,34 +232,54 @@ class OpenTransaction:
         return commit
 
     def _committed(self) -> Commit | None:
-        changed = [each for each in self._tables.values() if each.layers.layers]
-        if self._order is not None:
-            rest = [each for each in self._tables.values() if not each.layers.layers]
-            self._order.commit(
-                {
-                    each.store.uri: _TableCommit(each, self.options, self._started_s).run
-                    for each in changed
-                },
-                {each.store.uri: _TableRead(each, self.options).prove for each in rest},
-            )
-            return None
-        if len(changed) > 1:
+        tables = list(self._tables.values())
+        changed = [each for each in tables if each.layers.layers]
+        order = next(iter(self.orders), None)
+        if changed:
+            order = self._order_of(changed[0].outside)
+        if any(each is not changed[0] and not self._is_in(order, each) for each in changed):
             raise UnsupportedOperation(
                 f"transaction: it changed {len(changed)} tables "
-                f"({', '.join(each.store.uri for each in changed)}), and each has a log of its "
-                "own; nothing was committed. Change one table in a transaction"
+                f"({', '.join(each.store.uri for each in changed)}), whose commits no common log "
+                "orders; nothing was committed. Change one table in a transaction, or tables of "
+                "one database"
             )
-        if changed:
+        if order is not None:
+            self._commit_in_order(order, [each for each in tables if self._is_in(order, each)])
+        elif changed:
             return _TableCommit(changed[0], self.options, self._started_s).run()
-        for table in self._tables.values():
-            return nothing_done("transaction", table.layers.pinned)
+        elif tables:
+            return nothing_done("transaction", tables[0].layers.pinned)
         return None
+
+    def _is_in(self, order: SharedOrder | None, table: TransactionHandle) -> bool:
+        return order is not None and self._order_of(table.outside) is order
+
+    def _commit_in_order(self, order: SharedOrder, tables: Sequence[TransactionHandle]) -> None:
+        changed = [each for each in tables if each.layers.layers]
+        read = [each for each in tables if not each.layers.layers]
+        order.commit(
+            {
+                each.store.uri: _TableCommit(each, self.options, self._started_s).run
+                for each in changed
+            },
+            {each.store.uri: _TableRead(each, self.options).prove for each in read},
+        )
 
     def _end(self, state: _State) -> None:
         self._state = state
         self._savepoints.clear()
         for handle in self._tables.values():
             handle.layers.reads.is_open = False
+
+
+def _no_common_log(one: Handle, other: Handle) -> UnsupportedOperation:
+    return UnsupportedOperation(
+        f"transaction on {one.store.uri}: {other.store.uri} has another log, and nothing orders "
+        "the commits of two logs, so that a serializable transaction reads and changes one table, "
+        "or several of one database. Open the other table at a version, use isolation='snapshot', "
+        "which reads others as of the moment of their first use, or move both into one database"
+    )
 
 
 class _TableRead:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import random
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
 
 import rowsieve as rs
 from rowsieve.errors import (
@@ -215,6 +217,57 @@ def test_a_dropped_or_renamed_table_is_noticed(database: rs.Database) -> None:
     database.rename_table("a", "c")
     tx.commit()
     assert pairs(database.open_table("c")) == [(1, 1), (2, 100)]
+
+
+def test_a_transaction_knows_its_commits(database: rs.Database) -> None:
+    with database.transaction() as tx:
+        tx.table("a").upsert(kv((1, 70)))
+    assert (tx.committed or {})["a"].version == database.open_table("a").version
+    with database.transaction() as tx:
+        tx.table("a").count()
+    assert tx.committed == {}
+
+
+@pytest.mark.parametrize("isolation", ["serializable", "snapshot"])
+def test_a_dropped_table_is_named(database: rs.Database, isolation: Any) -> None:
+    tx = database.transaction(isolation=isolation)
+    tx.table("a").upsert(kv((1, 70)))
+    tx.table("b").upsert(kv((1, 130)))
+    database.drop_table("b")
+    database.create_table("b", kv((1, 5)), ["k"])
+    with pytest.raises(TableNotFound, match=r"table 'b' of .* was dropped"):
+        tx.commit()
+    assert balance(database) == 205
+
+
+def test_many_small_commits_are_folded(database: rs.Database) -> None:
+    properties = {"inline_bytes": 16_384, "inline_total_bytes": 2_000}
+    for name in "cd":
+        database.create_table(name, kv((0, 0)), ["k"], properties=properties)
+    for turn in range(8):
+        with database.transaction() as tx:
+            for name in "cd":
+                tx.table(name).upsert(kv((turn, turn)))
+    for name in "cd":
+        table = database.open_table(name)
+        assert "compact" in [commit.operation for commit in table.history()]
+        assert pairs(table) == [(turn, turn) for turn in range(8)]
+
+
+def test_each_commit_is_published_as_the_property_says(tmp_path: Path) -> None:
+    database = rs.Database(tmp_path / "db")
+    for name in "ab":
+        database.create_table(name, kv((1, 1)), ["k"], properties={"publish": "delta"})
+    with database.transaction() as tx:
+        for name in "ab":
+            tx.table(name).upsert(kv((2, 2)))
+        tx.create_table("c", kv((3, 3)), ["k"], properties={"publish": "delta"})
+    database.branch("audit")
+    database.open_table("a", ref="audit").upsert(kv((3, 3)))
+    database.fast_forward("audit")
+    for name, rows in (("a", 3), ("b", 2), ("c", 1)):
+        folder = Path(database.open_table(name).uri.removeprefix("file://"))
+        assert DeltaTable(folder).to_pyarrow_table().num_rows == rows, name
 
 
 def test_a_token_is_used_once(database: rs.Database) -> None:

@@ -37,7 +37,7 @@ class Overtaken(ObjectExists):
 class _Ticket:
     """Sections that are committed together; `unchanged` are the next numbers of other tables."""
 
-    __slots__ = ("done", "error", "is_done", "leads", "sections", "unchanged")
+    __slots__ = ("done", "error", "is_done", "leads", "sections", "unchanged", "version")
 
     def __init__(self, sections: Sequence[Section], unchanged: Sequence[tuple[str, int]]) -> None:
         self.sections, self.unchanged = tuple(sections), tuple(unchanged)
@@ -45,6 +45,7 @@ class _Ticket:
         self.leads = False
         self.is_done = False
         self.error: BaseException | None = None
+        self.version = 0
 
     @property
     def tables(self) -> frozenset[str]:
@@ -56,9 +57,9 @@ class _Ticket:
         """The bytes of its sections."""
         return sum(len(each.data) for each in self.sections)
 
-    def end(self, error: BaseException | None = None) -> None:
-        """Wake the thread that waits."""
-        self.error, self.is_done = error, True
+    def end(self, error: BaseException | None = None, version: int = 0) -> None:
+        """Wake the thread that waits, with the version of the entry that has the sections."""
+        self.error, self.version, self.is_done = error, version, True
         self.done.set()
 
 
@@ -71,16 +72,15 @@ class GroupCommit:
         self._waiting: list[_Ticket] = []
         self._is_led = False
 
-    def commit(
-        self, sections: Sequence[Section], unchanged: Sequence[tuple[str, int]] = ()
-    ) -> None:
+    def commit(self, sections: Sequence[Section], unchanged: Sequence[tuple[str, int]] = ()) -> int:
         """Commit all sections in one entry; Overtaken if a table has gone on meanwhile.
 
-        `unchanged`: ids of tables, and the numbers that their next entries must still have. After a
-        StoreError the sections may be committed or not.
+        Returns the entry's version; without sections, the one that is known. `unchanged`: ids of
+        tables, and the numbers that their next entries must still have. After a StoreError the
+        sections may be committed or not.
         """
         if not sections and not unchanged:
-            return
+            return self._log.known().version
         ticket = _Ticket(sections, unchanged)
         with self._lock.mutex:
             self._waiting.append(ticket)
@@ -92,6 +92,7 @@ class GroupCommit:
             self._lead(ticket)
         if ticket.error is not None:
             raise ticket.error
+        return ticket.version
 
     def _lead(self, own: _Ticket) -> None:
         """Publish what waits until our own ticket is done; then hand over."""
@@ -156,7 +157,7 @@ class GroupCommit:
             if is_ours:
                 state = log.advance(entry, state)
                 for ticket in ready:
-                    ticket.end()
+                    ticket.end(version=entry.version)
             else:
                 state, left = log.latest(), ready + left
 

@@ -42,6 +42,8 @@ class JointCommit:
         self._is_committed = False
         self._failed_task: BaseException | None = None
         self._failed_put: BaseException | None = None
+        self.version: int | None = None
+        """The version of the database that has the commits, once it is there."""
 
     def run(self, tasks: Mapping[str, Callable[[], T]]) -> dict[str, T]:
         """Run the commits of tables, by name; return their results, or raise the first error."""
@@ -88,7 +90,7 @@ class JointCommit:
     def _put(self) -> None:
         """Commit what is held; all other tasks wait meanwhile."""
         try:
-            self._group.commit(list(self._waiting.values()), list(self._next.items()))
+            version = self._group.commit(list(self._waiting.values()), list(self._next.items()))
         except Overtaken as error:
             self._overtaken = error.tables & self._waiting.keys()
             for table in self._overtaken:
@@ -100,7 +102,7 @@ class JointCommit:
         except BaseException as error:
             self._failed_put = error
         else:
-            self._is_committed = True
+            self._is_committed, self.version = True, version
         self._changed.notify_all()
 
     def _prove(self, tables: Iterable[str]) -> None:
