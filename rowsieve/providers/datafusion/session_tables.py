@@ -14,6 +14,8 @@ from typing import Any
 import datafusion
 
 from rowsieve.arguments import checked
+from rowsieve.changes.table_handle import Handle
+from rowsieve.database.statement_versions import StatementVersions
 from rowsieve.errors import InvalidInput, NotFound, UnsupportedOperation
 from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.providers.datafusion.catalog_tables import CatalogTables, provider_at
@@ -68,9 +70,12 @@ class TableSession(datafusion.SessionContext):
         self._read_settings()
         self._has_own_functions = False
         self._versions: dict[str, Snapshot] = {}
+        self._databases = StatementVersions()
         self._of_catalogs: dict[str, OwnTable] = {}  # those that the statement reads
         self._kept = KeptQueries(self)
-        self.transactions = sql_transactions.SqlTransactions(while_alive(self._replace))
+        self.transactions = sql_transactions.SqlTransactions(
+            while_alive(self._replace), while_alive(self._registered_tables)
+        )
         # DataFusion keeps these functions in its session, so they may not keep the session alive.
         version_of = while_alive(self._version_of)
         self._changes = ChangesFunction(version_of)
@@ -153,6 +158,10 @@ class TableSession(datafusion.SessionContext):
             "or use datafusion.SessionContext().enable_url_table()"
         )
 
+    def _registered_tables(self) -> list[Table]:
+        """The tables of ours that were registered, not as they are inside a transaction."""
+        return [own.outside or own.table for own in self._own_tables.values()]
+
     def own_catalogs(self) -> tuple[CatalogTables, ...]:
         """The Rowsieve catalogs of the session."""
         return tuple(self._catalogs.values())
@@ -209,21 +218,37 @@ class TableSession(datafusion.SessionContext):
         ours = {name: own for name, own in tables if words.may_name(plain, own.last_name)}
         for gone in [name for name in ours if not self._exists(name)]:  # their schema was dropped
             del ours[gone], self._own_tables[gone]
-        newest: dict[str, Snapshot] = {}
-        for own in (own for own in ours.values() if not own.is_fixed):
-            self.transactions.enter(own)
-            own.refresh(commits=words.COMMITS.search(plain) is not None)
-            head, line = own.table.handle.pinned, own.table.handle.line
-            other = newest.get(line)
-            if other is None or (other.version, len(other.parts)) < (head.version, len(head.parts)):
-                newest[line] = head
-        for own in (own for own in ours.values() if not own.is_fixed):
+        moving = [own for own in ours.values() if not own.is_fixed]
+        commits = words.COMMITS.search(plain) is not None
+        while (newest := self._newest_versions(moving, commits=commits)) is None:
+            pass  # a writer has committed meanwhile
+        for own in moving:
             head = newest[own.table.handle.line]
             if not own.is_at(head):
                 own.move(head)
                 self._replace(own.name, own.provider())
         self._versions = newest
         return ours
+
+    def _newest_versions(
+        self, tables: Sequence[OwnTable], *, commits: bool
+    ) -> dict[str, Snapshot] | None:
+        """Refresh tables; return their versions by line, those of a database as of one moment.
+
+        None if they have to be refreshed again.
+        """
+        heads: dict[str, tuple[Handle, Snapshot]] = {}
+        for own in tables:
+            self.transactions.enter(own)
+            own.refresh(commits=commits)
+            handle, head = own.table.handle, own.table.handle.pinned
+            other = heads.get(handle.line, (handle, head))[1]
+            if (other.version, len(other.parts)) <= (head.version, len(head.parts)):
+                heads[handle.line] = (handle, head)
+        self._databases = StatementVersions()
+        seen = {line: self._databases.seen(*each) for line, each in heads.items()}
+        newest = {line: each for line, each in seen.items() if each is not None}
+        return newest if len(newest) == len(seen) else None
 
     @contextmanager
     def registered_for_now(
@@ -325,8 +350,12 @@ class TableSession(datafusion.SessionContext):
     def _version_in_statement(self, table: Table) -> Snapshot:
         """The version of a table that all scans of the current statement read."""
         table = self.transactions.table_of(table)
-        own = table.handle.pinned
-        return own if table.handle.read_only else self._versions.setdefault(table.handle.line, own)
+        own, line = table.handle.pinned, table.handle.line
+        if table.handle.read_only:
+            return own
+        if (known := self._versions.get(line)) is None:
+            known = self._versions[line] = self._databases.seen(table.handle, own) or own
+        return known
 
     def full_name(self, name: tuple[str, ...]) -> tuple[str, ...]:
         """Complete a name with the default catalog and schema."""

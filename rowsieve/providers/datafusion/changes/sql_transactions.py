@@ -1,7 +1,9 @@
 """`BEGIN … COMMIT` in our session: statements between them change and read one transaction.
 
 The transaction takes a table in when a statement first names it. Statements then read and change
-the table inside the transaction; other sessions and the table itself do not see it.
+the table inside the transaction; other sessions and the table itself do not see it. Tables of one
+database are read in the version that it has when the first of them is named, and are committed
+together.
 
 Soundness: a table that the session has under several names is in the transaction under all of them.
 A statement that fails leaves the transaction open, without that statement's change.
@@ -9,12 +11,17 @@ A statement that fails leaves the transaction open, without that statement's cha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import datafusion
 
+from rowsieve.changes.table_handle import Handle
+from rowsieve.database.joint_tables import JointTable
+from rowsieve.database.transactions import DatabaseOrder
 from rowsieve.errors import InvalidInput, UnsupportedOperation
+from rowsieve.objects.shared.section_store import SectionStore
+from rowsieve.objects.shared.shared_tables import shared_tables
 from rowsieve.providers.datafusion.session_settings import IDENTIFIERS
 from rowsieve.statements.alter import AlterTable
 from rowsieve.statements.calls import CallStatement
@@ -41,9 +48,13 @@ if TYPE_CHECKING:
 class SqlTransactions:
     """The transaction of one session, if one is open."""
 
-    def __init__(self, replace: Callable[[str, Any], None]) -> None:
+    def __init__(
+        self, replace: Callable[[str, Any], None], registered: Callable[[], Iterable[Table]]
+    ) -> None:
         self._replace = replace  # registers a provider under a name of the session
+        self._registered = registered  # the tables of the session
         self._open: OpenTransaction | None = None
+        self._orders: list[DatabaseOrder] = []
         self._tables: dict[str, Transaction] = {}  # by the table's uuid
 
     @property
@@ -61,9 +72,26 @@ class SqlTransactions:
             return table
         uuid = table.handle.newest.table.uuid
         if (known := self._tables.get(uuid)) is None:
-            known = self._tables[uuid] = Transaction(self._open.join(table.handle))
+            joining = self._joining(self._open, table.handle)
+            known = self._tables[uuid] = Transaction(self._open.join(joining))
         self._open.check_usable("sql")
         return known
+
+    def _joining(self, transaction: OpenTransaction, handle: Handle) -> Handle:
+        """The handle to join: of a table of a database, one that is committed with the others."""
+        store = handle.store
+        if not isinstance(store, SectionStore):
+            return handle
+        order = next((each for each in self._orders if each.orders(handle)), None)
+        if order is None:
+            for table in self._registered():
+                if table.handle.writer is not None:  # what it has acknowledged is committed first
+                    table.handle.committed()
+            shared = shared_tables(store.member.log.store, handle.storage_options)
+            order = DatabaseOrder(shared, shared.log.latest())
+            self._orders.append(order)
+            transaction.orders.append(order)
+        return order.add(JointTable.of(handle, order.shared, order.state, order.hold))
 
     def enter(self, own: OwnTable) -> None:
         """Move a registered table into the open transaction, if there is one."""
@@ -89,10 +117,11 @@ class SqlTransactions:
                 "transaction stays open. COMMIT or ROLLBACK it first"
             )
 
-    def run(self, query: str, *, folds: bool) -> Commit | None:
-        """Run BEGIN, COMMIT or the like; COMMIT returns its commit.
+    def run(self, query: str, *, folds: bool) -> int | None:
+        """Run BEGIN, COMMIT or the like; COMMIT returns the version that it made, if any.
 
-        `folds`: names of savepoints without quotes are folded to lower case.
+        That is one of the table, or of the database if several tables changed. `folds`: names of
+        savepoints without quotes are folded to lower case.
         """
         control = read_transaction_control(*split_verb(query), folds=folds)
         if control.action is ControlAction.BEGIN:
@@ -113,8 +142,9 @@ class SqlTransactions:
                 self._forget()
             case ControlAction.COMMIT:
                 transaction.check_usable("commit")
+                orders = self._orders
                 self._forget()  # an error ends the transaction, too
-                return transaction.commit()
+                return _version(transaction.commit(), orders)
         return None
 
     def _begin(self, control: TransactionControl) -> None:
@@ -127,8 +157,19 @@ class SqlTransactions:
         self._open = OpenTransaction(TransactionOptions(isolation))
 
     def _forget(self) -> None:
-        self._open = None
+        self._open, self._orders = None, []
         self._tables.clear()
+
+
+def _version(commit: Commit | None, orders: Sequence[DatabaseOrder]) -> int | None:
+    """The version that a transaction made; None if it changed nothing."""
+    if commit is not None:
+        return commit.version if commit.committed else None
+    for order in orders:
+        commits = [each for each in order.commits.values() if each.committed]
+        if commits:
+            return commits[0].version if len(commits) == 1 else order.version
+    return None
 
 
 def _refused(statement: Statement) -> str:
@@ -159,9 +200,9 @@ def control(
     with session.planning():
         try:
             folds = session.setting(IDENTIFIERS) != "false"
-            commit = session.transactions.run(query, folds=folds)
+            made = session.transactions.run(query, folds=folds)
         finally:
             for own in tables:
                 session.transactions.leave(own)
-    version = "NULL" if commit is None or not commit.committed else str(commit.version)
+    version = "NULL" if made is None else str(made)
     return plan(session, f"SELECT arrow_cast({version}, 'Int64') AS version")
