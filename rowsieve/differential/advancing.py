@@ -2,8 +2,9 @@
 
 Soundness (invariant 33): `since` only rises, stays below `upper`, and passes neither a time that a
 lease names nor, without one, that of a leased version. Leases are listed for each attempt, after
-the version that it commits on is known. A lease that begins later reads its own version, whose
-files and frontiers stay as they are.
+the version that it commits on is known, by a listing that shows a lease of our own: one that lags
+could hide others. A lease that begins later reads its own version, whose files and frontiers stay
+as they are.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, Final
 from rowsieve.changes.change import Change, nothing_done
 from rowsieve.changes.table_handle import Handle
 from rowsieve.errors import InvalidInput, NotFound
-from rowsieve.retention.leases import Lease, LeaseFile, LeaseWatch, lease_files, since_of
+from rowsieve.retention.leases import Lease, LeaseFile, LeaseWatch, since_of
 from rowsieve.storage.differential import (
     TIME,
     Frontiers,
@@ -61,17 +62,15 @@ def advance_since(handle: Handle, change: Change, to: Any) -> Commit:
 def _reached(handle: Handle, head: Snapshot, wanted: int) -> int:
     """How far `since` may go on this version: to the wanted time, or where leases hold it.
 
-    A lease that holds it back is ignored once it is over, by the store's clock, as in retention.
+    A lease is ignored once it is over, by the store's clock, as in retention. StoreError if the
+    listings lag.
     """
     since = frontiers_of(head.table).since
     if wanted <= since:
         return since
-    if _held_at(handle, head, lease_files(handle.store), wanted) < wanted:
-        own = Lease(handle.store, head.table.uuid, head.version, _OWN_LEASE_S, ADVANCE)
-        with own:
-            living, _ = LeaseWatch(handle.store, own).living()
-        wanted = _held_at(handle, head, living, wanted)
-    return max(since, wanted)
+    with Lease(handle.store, head.table.uuid, head.version, _OWN_LEASE_S, ADVANCE) as own:
+        living, _ = LeaseWatch(handle.store, own).living()
+        return max(since, _held_at(handle, head, living, wanted))
 
 
 def _held_at(handle: Handle, head: Snapshot, leases: Iterable[LeaseFile], wanted: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from hypothesis import settings
@@ -15,6 +15,7 @@ from rowsieve import Table, errors
 from rowsieve.differential import advancing
 from rowsieve.retention.leases import Lease
 from tests.differential.updates import Update, differential, modelled, sums, updates
+from tests.faults.listings import ChangedListings
 from tests.faults.stores import MortalProcess
 from tests.faults.vocabulary import Crash, Fault
 from tests.profiles import examples
@@ -76,6 +77,18 @@ def test_leases_hold_since_back() -> None:
         assert not table.advance_since(4).committed
         assert (table.since, sums(held, 1)) == (1, modelled(rows, 1))
     assert (table.advance_since(4).committed, table.since) == (True, 4)
+
+
+def test_a_listing_that_lags_moves_no_since(monkeypatch: pytest.MonkeyPatch) -> None:
+    table, rows = churned()
+    with table.lease():
+        lagging: Any = ChangedListings(table.handle.store, lambda *_: {})
+        with monkeypatch.context() as patch:
+            patch.setattr(table.handle, "store", lagging)
+            with pytest.raises(errors.StoreError, match="listings lag"):
+                table.advance_since(4)
+        assert not table.advance_since(4).committed
+    assert (table.since, sums(table, 0)) == (0, modelled(rows, 0))
 
 
 def test_a_lease_whose_holder_died_no_longer_holds_since_once_it_is_over() -> None:

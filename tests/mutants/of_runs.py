@@ -76,8 +76,8 @@ MUTANTS = (
     Mutant(  # seed 0
         "differential/advancing.py",
         "`since` passes times that leases hold",
-        "    if _held_at(handle, head, lease_files(handle.store), wanted) < wanted:\n",
-        "    if False:\n",
+        "        return max(since, _held_at(handle, head, living, wanted))",
+        "        return max(since, wanted)",
         UPDATES,
     ),
     Mutant(  # seed 22
