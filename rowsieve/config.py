@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from rowsieve.arguments import checked
+from rowsieve.arguments import checked, checked_names
 from rowsieve.errors import InvalidInput, repr_of
 from rowsieve.flags.flag import FLAGS
 from rowsieve.flags.rollout import Flags
@@ -21,6 +21,7 @@ Pruning = Literal["on", "soft", "off"]
 OnViolation = Literal["raise", "report"]
 
 
+@checked_names
 @dataclass(frozen=True, slots=True)
 class Config:
     """Defaults of the process, which `configure` sets.

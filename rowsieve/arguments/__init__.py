@@ -5,7 +5,7 @@ annotated type raises InvalidInput before the function runs. Rules that a type c
 checked where the value is used.
 """
 
-from rowsieve.arguments.checking import checked, checked_methods
+from rowsieve.arguments.checking import checked, checked_methods, checked_names
 from rowsieve.arguments.kinds import ANY_TEXT, Example
 
-__all__ = ["ANY_TEXT", "Example", "checked", "checked_methods"]
+__all__ = ["ANY_TEXT", "Example", "checked", "checked_methods", "checked_names"]

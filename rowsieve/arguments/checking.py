@@ -1,4 +1,7 @@
-"""`checked` and `checked_methods`: wrap public calls; wrong arguments raise InvalidInput."""
+"""`checked` and `checked_methods`: wrap public calls; wrong arguments raise InvalidInput.
+
+`checked_names` does so for constructors that check their values themselves.
+"""
 
 from __future__ import annotations
 
@@ -70,6 +73,21 @@ def checked_methods(cls: type[C]) -> type[C]:
             setattr(cls, name, checked(attribute))
         elif isinstance(attribute, classmethod | staticmethod):
             setattr(cls, name, type(attribute)(checked(attribute.__func__)))
+    return cls
+
+
+def checked_names(cls: type[C]) -> type[C]:
+    """Let the constructor of a class name the nearest argument for an unknown one."""
+    create: Any = vars(cls)["__init__"]
+    names = dict.fromkeys(inspect.signature(create).parameters, Anything())
+
+    @wraps(create)
+    def call(*args: Any, **kwargs: Any) -> None:
+        if not kwargs.keys() <= names.keys():
+            _refuse_unknown(create, names, kwargs)
+        create(*args, **kwargs)
+
+    cls.__init__ = call  # type: ignore[method-assign] # it takes the same arguments
     return cls
 
 

@@ -12,6 +12,7 @@ from typing import Final, Literal
 
 import xxhash
 
+from rowsieve.arguments import checked_names
 from rowsieve.errors import InvalidInput, repr_of
 from rowsieve.flags.flag import Flag, FlaggedTable, flag_named
 
@@ -20,6 +21,7 @@ ACCOUNT: Final = "account"
 _HASHES: Final = 2**64
 
 
+@checked_names
 @dataclass(frozen=True, slots=True)
 class Rollout:
     """A rule: this flag has this value for a share of the tables, or for those of a function.
@@ -101,6 +103,7 @@ class Rollout:
         return selected
 
 
+@checked_names
 @dataclass(frozen=True, slots=True)
 class Flags:
     """The rollout rules of a process, for `Config(flags=…)`.

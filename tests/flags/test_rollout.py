@@ -132,6 +132,10 @@ def test_a_rule_that_cannot_be_is_refused(wrong: dict[str, Any], message: str) -
 
 
 def test_flags_that_cannot_be_are_refused() -> None:
+    with pytest.raises(TypeError, match=r"Config\(\).*'prunning'; did you mean 'pruning'\?"):
+        Config(prunning="off")  # type: ignore[call-arg] # what is tested
+    with pytest.raises(TypeError, match=r"Rollout\(\).*'percnt'; did you mean 'percent'\?"):
+        rs.Rollout("pruning", "off", percnt=3)  # type: ignore[call-arg] # what is tested
     for wrong in ("pruning", ["pruning"], {"pruning": "on"}, 7):
         with pytest.raises(InvalidInput, match="Flags: rollouts must be"):
             rs.Flags(wrong)  # type: ignore[arg-type] # what is tested
