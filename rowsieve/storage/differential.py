@@ -28,7 +28,6 @@ from rowsieve.errors import (
     UnsupportedOperation,
 )
 from rowsieve.properties import SINCE, UPPER
-from rowsieve.storage.parts.encoding_properties import refuse_codecs
 from rowsieve.storage.snapshot import (
     DIFFERENTIAL,
     DIFFERENTIAL_PROTOCOL,
@@ -37,7 +36,7 @@ from rowsieve.storage.snapshot import (
     TableInfo,
 )
 from rowsieve.types.instants import from_microseconds, to_microseconds
-from rowsieve.types.logical import Int, LogicalType, Timestamp
+from rowsieve.types.logical import Field, Int, LogicalType, Timestamp
 from rowsieve.types.schema import Schema
 
 TIME: Final = "_rowsieve_time"
@@ -94,16 +93,23 @@ def is_differential(info: TableInfo) -> bool:
     return info.mode == DIFFERENTIAL
 
 
+def fields_of_updates(properties: Mapping[str, str], schema: Schema) -> tuple[Field, ...]:
+    """The time and the difference among the stored columns of a differential table.
+
+    None of another table, even if columns of it have such names.
+    """
+    return tuple(map(schema.field, RESERVED)) if SINCE in properties else ()
+
+
 def as_differential(info: TableInfo, schema: Schema) -> TableInfo:
     """Describe a new table as differential; its schema ends with the reserved columns."""
-    refuse_codecs(info.properties)
     first = str(_range_of(schema.field(TIME).type)[0])
     return dataclasses.replace(
         info,
         mode=DIFFERENTIAL,
         properties={**info.properties, SINCE: first, UPPER: first},
-        reader_version=DIFFERENTIAL_PROTOCOL,
-        writer_version=DIFFERENTIAL_PROTOCOL,
+        reader_version=max(info.reader_version, DIFFERENTIAL_PROTOCOL),
+        writer_version=max(info.writer_version, DIFFERENTIAL_PROTOCOL),
         features=(*info.features, DIFFERENTIAL),
     )
 

@@ -14,8 +14,10 @@ pytestmark = pytest.mark.spark
 
 
 def test_a_frame_has_the_rows_of_a_time(spark: Any, tmp_path: Path) -> None:
-    table = rs.create_table(tmp_path / "t", KV, mode="differential")
+    forms = {"row_codec": "msgpack", "write_encoding": "codec"}
+    table = rs.create_table(tmp_path / "t", KV, mode="differential", properties=forms)
     table.append_updates(updates((1, "a", 0, 2), (2, "b", 0, 1)), upper=1)
+    table.set_properties({"write_encoding": "both"})
     table.append_updates(updates((1, "a", 1, -2), (3, None, 1, 4)), upper=2)
     frame = table.to_spark(spark)
     assert sorted(map(tuple, frame.select("k", "_rowsieve_diff").collect())) == [(2, 1), (3, 4)]
@@ -34,4 +36,6 @@ def test_a_frame_has_the_rows_of_a_time(spark: Any, tmp_path: Path) -> None:
             spark.read.format("rowsieve").option("at", at).load(table.uri)
     with pytest.raises(Exception, match="differential"):
         frame.select("k", "v").write.format("rowsieve").mode("append").save(table.uri)
-    assert table.refresh() == 2
+    shadow = {"read_encoding": "shadow", "on_encoding_difference": "raise"}
+    assert load.options(expanded=True, **shadow).load(table.uri).count() == 5
+    assert table.refresh() == 3

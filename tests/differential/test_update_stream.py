@@ -71,7 +71,8 @@ class UpdateQuery:
 @pytest.mark.parametrize("seed", range(3))
 def test_a_query_has_each_update_once(seed: int, tmp_path: Any) -> None:
     draws = random.Random(seed)
-    table = rs.create_table(tmp_path / "t", KV, mode="differential")
+    forms = {"row_codec": "msgpack", "read_encoding": draws.choice(["columns", "codec", "shadow"])}
+    table = rs.create_table(tmp_path / "t", KV, mode="differential", properties=forms)
     query = UpdateQuery(table.uri, split_bytes=1)
     written: list[Update] = []
     upper = 0
@@ -80,6 +81,8 @@ def test_a_query_has_each_update_once(seed: int, tmp_path: Any) -> None:
             (draws.randrange(3), draws.choice([None, "a"]), upper, draws.choice([1, 2, -1]))
             for _ in range(4)
         ]
+        halves = draws.choice(["columns", "both", "codec"])
+        table.set_properties({"write_encoding": halves})
         table.append_updates(updates(*step), upper=upper + 1)
         written += step
         upper += 1

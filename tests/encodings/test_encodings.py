@@ -171,17 +171,6 @@ def test_fields_of_structs_keep_their_values_under_tags(tmp_path: Path) -> None:
             assert scan.to_arrow().to_pylist() == rows
 
 
-def test_differential_tables_have_no_codecs(tmp_path: Path) -> None:
-    with pytest.raises(UnsupportedOperation, match="differential table has no rows of codecs"):
-        rs.create_table(
-            tmp_path / "t",
-            pa.schema([("a", pa.int64())]),
-            mode="differential",
-            time="uint64",
-            properties={"row_codec": "msgpack"},
-        )
-
-
 def test_the_target_of_a_part_leaves_its_columns_out(tmp_path: Path) -> None:
     count = 2 * ROW_GROUP_ROWS + 1
     draws = np.random.default_rng(0)

@@ -24,6 +24,7 @@ from rowsieve.encodings.file_encoding import (
 )
 from rowsieve.errors import CorruptData, InvalidData
 from rowsieve.parquet.codec_columns import CodecColumns
+from rowsieve.storage.differential import fields_of_updates
 from rowsieve.storage.parts.row_versions import ROW_VERSION, without_versions
 from rowsieve.types.encodings import arrow_schema, relabelled
 from rowsieve.types.logical import Field
@@ -37,7 +38,8 @@ _CHARACTERS = 60
 class EncodedRows:
     """The codec of a writer, what it encodes, and the columns that files have beside it.
 
-    `schema` are the columns of the table, `plain` those that are stored as columns.
+    `schema` are the columns that are encoded, `plain` those that are stored as columns. Equal rows
+    of a differential table have equal bytes: their times and differences are columns alone.
     """
 
     codec: Codec
@@ -60,8 +62,10 @@ class EncodedRows:
             return None
         codec = codec_to_write(properties[ROW_CODEC])
         batch = batch_version(properties)
-        own = without_versions(schema)
-        index = {field.id for field in (*key, *sequence)}
+        update = {field.id for field in fields_of_updates(properties, schema)}
+        encoded = (field for field in without_versions(schema) if field.id not in update)
+        own = Schema(schema.id, tuple(encoded))
+        index = {field.id for field in (*key, *sequence)} | update
         encoding = FileEncoding(halves, batch, codec.name, codec.version)
         columns = CodecColumns.choose(
             (codec.name, codec.version),

@@ -21,8 +21,8 @@ from rowsieve.encodings.file_encoding import (
     halves_to_write,
     ignored_batches,
 )
-from rowsieve.errors import InvalidInput, UnsupportedOperation
-from rowsieve.storage.snapshot import DIFFERENTIAL, ENCODINGS, ENCODINGS_PROTOCOL, TableInfo
+from rowsieve.errors import InvalidInput
+from rowsieve.storage.snapshot import ENCODINGS, ENCODINGS_PROTOCOL, TableInfo
 
 _NOTHING: Final[Mapping[str, str]] = {}
 
@@ -31,8 +31,6 @@ def with_encodings(info: TableInfo, wanted: Mapping[str, str | None]) -> TableIn
     """Return the table information with the protocol that these properties require."""
     if all(wanted.get(name) is None for name in NAMES):
         return info
-    if info.mode == DIFFERENTIAL:
-        refuse_codecs(wanted)
     features = info.features if ENCODINGS in info.features else (*info.features, ENCODINGS)
     return replace(
         info,
@@ -40,15 +38,6 @@ def with_encodings(info: TableInfo, wanted: Mapping[str, str | None]) -> TableIn
         writer_version=max(info.writer_version, ENCODINGS_PROTOCOL),
         features=features,
     )
-
-
-def refuse_codecs(properties: Mapping[str, str | None]) -> None:
-    """Raise UnsupportedOperation if a differential table would have one of these properties."""
-    if any(properties.get(name) is not None for name in NAMES):
-        raise UnsupportedOperation(
-            "a differential table has no rows of codecs: its updates are summed by all columns; "
-            "leave row_codec and the properties of encodings out"
-        )
 
 
 def check_encodings(properties: Mapping[str, str], before: Mapping[str, str] = _NOTHING) -> None:

@@ -28,6 +28,7 @@ from rowsieve.encodings.file_encoding import (
 )
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.properties import check_properties
+from rowsieve.storage.differential import fields_of_updates
 from rowsieve.storage.manifests.manifest import FileRef, PartTable
 from rowsieve.storage.manifests.manifest_layout import ENCODING, READING
 from rowsieve.storage.snapshot import Snapshot
@@ -80,7 +81,7 @@ def as_read(snapshot: Snapshot) -> Snapshot:
     parts = snapshot.parts
     if READING in parts.schema.names or (rules := reading_rules(snapshot)) is None:
         return snapshot
-    index = frozenset([*parts.key_ids, *(field.id for field in snapshot.sequence_fields)])
+    index = _index_ids(snapshot)
     known = ("reading", rules, index)
     view: PartTable | None = parts.derived.get(known)
     if view is None:
@@ -165,6 +166,14 @@ def check_readable(ref: FileRef) -> None:
         "ignored_batch_versions declares wrong; nothing else has its rows. Remove "
         f"{batch} from ignored_batch_versions, or write the rows again"
     )
+
+
+def _index_ids(snapshot: Snapshot) -> frozenset[int]:
+    """The columns that every file has as columns: key, sequence, and those of an update."""
+    stored = snapshot.schema if snapshot.reading is None else snapshot.reading.stored
+    update = fields_of_updates(snapshot.table.properties, stored)
+    fields = (*snapshot.sequence_fields, *update)
+    return frozenset([*snapshot.parts.key_ids, *(field.id for field in fields)])
 
 
 def _view(parts: PartTable, rules: ReadingRules, index: frozenset[int]) -> PartTable:
