@@ -48,8 +48,9 @@ class Dropping(CatalogPlaces):
         A table of the same name may be created again. TableNotFound if it is absent; a name whose
         table was deleted by others can be dropped. `purge` closes
         the table for changes, removes the name and deletes the table's own files, also those of an
-        interrupted call. UnsupportedOperation if a lease protects the table, if it has another name
-        too, or if it was registered, because then its files are not the catalog's.
+        interrupted call. UnsupportedOperation if a lease protects the table, if it is published in
+        another folder, if it has another name too, or if it was registered, because then its files
+        are not the catalog's.
         """
         wanted = table_name(name)
         if (database := self._database_with(self._log.read(), wanted)) is not None:

@@ -48,6 +48,7 @@ from rowsieve.objects.shared.shared_state import State
 from rowsieve.objects.shared.shared_tables import shared_tables
 from rowsieve.objects.shared.table_pages import new_table_id
 from rowsieve.opening import create_table, open_table
+from rowsieve.retention.leases import check_published_here
 from rowsieve.retention.retaining import Seconds, checked_grace
 from rowsieve.storage.log.commit_log import CommitLog
 from rowsieve.storage.log.conflicts import Isolation
@@ -224,8 +225,8 @@ class Database(DatabaseRefs, CatalogStatements):
     ) -> None:
         """Remove a table from the database; `vacuum` deletes its files, with `purge` at once.
 
-        TableNotFound if it is absent, UnsupportedOperation if it has branches or tags. A table of
-        the same name may be created again.
+        TableNotFound if it is absent, UnsupportedOperation if it has branches or tags, or is
+        published in another folder. A table of the same name may be created again.
         """
         while True:
             try:
@@ -357,7 +358,10 @@ class Database(DatabaseRefs, CatalogStatements):
         return vacuum(self._shared, self._storage_options, retain_s)
 
     def _number_without_refs(self, name: str, table_id: str, state: State) -> int:
-        """The number of the table's next entry; UnsupportedOperation if it has branches or tags."""
+        """The number of the table's next entry.
+
+        UnsupportedOperation if it has branches or tags, or is published in another folder.
+        """
         log = CommitLog(open_store(self._place_of(table_id), self._storage_options))
         snapshot = newest_of(self._shared.log, log, table_id, state)
         if refs := sorted(refs_of(snapshot.table.properties)):
@@ -365,6 +369,7 @@ class Database(DatabaseRefs, CatalogStatements):
                 f"drop_table: {name!r} has branches or tags ({', '.join(refs)}), which keep its "
                 "files; drop them first, by drop_ref"
             )
+        check_published_here(log.store)
         return snapshot.version + 1
 
     def _created(self) -> State:

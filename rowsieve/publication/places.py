@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rowsieve.errors import CorruptData
+from rowsieve.errors import CorruptData, UnsupportedOperation
 from rowsieve.objects import Location, ObjectNotFound, ObjectStore, table_uri_of
 
 
@@ -25,6 +25,19 @@ def stored_file(store: ObjectStore, path: str, span: tuple[int, int] | None = No
             f"publish: {path} in {store.uri} is missing, but metadata there refers to it; restore "
             "it from a copy, or publish into another folder"
         ) from error
+
+
+def check_unmoved(store: ObjectStore, published: str, now: str) -> None:
+    """Raise UnsupportedOperation if files that metadata names have another place now.
+
+    Their names would be wrong, and unchanged files would be missing under their new names.
+    """
+    if published != now:
+        raise UnsupportedOperation(
+            f"publish: the metadata in {store.uri} names files in {published}, which are in {now} "
+            "now: a folder was moved or copied; call unpublish for this place, and publish again, "
+            "or publish into another folder"
+        )
 
 
 @dataclass(frozen=True, slots=True)

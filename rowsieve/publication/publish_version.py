@@ -73,7 +73,7 @@ def publish_version(
     holds = held_versions(store, own)
     moves = not holds or holds_all or snapshot.version - min(holds) >= _HOLD_VERSIONS
     if moves and snapshot.version not in holds:
-        hold(store, own, snapshot.version)
+        hold(store, own, snapshot.version, place=_place_of(handle, target))
         check_kept(snapshot.version, handle.latest())
     publish = _PUBLISHERS[format_]
     published = publish(target, snapshot, source, Versions.of(handle.log, snapshot))
@@ -94,7 +94,7 @@ def held_for_catalog(
     own = hashlib.sha256(f"{of} {catalog}".encode()).hexdigest()[:16]
     before = held_versions(handle.store, own)
     if snapshot.version not in before:
-        hold(handle.store, own, snapshot.version, of)
+        hold(handle.store, own, snapshot.version, of, _place_of(handle, target))
         check_kept(snapshot.version, handle.latest())
     yield
     handle.store.delete([path for version, path in before.items() if version < snapshot.version])
@@ -103,6 +103,11 @@ def held_for_catalog(
 def _id_of(format_: Format, target: ObjectStore) -> str:
     """The id of a publication, by which its holds are named."""
     return hashlib.sha256(f"{format_} {target.uri}".encode()).hexdigest()[:16]
+
+
+def _place_of(handle: Handle, target: ObjectStore) -> str:
+    """The folder of a publication as its hold names it: empty for that of the table."""
+    return "" if target.uri == table_store(handle.store).uri else target.uri
 
 
 def unpublish_all(handle: Handle, format_: Format, target: ObjectStore) -> int:

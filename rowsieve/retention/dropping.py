@@ -19,7 +19,7 @@ from typing import Final
 from rowsieve.errors import CorruptData, NotFound, TableMoved, UnsupportedOperation
 from rowsieve.objects import ObjectStore
 from rowsieve.retention.kept_versions import KeptVersions
-from rowsieve.retention.leases import Lease, LeaseWatch
+from rowsieve.retention.leases import Lease, LeaseWatch, check_published_here
 from rowsieve.retention.listing import Listing
 from rowsieve.retention.other_logs import with_proof
 from rowsieve.retention.published_files import is_published
@@ -59,6 +59,7 @@ def close(store: ObjectStore, release: Callable[[], object] | None = None) -> Sn
         if head is not None and not is_closed(head):
             head = _proven_whole(log, store, watch.oldest)
             _check_no_refs(store, head)
+            check_published_here(store)
         if release is not None:
             release()
         if head is not None and not is_closed(head):

@@ -34,8 +34,8 @@ from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
 
 from rowsieve import clock
-from rowsieve.errors import InvalidInput, RowsieveError, StoreError
-from rowsieve.objects import ObjectExists, ObjectStore, put_fresh
+from rowsieve.errors import InvalidInput, RowsieveError, StoreError, UnsupportedOperation
+from rowsieve.objects import ObjectExists, ObjectNotFound, ObjectStore, put_fresh
 from rowsieve.storage.log.sealed_lines import seal, unseal
 
 LEASES: Final = "_rowsieve/leases"
@@ -114,16 +114,18 @@ def oldest_leased(leases: Iterable[LeaseFile], over: Collection[LeaseFile] = ())
     return min((lease.version for lease in leases if lease not in over), default=None)
 
 
-def hold(store: ObjectStore, publication: str, version: int, of: str = "") -> None:
+def hold(store: ObjectStore, publication: str, version: int, of: str = "", place: str = "") -> None:
     """Keep a published version, and all later ones, until the hold of a later one is there.
 
     A hold is a lease without end: its holder creates it before it reads the floor. `publication` is
     the id of what was published, 16 hexadecimal digits; `of` that of a publication to which it
-    belongs, such as the one that a catalog names.
+    belongs, such as the one that a catalog names; `place` the URI of its folder, empty for that of
+    the table.
     """
     path = f"{LEASES}/{version:020}.published-{publication}.json"
+    facts = {"version": version, "of": of, "place": place}
     try:
-        store.put_new(path, seal([{"published": {"version": version, "of": of}}]))
+        store.put_new(path, seal([{"published": facts}]))
     except ObjectExists:
         return
 
@@ -154,12 +156,27 @@ def holds_below(store: ObjectStore, publication: str) -> list[str]:
     """The paths of the holds that belong to a publication, those of catalogs among them."""
     paths = [path for path in store.list(LEASES) if _HOLD.fullmatch(path) is not None]
     own = set(held_versions(store, publication).values())
-    return [path for path in paths if path in own or _owner_of(store, path) == publication]
+    return [path for path in paths if path in own or _fact(store, path, "of") == publication]
 
 
-def _owner_of(store: ObjectStore, path: str) -> str:
-    ((_, line),) = unseal(store.get(path), path)
-    return str(line["published"].get("of", ""))
+def check_published_here(store: ObjectStore) -> None:
+    """Raise UnsupportedOperation if metadata in another folder names files of the table."""
+    holds = [path for path in store.list(LEASES) if _HOLD.fullmatch(path) is not None]
+    places = sorted({_fact(store, path, "place") for path in holds} - {""})
+    if places:
+        raise UnsupportedOperation(
+            f"drop_table: {store.uri} is published in {', '.join(places[:5])}, whose readers need "
+            "its files; call unpublish with that uri first"
+        )
+
+
+def _fact(store: ObjectStore, path: str, name: str) -> str:
+    """What a hold says; empty if it is gone, or was written by an older version."""
+    try:
+        ((_, line),) = unseal(store.get(path), path)
+    except ObjectNotFound:
+        return ""
+    return str(line["published"].get(name, ""))
 
 
 class Lease:

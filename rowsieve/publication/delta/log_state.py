@@ -23,6 +23,8 @@ from rowsieve.publication.places import stored_file
 TABLE: Final = "rowsieve.table"
 VERSION: Final = "rowsieve.version"
 COMMIT: Final = "rowsieve.commit"
+FILES: Final = "rowsieve.files"
+"""The folder of the table's own files, as paths in the log begin; empty if it is the log's."""
 ENGINE: Final = "rowsieve"  # the engine that our commits name; others keep our table's properties
 DOMAIN: Final = "rowsieve"
 _ENTRY: Final = re.compile(rf"{LOG}/(\d{{20}})\.json", re.ASCII)
@@ -72,7 +74,7 @@ class LogState:
 
     `files` are the actions that added them, by path, and `others` the newest other actions, by
     their names. `number` is the next version. `version` and `commit_id` are those of the table, -1
-    and empty without any.
+    and empty without any. `folder` is that of the table's own files, None if the log does not say.
     """
 
     number: int = 0
@@ -87,6 +89,7 @@ class LogState:
     timestamp_ms: int = 0
     version: int = -1
     commit_id: str = ""
+    folder: str | None = None
 
 
 def read_log(store: ObjectStore, table_uuid: str) -> LogState:
@@ -144,6 +147,7 @@ def _applied(store: ObjectStore, state: LogState, lines: list[bytes]) -> list[_A
         if (domain := action.domain) is not None and domain.domain == DOMAIN:
             own = msgspec.json.decode(domain.configuration, type=dict[str, str])
             state.version, state.commit_id = int(own[VERSION]), own[COMMIT]
+            state.folder = own.get(FILES)
         if (remove := action.remove) is not None:
             state.files.pop(remove.path, None)
     for action in actions:

@@ -27,6 +27,7 @@ from rowsieve.publication.delta.log_state import (
     COMMIT,
     DOMAIN,
     ENGINE,
+    FILES,
     TABLE,
     VERSION,
     LogState,
@@ -34,7 +35,7 @@ from rowsieve.publication.delta.log_state import (
 )
 from rowsieve.publication.delta.physical_names import are_other_names, physical_names
 from rowsieve.publication.earlier_versions import Versions
-from rowsieve.publication.places import location_of
+from rowsieve.publication.places import check_unmoved, location_of
 from rowsieve.publication.publication import Publication
 from rowsieve.publication.published_rows import PublishedPart, published_parts, published_paths
 from rowsieve.publication.readable_files import DELTA, check_readable
@@ -52,9 +53,13 @@ def publish_log(
     """Write the version as the next version of the Delta log in `target`, unless it is there.
 
     UnsupportedOperation if Delta readers would read other rows than we do, if the log is not this
-    table's, or has a newer version; CommitConflict if another process wrote another version there.
+    table's, or has a newer version, or if the table was moved; CommitConflict if another process
+    wrote another version there.
     """
     state = read_log(target, snapshot.table.uuid)
+    files = _folder_of(target, source)
+    if state.folder is not None:
+        check_unmoved(target, state.folder or target.uri, files or target.uri)
     if state.version == snapshot.version and state.commit_id in ("", snapshot.commit_id):
         return _publication(target, snapshot, state.number - 1)
     if state.version >= snapshot.version:
@@ -63,7 +68,7 @@ def publish_log(
             f"{snapshot.version} is older, or of another log; publish the newest version, or into "
             "another folder"
         )
-    commit = (state.version, state.commit_id) if state.commit_id else None
+    commit = None if state.folder is None else (state.version, state.commit_id)
     earlier = versions.before(commit)
     lines = _Writing(target, snapshot, source, state, earlier).lines()
     data = b"\n".join(msgspec.json.encode(line) for line in lines)
@@ -119,7 +124,11 @@ class _Writing:
             "operation": "WRITE",
             "engineInfo": ENGINE,
         }
-        own = {VERSION: str(snapshot.version), COMMIT: snapshot.commit_id}
+        own = {
+            VERSION: str(snapshot.version),
+            COMMIT: snapshot.commit_id,
+            FILES: _folder_of(self.target, self.source),
+        }
         domain = {
             "domain": DOMAIN,
             "configuration": msgspec.json.encode(own).decode(),
@@ -142,7 +151,7 @@ class _Writing:
     def _changes(self, published: Sequence[PublishedPart]) -> Iterator[dict[str, Any]]:
         """Removes and adds of files; a file with another vector is removed and added."""
         known, moment_ms = self.state.files, self.snapshot.timestamp_us // 1000
-        prefix = "" if self.target is self.source else f"{self.source.uri}/"
+        prefix = _folder_of(self.target, self.source)
         parts = {
             part.path if part.is_beside else _path(prefix, part.path): part for part in published
         }
@@ -216,6 +225,11 @@ class _Writing:
                 "createdTime": created_ms,
             }
         }
+
+
+def _folder_of(target: ObjectStore, source: ObjectStore) -> str:
+    """What the paths of the table's own files begin with: nothing if the log is beside them."""
+    return "" if target.uri == source.uri else f"{source.uri}/"
 
 
 def _path(prefix: str, path: str) -> str:

@@ -54,7 +54,7 @@ from rowsieve.publication.iceberg.table_metadata import (
     read_newest,
     read_numbered,
 )
-from rowsieve.publication.places import Folder, location_of, stored_file
+from rowsieve.publication.places import Folder, check_unmoved, location_of, stored_file
 from rowsieve.publication.publication import Publication
 from rowsieve.publication.published_rows import PublishedPart, published_parts, published_paths
 from rowsieve.publication.puffin import encoded_vector, puffin_file
@@ -71,21 +71,33 @@ def publish_snapshot(
 ) -> Publication:
     """Write the version as the next metadata file in `target`; does nothing if it is there.
 
-    UnsupportedOperation if readers of Iceberg would read other rows than we do, or if the folder
-    has a newer version, or a table of somebody else; CommitConflict if the log that it was
-    published from was replaced.
+    UnsupportedOperation if readers of Iceberg would read other rows than we do, if the folder has a
+    newer version, or a table of somebody else, or if it or the table was moved; CommitConflict if
+    the log that it was published from was replaced.
     """
     folder = Folder.of(target)
     before = read_newest(folder, snapshot.table.uuid)
+    _check_unmoved(folder, before, source)
     if before.version >= snapshot.version:
         return _published_already(folder, before, snapshot)
     writing = _Writing(folder, snapshot, source, before, versions.before(_commit_of(before)))
     return writing.publish(versions)
 
 
+def _check_unmoved(folder: Folder, before: Before, source: ObjectStore) -> None:
+    if not before.number:
+        return
+    check_unmoved(folder.store, before.metadata["location"], folder.root)
+    if before.files is not None:
+        check_unmoved(folder.store, before.files, location_of(source.uri))
+
+
 def _commit_of(before: Before) -> tuple[int, str] | None:
-    """The version of the newest snapshot, and the id of its commit."""
-    if before.snapshot is None or not before.is_continued:
+    """The version of the newest snapshot, and the id of its commit.
+
+    None if all parts have to be looked at: also if the metadata does not say where the files are.
+    """
+    if before.snapshot is None or not before.is_continued or before.files is None:
         return None
     return before.version, before.snapshot["summary"][COMMIT]
 
@@ -142,6 +154,7 @@ class _Writing:
         new = self._new_snapshot(numbers, written, changes)
         metadata = document(
             self.folder,
+            location_of(self.source.uri),
             snapshot,
             before,
             schema,

@@ -25,6 +25,8 @@ FORMAT_VERSION: Final = 3
 TABLE: Final = "rowsieve.table"
 VERSION: Final = "rowsieve.version"
 COMMIT: Final = "rowsieve.commit"
+FILES: Final = "rowsieve.files"
+"""The property that has the folder of the table's own files."""
 _NAME: Final = re.compile(rf"{METADATA}/v([1-9][0-9]{{0,17}})\.metadata\.json", re.ASCII)
 HINT: Final = f"{METADATA}/version-hint.text"
 CATALOG_FOLDER: Final = f"{METADATA}/catalog"
@@ -49,6 +51,12 @@ class Before:
     def version(self) -> int:
         """The version of the table that it is; -1 if there is none."""
         return -1 if self.snapshot is None else int(self.snapshot["summary"][VERSION])
+
+    @property
+    def files(self) -> str | None:
+        """The folder of the table's own files; None if the metadata does not say it."""
+        location: str | None = self.metadata.get("properties", {}).get(FILES)
+        return location
 
     @property
     def is_continued(self) -> bool:
@@ -129,6 +137,7 @@ def _is_ours(metadata: Any, table_uuid: str) -> bool:
 
 def document(
     folder: Folder,
+    files: str,
     snapshot: Snapshot,
     before: Before,
     schema: Mapping[str, Any],
@@ -139,8 +148,8 @@ def document(
 ) -> dict[str, Any]:
     """The next metadata file: that before, with the schema and the snapshot.
 
-    `tags` are versions by name. Snapshots of versions before `oldest_version` are left out, unless
-    a tag reads them.
+    `files` is the folder of the table's own files. `tags` are versions by name. Snapshots of
+    versions before `oldest_version` are left out, unless a tag reads them.
     """
     old = before.metadata
     log = [*old.get("metadata-log", ())]
@@ -175,7 +184,7 @@ def document(
         "last-partition-id": 999,
         "sort-orders": [{"order-id": 0, "fields": []}],
         "default-sort-order-id": 0,
-        "properties": {TABLE: snapshot.table.uuid},
+        "properties": {TABLE: snapshot.table.uuid, FILES: files},
         "snapshots": snapshots,
         "current-snapshot-id": new["snapshot-id"],
         "refs": {"main": {"snapshot-id": new["snapshot-id"], "type": "branch"}, **refs},
