@@ -102,6 +102,11 @@ class Handle:
         """The line of versions that this handle follows: the table's, or that of a transaction."""
         return self.newest.table.uuid
 
+    @property
+    def is_alone(self) -> bool:
+        """True if a look-up costs a round trip, and the last one met no commit of others."""
+        return self.store.overlaps and self._was_head
+
     def fixed_at(self, snapshot: Snapshot) -> Handle:
         """Return a read-only handle at one version; errors of engines that read it come here."""
         fixed = copy.copy(self)
@@ -269,8 +274,7 @@ class Handle:
         What was built for another version is not used. So this is for a store where a look-up costs
         a round trip, if nobody else had committed at the last one; else `otherwise` builds later.
         """
-        is_alone = self.store.overlaps and self._was_head
-        if build is None or change.token is not None or not is_alone:
+        if build is None or change.token is not None or not self.is_alone:
             return self.latest(), otherwise
         return built_beside(self.latest, self.newest, build, otherwise)
 

@@ -57,7 +57,7 @@ class FrameMethods(ReadMethods):
 
     def head(self, count: int = 5) -> pa.Table:
         """Return the first rows: in key order, or in file order if the table has no key."""
-        return self._in_order(limit=count).to_arrow()
+        return self._rows(order_by_key=bool(self.handle.newest.table.key), limit=count)
 
     def tail(self, count: int = 5) -> pa.Table:
         """Return the last rows: in key order, or in file order if the table has no key.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
@@ -24,7 +26,8 @@ from rowsieve.changes.history.history_columns import holds_at
 from rowsieve.changes.method_base import TableMethods
 from rowsieve.config import OnViolation, Pruning
 from rowsieve.encodings.file_encoding import OnDifference, ReadEncoding
-from rowsieve.errors import InvalidInput, UnsupportedOperation
+from rowsieve.errors import InvalidInput, RowsieveError, UnsupportedOperation
+from rowsieve.objects import in_thread
 from rowsieve.planner.explanation import Explanation
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.ir import conjoin
@@ -38,6 +41,8 @@ if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow.dataset as ds
+
+_T = TypeVar("_T")
 
 FILES = pa.schema(
     [
@@ -158,7 +163,7 @@ class ReadMethods(TableMethods):
     ) -> int:
         """Count all rows or those that match; from the manifest alone where that is exact."""
         where = with_values(where, params, "scan")
-        return self._scanned(where, dialect=dialect, session=session).count()
+        return self._read_now(lambda scan, _: scan.count(), where, dialect=dialect, session=session)
 
     def distinct_counts(self, columns: ColumnNames | None = None) -> dict[str, int | None]:
         """Estimate the number of different values of columns, NULL excluded; reads no rows.
@@ -184,7 +189,7 @@ class ReadMethods(TableMethods):
     ) -> pa.Table:
         """Return the rows as a pyarrow Table."""
         where = with_values(where, params, "to_arrow")
-        return self._scanned(where, columns, dialect=dialect, session=session).to_arrow()
+        return self._rows(where, columns, dialect=dialect, session=session)
 
     def to_pandas(
         self,
@@ -202,8 +207,8 @@ class ReadMethods(TableMethods):
         `to_arrow(…).to_pandas(types_mapper=pandas.ArrowDtype)`.
         """
         where = with_values(where, params, "to_pandas")
-        scan = self._scanned(where, columns, dialect=dialect, session=session)
-        return engines.pandas().frame_of(scan.to_arrow())
+        rows = self._rows(where, columns, dialect=dialect, session=session)
+        return engines.pandas().frame_of(rows)
 
     def to_polars(
         self,
@@ -216,8 +221,8 @@ class ReadMethods(TableMethods):
     ) -> polars.DataFrame:
         """Return the rows as a Polars DataFrame. MissingExtra without polars."""
         where = with_values(where, params, "to_polars")
-        scan = self._scanned(where, columns, dialect=dialect, session=session)
-        return engines.polars().frame_of(scan.to_arrow())
+        rows = self._rows(where, columns, dialect=dialect, session=session)
+        return engines.polars().frame_of(rows)
 
     def to_dataset(
         self,
@@ -368,14 +373,59 @@ class ReadMethods(TableMethods):
 
     def _scanned(self, where: Any = None, columns: Columns | None = None, **options: Any) -> Scan:
         """A scan of what a read sees now."""
+        return self._scan_of(self.handle.readable(), where, columns, **options)
+
+    def _scan_of(
+        self, snapshot: Snapshot, where: Any = None, columns: Columns | None = None, **options: Any
+    ) -> Scan:
         return Scan(
             self.handle.store,
-            read_at(self.handle.readable()),
+            read_at(snapshot),
             where=where,
             columns=columns,
             reporter=self.handle.own_reporter,
             **options,
         )
+
+    def _rows(self, where: Any = None, columns: Columns | None = None, **options: Any) -> pa.Table:
+        """The rows that a read sees now."""
+
+        def read(scan: Scan, is_overtaken: Callable[[], bool]) -> pa.Table:
+            batches = takewhile(lambda _: not is_overtaken(), scan.to_batches())
+            return pa.Table.from_batches(batches, schema=scan.schema)
+
+        return self._read_now(read, where, columns, **options)
+
+    def _read_now(
+        self,
+        read: Callable[[Scan, Callable[[], bool]], _T],
+        where: Any = None,
+        columns: Columns | None = None,
+        **options: Any,
+    ) -> _T:
+        """Read what a read sees now; from a network store while the newest version is looked up.
+
+        If others have committed, what `read` returned is dropped, and it reads again. Its second
+        argument tells whether they have, so that it can stop.
+        """
+        handle = self.handle
+        scan_of = partial(self._scan_of, where=where, columns=columns, **options)
+        if handle.read_only or handle.writer is not None or not handle.is_alone:
+            return read(scan_of(handle.readable()), lambda: False)
+        known, looking_up = handle.newest, in_thread(handle.latest)
+
+        def is_overtaken() -> bool:
+            return looking_up.done() and looking_up.result().commit_id != known.commit_id
+
+        try:
+            result = read(scan_of(known), is_overtaken)
+        except RowsieveError:
+            if looking_up.result().commit_id == known.commit_id:
+                raise
+        else:
+            if looking_up.result().commit_id == known.commit_id:
+                return result
+        return read(scan_of(looking_up.result()), lambda: False)
 
     def _version_of(self, plan: ScanPlan) -> Snapshot:
         if plan.consolidation is not None:

@@ -85,6 +85,11 @@ class TransactionHandle(Handle):
         """The table's line of versions: another transaction of the table has another one."""
         return f"{self.pinned.table.uuid}/{id(self.transaction):x}"
 
+    @property
+    def is_alone(self) -> bool:
+        """False: its version is in memory."""
+        return False
+
     def latest(self) -> Snapshot:
         """Return the version that the transaction reads; TransactionEnded after its end."""
         self.transaction.check_usable("read")
