@@ -24,7 +24,8 @@ PARTS = 100 if profiles.IS_DEEP else 12
 LARGE_PARTS, LARGE_KEYS = 4, 200_000
 
 OPEN, REFRESH, CATCH_UP, COMMIT = 3, 1, 3, 3
-LOOKUP, WARM_LOOKUP = 4, 2  # with the refresh
+LOOKUP, WARM_LOOKUP = 4, 2  # by a scan, with the refresh before
+LOOKUP_BESIDE, WARM_LOOKUP_BESIDE = 3, 1  # in one call, with the refresh beside
 
 
 @pytest.fixture(scope="module")
@@ -94,20 +95,23 @@ def test_a_read_over_any_number_of_parts_takes_few_round_trips(
     replayed(proxy, run, trips.requests)
 
 
-def test_a_lookup_in_large_parts_takes_four_round_trips_cold_and_two_warm(
-    large_uri: str, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("is_beside", [False, True])
+def test_a_lookup_in_large_parts_takes_few_round_trips(
+    is_beside: bool, large_uri: str, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = rs.open_table(large_uri, storage_options=options(proxy))
     key = LARGE_KEYS + 2 - LARGE_KEYS % 3  # written by part 2 alone
 
     def run() -> None:
-        assert table.scan(f"id = {key}").to_arrow()["v"].to_pylist() == [2]
+        where = f"id = {key}"
+        rows = table.to_arrow(where) if is_beside else table.scan(where).to_arrow()
+        assert rows["v"].to_pylist() == [2]
 
     forget(monkeypatch)
     with counted(proxy) as trips:
         run()
-    assert trips.count <= LOOKUP
-    assert trips_of(proxy, run) <= WARM_LOOKUP
+    assert trips.count <= (LOOKUP_BESIDE if is_beside else LOOKUP)
+    assert trips_of(proxy, run) <= (WARM_LOOKUP_BESIDE if is_beside else WARM_LOOKUP)
     forget(monkeypatch)
     replayed(proxy, run, trips.requests)
 
