@@ -1,10 +1,11 @@
 """Bytes of objects in a folder of the local disk, shared by processes, for `Config.cache_dir`.
 
     <folder>/ranges/<2 digits>/<hash of store and path>/<start>-<stop>
+    <folder>/tables/…                                      files of others that count, too
 
-A file has the checksum of its bytes, then the bytes. It is created under another name and renamed,
-so that other processes see it whole. Its time of change is that of its last use, by which the least
-recently used files are deleted first.
+A file in `ranges` has the checksum of its bytes, then the bytes. It is created under another name
+and renamed, so that other processes see it whole. Its time of change is that of its last use, by
+which the least recently used files are deleted first.
 
 Soundness: only bytes that match their checksum are returned. Every error of the disk counts as
 "not there" or "not stored": the caller asks the store.
@@ -32,6 +33,7 @@ _LEFT_SHARE: Final = 0.9  # of the limit: what a sweep leaves
 _LARGEST_SHARE: Final = 1 / 4  # of the limit: larger entries are not stored
 _WHOLE: Final = "whole"
 RANGES: Final = "ranges"
+TABLES: Final = "tables"
 _MODE: Final = 0o700
 
 
@@ -44,6 +46,7 @@ class ByteFiles:
 
     def __init__(self, folder: Path, limit_bytes: int) -> None:
         self._folder = folder / RANGES
+        self._swept = (self._folder, folder / TABLES)
         self._limit_bytes = limit_bytes
         self._largest_bytes = limit_bytes * _LARGEST_SHARE
         self._unswept_bytes = limit_bytes  # so that the first write looks what is there
@@ -131,13 +134,15 @@ class ByteFiles:
             if not stat.S_ISREG(status.st_mode) or status.st_size > self._largest_bytes:
                 return b""
             content = opened.read()
-        if clock.now_us() / 1e6 - status.st_mtime > _TOUCHED_AFTER_S:
-            with suppress(OSError):  # a folder may be read-only
-                os.utime(file, follow_symlinks=False)
+        _note_use(file, status.st_mtime)
         return content
 
+    def admits(self, size_bytes: int) -> bool:
+        """Return whether an entry of this size is stored: at most a quarter of the limit."""
+        return size_bytes <= self._largest_bytes
+
     def _write(self, file: Path, data: bytes) -> None:
-        if len(data) + _DIGEST_BYTES > self._largest_bytes:
+        if not self.admits(len(data) + _DIGEST_BYTES):
             return
         draft = file.with_name(f".{uuid.uuid4().hex}")
         try:
@@ -150,8 +155,12 @@ class ByteFiles:
             with suppress(OSError):
                 draft.unlink()
             return
+        self.note_written(len(data) + _DIGEST_BYTES)
+
+    def note_written(self, size_bytes: int) -> None:
+        """Note that files of this size were added, and delete others if that is due."""
         with self._lock:
-            self._unswept_bytes += len(data)
+            self._unswept_bytes += size_bytes
             is_due = self._unswept_bytes > self._limit_bytes * _SWEPT_AFTER_SHARE
             if is_due:
                 self._unswept_bytes = 0
@@ -161,11 +170,12 @@ class ByteFiles:
     def _sweep(self) -> None:
         """Delete the least recently used files until the folder is below its limit."""
         files: list[tuple[float, int, Path]] = []
-        for folder, _, names in os.walk(self._folder):  # others may delete what it walks
-            for file in map(Path(folder).joinpath, names):
-                with suppress(OSError):
-                    status = file.stat()
-                    files.append((status.st_mtime, status.st_size, file))
+        for top in self._swept:
+            for folder, _, names in os.walk(top):  # others may delete what it walks
+                for file in map(Path(folder).joinpath, names):
+                    with suppress(OSError):
+                        status = file.lstat()
+                        files.append((status.st_mtime, status.st_size, file))
         size_bytes = sum(size for _, size, _ in files)
         if size_bytes <= self._limit_bytes:
             return
@@ -176,6 +186,19 @@ class ByteFiles:
                 file.unlink()
                 size_bytes -= size
                 file.parent.rmdir()  # fails if other entries are left
+
+
+def note_uses(folder: Path) -> None:
+    """Note that the files of a folder are used, which puts off their deletion."""
+    with suppress(OSError):
+        for file in folder.iterdir():
+            _note_use(file, file.lstat().st_mtime)
+
+
+def _note_use(file: Path, modified_s: float) -> None:
+    if clock.now_us() / 1e6 - modified_s > _TOUCHED_AFTER_S:
+        with suppress(OSError):  # a folder may be read-only
+            os.utime(file, follow_symlinks=False)
 
 
 def _digest(data: bytes) -> bytes:

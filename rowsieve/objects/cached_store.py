@@ -19,14 +19,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from rowsieve.config import current
-from rowsieve.objects.byte_files import RANGES, ByteFiles
+from rowsieve.objects.byte_files import RANGES, TABLES, ByteFiles
 from rowsieve.objects.private_folder import is_private
 from rowsieve.objects.range_file import open_ranges
 from rowsieve.objects.store import NativeFile, ObjectStore, Place
 
 _LIST: Final = re.compile(r"(?:.*/)?_rowsieve/(?:log|checkpoints)/[0-9a-f]{32}\.(?:arrow|shards)")
 _DATA: Final = re.compile(r"data/[0-9a-f]{32}\.[0-9a-f.]+(?:deletes\.)?(?:parquet|vectors|dv)")
-TABLES: Final = "tables"
 _NOTED: Final = 100_000  # announced ranges that were not read yet
 
 
@@ -115,6 +114,15 @@ class CachedStore:
         self._store.delete(paths)
         for path in paths:
             self.forget(path)
+
+    def admits_files(self, size_bytes: int) -> bool:
+        """Return whether files of this size, just written in `cache_folder`, may stay there.
+
+        Files that were not used for longest may be deleted for them.
+        """
+        if is_admitted := self._files.admits(size_bytes):
+            self._files.note_written(size_bytes)
+        return is_admitted
 
     def forget(self, path: str) -> bool:
         """Drop what is kept of an object; return whether any was."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -373,9 +372,9 @@ class ReadMethods(TableMethods):
 
     def _scanned(self, where: Any = None, columns: Columns | None = None, **options: Any) -> Scan:
         """A scan of what a read sees now."""
-        return self._scan_of(self.handle.readable(), where, columns, **options)
+        return self._scan_at(self.handle.readable(), where, columns, **options)
 
-    def _scan_of(
+    def _scan_at(
         self, snapshot: Snapshot, where: Any = None, columns: Columns | None = None, **options: Any
     ) -> Scan:
         return Scan(
@@ -409,23 +408,26 @@ class ReadMethods(TableMethods):
         argument tells whether they have, so that it can stop.
         """
         handle = self.handle
-        scan_of = partial(self._scan_of, where=where, columns=columns, **options)
+
+        def scan_at(snapshot: Snapshot) -> Scan:
+            return self._scan_at(snapshot, where, columns, **options)
+
         if handle.read_only or handle.writer is not None or not handle.is_alone:
-            return read(scan_of(handle.readable()), lambda: False)
+            return read(scan_at(handle.readable()), lambda: False)
         known, looking_up = handle.newest, in_thread(handle.latest)
 
         def is_overtaken() -> bool:
             return looking_up.done() and looking_up.result().commit_id != known.commit_id
 
         try:
-            result = read(scan_of(known), is_overtaken)
+            result = read(scan_at(known), is_overtaken)
         except RowsieveError:
             if looking_up.result().commit_id == known.commit_id:
                 raise
         else:
             if looking_up.result().commit_id == known.commit_id:
                 return result
-        return read(scan_of(looking_up.result()), lambda: False)
+        return read(scan_at(looking_up.result()), lambda: False)
 
     def _version_of(self, plan: ScanPlan) -> Snapshot:
         if plan.consolidation is not None:

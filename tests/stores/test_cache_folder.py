@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import rowsieve as rs
 from rowsieve import Table
 from rowsieve.metrics import store_cache
 from rowsieve.objects.byte_files import ByteFiles
+from rowsieve.storage.log.kept_snapshots import kept_snapshot
 from tests.objects.background import finish_background
 from tests.stores.proxy import Proxy, proxy_to
 from tests.stores.s3_server import S3
@@ -195,6 +197,37 @@ def test_the_least_recently_used_entries_go_first(tmp_path: Path) -> None:
     assert kept.get("s3://b/t", "data/39", 10, 20) == bytes(10)
     kept.put("s3://b/t", "data/large", 0, 8_000, bytes(8_000))  # more than a quarter
     assert kept.get("s3://b/t", "data/large", 0, 8_000) is None
+
+
+def test_versions_of_tables_count_and_the_least_recently_opened_go_first(
+    s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, limit = tmp_path / "cache", 60_000
+
+    def files(pattern: str = "*") -> list[Path]:
+        return [file for file in folder.rglob(pattern) if file.is_file()]
+
+    stores: dict[str, object] = {}
+    former = rs.configure(rs.Config(cache_dir=folder, cache_bytes=limit))
+    try:
+        tables = [
+            rs.create_table(s3.fresh_uri(), rows(number), storage_options=s3.options)
+            for number in range(12)
+        ]
+        for table in tables:
+            for file in files():  # used an hour earlier
+                os.utime(file, (file.stat().st_mtime - 3600,) * 2)
+            for each in (tables[0], table):
+                forget(monkeypatch)
+                own = rs.open_table(each.uri, storage_options=s3.options)
+                assert own.to_arrow().num_rows == ROWS
+                finish_background()
+                stores[each.uri] = own.handle.store
+            assert sum(file.stat().st_size for file in files()) <= limit * 17 / 16
+        kept = [kept_snapshot(store) is not None for store in stores.values()]
+        assert (kept[0], kept[1], kept[-1]) == (True, False, True)
+    finally:
+        rs.configure(former)
 
 
 def test_data_is_kept_by_choice(

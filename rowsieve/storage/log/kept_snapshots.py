@@ -2,6 +2,8 @@
 
     <folder>/tables/<hash of URI and server>/    a store with one checkpoint of that version
 
+Its files count for `Config.cache_bytes`, and go when they were not used for longest.
+
 A process that opens the table begins there and asks the store only what has been committed since.
 
 Soundness: the version is only a guess where the log's end may be. `LogHead` uses it as it uses a
@@ -20,6 +22,7 @@ import xxhash
 
 from rowsieve.errors import RowsieveError
 from rowsieve.objects import LocalStore
+from rowsieve.objects.byte_files import note_uses
 from rowsieve.storage.log.checkpoint import (
     CHECKPOINTS,
     SHARDED_FROM,
@@ -38,7 +41,10 @@ def kept_snapshot(store: Any) -> Snapshot | None:
         return None
     try:
         versions = _versions(folder)
-        return read_checkpoint(folder, versions[-1]) if versions else None
+        if not versions:
+            return None
+        note_uses(store.cache_folder / _name_of(store) / CHECKPOINTS)
+        return read_checkpoint(folder, versions[-1])
     except (RowsieveError, OSError) as error:
         _log.info("the version of %s in the cache is not used: %s", store.uri, error)
         _clear(folder)
@@ -48,8 +54,8 @@ def kept_snapshot(store: Any) -> Snapshot | None:
 def keep_snapshot(store: Any, snapshot: Snapshot) -> None:
     """Keep a version for processes that open the table later, instead of the one kept before.
 
-    Not if its parts take several files, or its next checkpoint is overdue, which a checkpoint does
-    not say.
+    Not if its parts take several files or too many bytes, or if its next checkpoint is overdue,
+    which a checkpoint does not say.
     """
     folder = _folder_of(store)
     if folder is None or snapshot.owes_checkpoint or len(snapshot.parts) >= SHARDED_FROM:
@@ -58,6 +64,9 @@ def keep_snapshot(store: Any, snapshot: Snapshot) -> None:
         if _versions(folder) != [snapshot.version]:
             _clear(folder)
             write_checkpoint(folder, snapshot)
+            sizes = [each.size_bytes for each in folder.details(CHECKPOINTS).values()]
+            if not store.admits_files(sum(sizes)):
+                _clear(folder)
     except (RowsieveError, OSError) as error:  # a full disk, for example
         _log.info("version %d of %s is not kept: %s", snapshot.version, store.uri, error)
         _clear(folder)
@@ -73,7 +82,11 @@ def _folder_of(store: Any) -> LocalStore | None:
     folder: Path | None = getattr(store, "cache_folder", None)
     if folder is None:
         return None
-    return LocalStore(folder / xxhash.xxh3_128(store.cache_place.encode()).hexdigest())
+    return LocalStore(folder / _name_of(store))
+
+
+def _name_of(store: Any) -> str:
+    return xxhash.xxh3_128(store.cache_place.encode()).hexdigest()
 
 
 def _versions(folder: LocalStore) -> list[int]:
