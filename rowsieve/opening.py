@@ -27,7 +27,6 @@ from rowsieve.changes.change import send_failure
 from rowsieve.changes.data.ingest import prepare_appended, prepare_rows, read_data
 from rowsieve.changes.data.spark_data import is_spark_schema
 from rowsieve.changes.event_order.sequence_columns import check_sequences
-from rowsieve.changes.new_parts import parts_by_size
 from rowsieve.changes.new_tables import NewTable, new_table
 from rowsieve.changes.table_handle import Handle
 from rowsieve.config import current
@@ -54,6 +53,7 @@ from rowsieve.storage.log.commit_request import CommitRequest, check_request
 from rowsieve.storage.log.inline_parts import inline_limit
 from rowsieve.storage.log.moves import check_arrived
 from rowsieve.storage.log.version_arguments import log_of_ref, resolve_snapshot
+from rowsieve.storage.parts.part_writer import write_parts
 from rowsieve.storage.snapshot import DIFFERENTIAL, MODES, Snapshot
 from rowsieve.table import Table
 from rowsieve.types.ordering.keys import KeyOrder
@@ -222,7 +222,7 @@ def _created(
     if data is not None and data.num_rows:
         rows = _prepared(data, new)
         write = partial(
-            parts_by_size,
+            write_parts,
             store,
             new.schema,
             tuple(map(new.schema.field, new.info.key)),

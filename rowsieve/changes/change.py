@@ -14,7 +14,6 @@ from rowsieve.changes.column_order.late_values import without_late_values
 from rowsieve.changes.data.ingest import Changes
 from rowsieve.changes.event_order.late_changes import with_sequences, without_late
 from rowsieve.changes.event_order.too_late import OnTooLate
-from rowsieve.changes.new_parts import parts_by_size
 from rowsieve.metrics import CommitReport, Reporter, send
 from rowsieve.objects import ObjectStore, Uploads
 from rowsieve.planner.plan import ScanPlan
@@ -27,6 +26,7 @@ from rowsieve.storage.log.inline_parts import inline_limit
 from rowsieve.storage.log.log_entry import Commit
 from rowsieve.storage.log.retries import Retries
 from rowsieve.storage.manifests.manifest import PartTable
+from rowsieve.storage.parts.part_writer import write_parts
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.instants import from_microseconds
 
@@ -116,7 +116,7 @@ class Change:
     def new_parts(
         self, snapshot: Snapshot, rows: pa.Table | None, deletes: pa.Table | None = None
     ) -> PartTable:
-        """Start writing rows and tombstones of this table as parts; see `parts_by_size`.
+        """Start writing rows and tombstones of this table as parts; see `write_parts`.
 
         Those of a small change stay in memory: of at most `inline_bytes`, or `LAYER_BYTES` inside
         of a transaction.
@@ -125,7 +125,7 @@ class Change:
         in_memory_up_to = inline_limit(info)
         if snapshot.based_on is not None:
             in_memory_up_to = max(in_memory_up_to, LAYER_BYTES)
-        return parts_by_size(
+        return write_parts(
             self.store,
             schema,
             tuple(map(schema.field, info.key)),

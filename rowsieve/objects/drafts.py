@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 import xxhash
 
-from rowsieve.objects.ref_store import table_store
+from rowsieve.objects.ref_store import RefStore
 from rowsieve.objects.shared.section_store import SectionStore
 from rowsieve.objects.store import ObjectStore
 
@@ -106,7 +106,7 @@ class Draft(io.RawIOBase):
         super().__init__()
         self.path: Final = path
         # A data file of a branch, or of a table in a database, has the same path there.
-        self._store = _store_of_files(table_store(store))
+        self._store = _store_of_files(store)
         self._memory = io.BytesIO()  # all bytes, or the last ones; grows by an eighth
         self._file: DraftFile | None = None
         self.size_bytes = 0
@@ -181,7 +181,7 @@ def _discard(owner: int, descriptor: int, temporary: Path) -> None:
 
 
 def _store_of_files(store: ObjectStore) -> ObjectStore:
-    """The store in which the data files of a table lie, also of a table in a database."""
-    while isinstance(store, SectionStore):
-        store = store.inner
+    """The store in which the data files of a table lie, also of a branch or in a database."""
+    while isinstance(store, RefStore | SectionStore):
+        store = store.table if isinstance(store, RefStore) else store.inner
     return store

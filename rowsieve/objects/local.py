@@ -19,6 +19,7 @@ import stat
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -145,22 +146,21 @@ class LocalStore:
             raise self._object_exists(path)
         directory = final.parent
         temporary = directory / f"{TEMPORARY_PREFIX}{uuid.uuid4().hex}"
-        with self._failing("create", path):
-            with self._creating(path):
+        with self._failing("create", path, creates=True):
+            self._ensure_directory(directory)
+            try:
+                _write_synced(temporary, data)
+            except FileNotFoundError:  # the directory was removed after it was created
+                self._durable.clear()
                 self._ensure_directory(directory)
-                try:
-                    _write_synced(temporary, data)
-                except FileNotFoundError:  # the directory was removed after it was created
-                    self._durable.clear()
-                    self._ensure_directory(directory)
-                    _write_synced(temporary, data)
-            self._link(temporary, final, path)
+                _write_synced(temporary, data)
+        self._link(temporary, final, path)
 
     def put_hint(self, path: str, data: bytes) -> None:
         """Replace a file by another one of the same name."""
         final = self._resolve(path)
         temporary = final.parent / f"{TEMPORARY_PREFIX}{uuid.uuid4().hex}"
-        with self._failing("create", path), self._creating(path):
+        with self._failing("create", path, creates=True):
             self._ensure_directory(final.parent)
             _write_synced(temporary, data)
             temporary.replace(final)
@@ -170,15 +170,12 @@ class LocalStore:
         final = self._resolve(path)
         temporary = final.parent / f"{TEMPORARY_PREFIX}{uuid.uuid4().hex}"
 
-        @contextmanager
-        def failing() -> Iterator[None]:
-            with self._failing("create", path), self._creating(path):
-                yield
+        failing = partial(self._failing, "create", path, creates=True)
 
         def publish(descriptor: int, temporary: Path) -> None:
             with self._failing("create", path):
                 _fsync(descriptor, temporary)
-                self._link(temporary, final, path)
+            self._link(temporary, final, path)
 
         with failing():
             self._ensure_directory(final.parent)
@@ -188,29 +185,33 @@ class LocalStore:
     def _link(self, temporary: Path, final: Path, path: str) -> None:
         """Give a synced file its name, remove the temporary one, and sync the directory."""
         try:
-            with self._creating(path):
-                os.link(temporary, final)
-        except FileExistsError:
-            raise self._object_exists(path) from None
-        except OSError as error:
-            if error.errno in _NO_HARD_LINKS:
-                raise UnsupportedOperation(
-                    f"{self.uri} is on a file system without hard links, which create-only "
-                    f"writes need ({error.strerror}); use another disk or an object store"
-                ) from error
+            with self._failing("create", path, creates=True):
+                try:
+                    os.link(temporary, final)
+                except FileExistsError:
+                    raise self._object_exists(path) from None
+                except OSError as error:
+                    if error.errno not in _NO_HARD_LINKS:
+                        raise
+                    raise UnsupportedOperation(
+                        f"{self.uri} is on a file system without hard links, which create-only "
+                        f"writes need ({error.strerror}); use another disk or an object store"
+                    ) from error
+        except BaseException:
+            with suppress(OSError):
+                temporary.unlink()
             raise
-        finally:
+        with self._failing("create", path, visible=True):
             temporary.unlink()
-        with self._syncing_visible(path):
-            _sync_directory(final.parent)
+            _sync(final.parent)
 
     def make_durable(self, path: str) -> None:
         """Sync an existing file and its directory."""
         final = self._resolve(path)
-        with self._failing("sync", path), self._syncing_visible(path):
+        with self._failing("sync", path, visible=True):
             self._ensure_directory(final.parent)
             _sync(final, os.O_RDONLY)
-            _sync_directory(final.parent)
+            _sync(final.parent)
 
     def list(self, prefix: str, after: str | None = None, until: str | None = None) -> Paths:
         """List the files below the folder `prefix`, sorted; symbolic links are not followed."""
@@ -341,17 +342,26 @@ class LocalStore:
             raise
 
     @contextmanager
-    def _failing(self, action: str, path: str) -> Iterator[None]:
+    def _failing(
+        self, action: str, path: str, *, creates: bool = False, visible: bool = False
+    ) -> Iterator[None]:
+        """Convert an OSError to an error of the store.
+
+        `creates`: an error that leaves no file, and that a retry does not change, is NotCreated.
+        `visible`: readers can already see the file that could not be synced.
+        """
         try:
             yield
         except _FsyncError as error:
-            raise self._sync_failed(path, error, visible=False) from error
+            raise self._sync_failed(path, error, visible=visible) from error
         except _NotRegularError as error:
             raise CorruptData(
                 f"cannot {action} {path} in {self.uri}: it is {error}, not a regular file; put the "
                 "file back from a copy"
             ) from None
         except OSError as error:
+            if creates and error.errno in _ADVICE:
+                raise NotCreated(self._failure(action, path, error)) from error
             if isinstance(error, NotADirectoryError | FileExistsError) and self._is_file():
                 raise InvalidInput(
                     f"{self.uri} is a file, or lies in one; a table is a directory: give the path "
@@ -359,30 +369,10 @@ class LocalStore:
                 ) from None
             raise StoreError(self._failure(action, path, error)) from error
 
-    @contextmanager
-    def _creating(self, path: str) -> Iterator[None]:
-        """Convert errors that leave no file, and that a retry does not change, to NotCreated."""
-        try:
-            yield
-        except _FsyncError:
-            raise
-        except OSError as error:
-            if error.errno not in _ADVICE:
-                raise
-            raise NotCreated(self._failure("create", path, error)) from error
-
     def _failure(self, action: str, path: str, error: OSError) -> str:
         advice = _ADVICE.get(error.errno or 0)
         cause = f"{error.strerror or error}; {advice}" if advice else error.strerror or error
         return f"cannot {action} {path or 'the directory'} in {self.uri}: {cause}"
-
-    @contextmanager
-    def _syncing_visible(self, path: str) -> Iterator[None]:
-        """Sync a file that readers can already see; SyncFailed says that it is visible."""
-        try:
-            yield
-        except _FsyncError as error:
-            raise self._sync_failed(path, error, visible=True) from error
 
     def _sync_failed(self, path: str, error: OSError, *, visible: bool) -> SyncFailed:
         state = (
@@ -417,7 +407,7 @@ class LocalStore:
             _make_ancestors(directory.parent)
         created = _make(directory)
         try:
-            _sync_directory(directory.parent)
+            _sync(directory.parent)
         except PermissionError:
             # Another user created the table's directory in a folder that we may not open; syncing
             # that folder is their responsibility.
@@ -464,7 +454,7 @@ def _make_ancestors(directory: Path) -> None:
         return
     _make_ancestors(directory.parent)
     _make(directory)
-    _sync_directory(directory.parent)
+    _sync(directory.parent)
 
 
 def _make(directory: Path) -> bool:
@@ -494,11 +484,8 @@ def _write_synced(path: Path, data: bytes | memoryview) -> None:
         raise
 
 
-def _sync_directory(path: Path) -> None:
-    _sync(path, os.O_RDONLY | os.O_DIRECTORY)
-
-
-def _sync(path: Path, flags: int) -> None:
+def _sync(path: Path, flags: int = os.O_RDONLY | os.O_DIRECTORY) -> None:
+    """Sync a directory, or what the flags open."""
     descriptor = os.open(path, flags | _UNBLOCKED)
     try:
         _fsync(descriptor, path)

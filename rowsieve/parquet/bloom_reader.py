@@ -41,7 +41,7 @@ FilterPlace = tuple[int, int]  # row group, leaf
 def seal_blooms(tail: bytearray, metadata: pq.FileMetaData, read: ReadSpan) -> None:
     """Write the digests of a complete file's filters into the blank in its tail."""
     digests = [digest(read(*span)) for _, span in _filter_ranges(metadata)]
-    fill(tail, metadata, SEAL_KEY, digests)
+    fill(tail, metadata, SEAL_KEY, "".join(digests))
 
 
 class BloomReader:

@@ -10,9 +10,10 @@ row groups is ignored, and whole chunks are read. Each page is compared with its
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import pairwise
+from operator import itemgetter
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -36,7 +37,6 @@ ROWS_KEY: Final = "rowsieve.page_rows"
 _ENTRY: Final = np.dtype([("offset", "<u4"), ("digest", "<u8")])
 MAX_CHUNKS: Final = 1_024  # decoded entries of a file that are kept: a few megabytes at most
 _READ_BYTES: Final = 8 * 1024 * 1024  # of a chunk at once while its digests are computed
-_CHARACTERS: Final = 16  # per entry
 _BEFORE_PAGES: Final = 2  # entries of a chunk before its pages: column index and dictionary
 _NOWHERE: Final = 2**32 - 1  # the offset of a missing column index
 # The footer's row groups; the chunks and row count of each; the index positions of each chunk.
@@ -59,55 +59,36 @@ def seal_chunks_and_pages(
     """
     content = bytes(tail)
     footer_start = len(content) - 8 - int(metadata.serialized_size)
-    row_groups = read_fields(content, footer_start, _ROW_GROUPS).get(4, ())
-    page_starts: list[list[int] | None] = []
+    page_rows, is_whole = _page_rows(metadata), True
     of_chunks: list[str] = []
-    of_pages: list[list[int]] = []
-    for span, starts in _page_starts(content, metadata, row_groups, tail_start):
-        page_starts.append(starts)
-        of_chunk, of_each = _digests(read, span, starts)
-        of_chunks.append(of_chunk)
-        if starts is not None:
-            of_pages.append([0, *of_each])
-    fill(tail, metadata, CHUNKS_KEY, of_chunks)
-    if len(of_pages) == len(of_chunks):
-        chunks = [chunk for group in row_groups for chunk in group[1]]
-        _seal_pages(tail, metadata, tail_start, chunks, page_starts, of_pages)
-
-
-def _page_starts(
-    tail: bytes, metadata: pq.FileMetaData, row_groups: Sequence[ThriftStruct], tail_start: int
-) -> Iterator[tuple[Span, list[int] | None]]:
-    """The bytes and page boundaries of each chunk; None where they cannot be in a directory."""
-    page_rows = _page_rows(metadata)
-    for number, group in enumerate(row_groups):
+    of_pages: list[tuple[int, int]] = []
+    for number, group in enumerate(read_fields(content, footer_start, _ROW_GROUPS).get(4, ())):
         columns = metadata.row_group(number)
         for leaf, chunk in enumerate(group[1]):
             span = chunk_span(columns.column(leaf))
-            starts = _starts_of(tail, chunk, span, tail_start) if page_rows else None
-            fits = starts is not None and len(starts) == _entries(group[3], page_rows)
-            yield span, starts if fits else None
+            starts = _starts_of(content, chunk, span, tail_start) if page_rows else None
+            if starts is not None and len(starts) != _entries(group[3], page_rows):
+                starts = None
+            of_chunk, digests = _digests(read, span, starts)
+            of_chunks.append(of_chunk)
+            if starts is None:
+                is_whole = False
+            else:
+                index_start = chunk[6] - tail_start if 6 in chunk else _NOWHERE
+                of_pages.append((index_start, 0))
+                of_pages += zip(map((-span[0]).__add__, starts[:-1]), digests, strict=True)
+    fill(tail, metadata, CHUNKS_KEY, "".join(of_chunks))
+    if is_whole:
+        _seal_pages(tail, metadata, of_pages)
 
 
 def _seal_pages(
-    tail: bytearray,
-    metadata: pq.FileMetaData,
-    tail_start: int,
-    chunks: Sequence[ThriftStruct],
-    page_starts: Sequence[Sequence[int] | None],
-    digests: Sequence[Sequence[int]],
+    tail: bytearray, metadata: pq.FileMetaData, entries: Sequence[tuple[int, int]]
 ) -> None:
-    offsets: list[int] = []
-    for chunk, starts in zip(chunks, page_starts, strict=True):
-        assert starts is not None
-        offsets.append(chunk[6] - tail_start if 6 in chunk else _NOWHERE)
-        offsets += [start - starts[0] for start in starts[:-1]]
-    if not 0 <= min(offsets, default=0) <= max(offsets, default=0) <= _NOWHERE:
-        return
-    entries = np.zeros(len(offsets), _ENTRY)
-    entries["offset"], entries["digest"] = offsets, list(chain.from_iterable(digests))
-    text = base64.b64encode(entries.tobytes()).decode()
-    fill(tail, metadata, PAGES_KEY, [text[i : i + 16] for i in range(0, len(text), _CHARACTERS)])
+    offsets = list(map(itemgetter(0), entries))
+    if 0 <= min(offsets, default=0) <= max(offsets, default=0) <= _NOWHERE:
+        text = base64.b64encode(np.array(entries, _ENTRY).tobytes()).decode()
+        fill(tail, metadata, PAGES_KEY, text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,11 +192,13 @@ def _starts_of(
     start, stop = span
     if chunk.get(4, 0) < tail_start or stop - start >= _NOWHERE:
         return None
-    locations = read_fields(tail, chunk[4] - tail_start, _LOCATIONS)[1]
-    starts = [one[1] for one in locations]
-    if [one[1] + one[2] for one in locations] != [*starts[1:], stop]:
-        return None
-    return [start, *starts, stop]
+    starts, end = [start], None
+    for location in read_fields(tail, chunk[4] - tail_start, _LOCATIONS)[1]:
+        if end not in (None, location[1]):
+            return None
+        starts.append(location[1])
+        end = location[1] + location[2]
+    return [*starts, stop] if end == stop else None
 
 
 def _digests(read: ReadSpan, span: Span, starts: Sequence[int] | None) -> tuple[str, list[int]]:

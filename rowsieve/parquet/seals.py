@@ -8,7 +8,7 @@ blank of the wrong size stays blank: the file then has no digests.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeAlias
 
 import pyarrow.parquet as pq
@@ -41,19 +41,18 @@ def blank(key: str, count: int) -> dict[str, str]:
     return {key: _BLANK * count} if count else {}
 
 
-def fill(tail: bytearray, metadata: pq.FileMetaData, key: str, entries: Sequence[str]) -> None:
-    """Write the entries into the blank of a complete file, whose last bytes are `tail`, in place.
+def fill(tail: bytearray, metadata: pq.FileMetaData, key: str, text: str) -> None:
+    """Write the joined entries into the blank of a complete file, in place.
 
-    The tail has the whole footer.
+    `tail` are the last bytes of the file, with the whole footer.
     """
     if key.encode() not in (metadata.metadata or {}):
         return
-    text = "".join(entries).encode()
     footer = len(tail) - int(metadata.serialized_size) - 8
-    empty = _pair(key.encode(), _BLANK.encode() * len(entries))
+    empty = _pair(key.encode(), b"-" * len(text))
     if tail.count(empty, footer) == 1:
         start = tail.index(empty, footer) + len(empty) - len(text)
-        tail[start : start + len(text)] = text
+        tail[start : start + len(text)] = text.encode()
 
 
 def sealed(metadata: pq.FileMetaData, key: str, count: int) -> str | None:

@@ -24,7 +24,7 @@ from rowsieve.stats.json_paths import JsonCollector
 from rowsieve.stats.model import ColumnStatistics, Derived, Subject
 from rowsieve.stats.named_collectors import collector_named
 from rowsieve.stats.selection import NOTHING_MORE, StatisticsOptions
-from rowsieve.stats.subjects import LENGTH, TEXT_FACTS, comparables
+from rowsieve.stats.subjects import LENGTH, TEXT_FACTS, Comparable, comparables
 from rowsieve.stats.text_facts import SampledTextCollector, TextCollector
 from rowsieve.stats.trim import trim
 from rowsieve.stats.values import Extremes, ValueCollector, Values, extremes_together
@@ -72,6 +72,7 @@ class StatisticsCollector:
         self._metrics = collecting.metrics if collecting else WriterMetrics()
         self._rows = 0
         self._columns: list[FieldCollector] = []
+        self._names: list[str] = []
         self._extra: list[tuple[Field, ColumnCollector]] = []
         for field in fields if options.enabled else ():
             if field.alias is not None and is_opaque(field.alias):
@@ -80,6 +81,7 @@ class StatisticsCollector:
                 self._extra.append((field, overrides[field.id](field)))
                 continue
             self._columns.append(FieldCollector(field))
+            self._names.append(field.name)
             if field.id in options.text:
                 self._extra.append((field, TextCollector(field.id)))
             if field.id in options.sampled_text:
@@ -91,7 +93,7 @@ class StatisticsCollector:
         """Account for the rows of a table or batch that has all the columns."""
         begin = time.perf_counter()
         self._rows += rows.num_rows
-        taken = [rows.column(column.field.name) for column in self._columns]
+        taken = list(map(rows.column, self._names))
         for column, values, known in zip(
             self._columns, taken, extremes_together(taken), strict=True
         ):
@@ -146,9 +148,9 @@ class FieldCollector:
         self.field = field
         self._values = ValueCollector(field.type, repeated=repeated)
         self._lengths: ValueCollector | None = None
-        self._comparables = [
-            (each, ValueCollector(each.type, repeated=repeated)) for each in comparables(field)
-        ]
+        self._comparables: list[tuple[Comparable, ValueCollector]] = []
+        for each in comparables(field):
+            self._comparables.append((each, ValueCollector(each.type, repeated=repeated)))
         self._members: list[FieldCollector] = []
         match field.type:
             case Struct(fields=fields):

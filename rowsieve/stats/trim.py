@@ -87,7 +87,7 @@ def trim(
 
     Those that `is_sampled` selects go first and are not counted, so that they displace no others.
     """
-    sizes = {subject: size_bytes(facts) for subject, facts in statistics.items()}
+    sizes = dict(zip(statistics, map(size_bytes, statistics.values()), strict=True))
     total = sum(sizes.values())
     if total <= budget:
         return Trimmed(dict(statistics), 0, total)

@@ -14,7 +14,7 @@ import uuid
 from typing import Final
 
 from rowsieve.objects import ObjectStore
-from rowsieve.objects.ref_store import ref_tag
+from rowsieve.objects.ref_store import ref_place, tag_of
 
 DATA_FILE: Final = re.compile(
     r"data/[0-9a-f]{32}\.(?P<base>\d{1,18})\.(?:(?P<tag>[0-9a-f]{32})\.)?"
@@ -28,8 +28,8 @@ PUBLISHED_FOLDERS: Final = ("_delta_log", "metadata")
 
 def data_path(store: ObjectStore, base_version: int, kind: str, file_id: str | None = None) -> str:
     """Return the path of a new data file that is written through `store`, under a fresh id."""
-    tag = ref_tag(store.uri)
-    middle = f"{base_version}." if tag is None else f"{base_version}.{tag}."
+    ref = ref_place(store.uri)
+    middle = f"{base_version}." if ref is None else f"{base_version}.{tag_of(ref.folder)}."
     return f"data/{file_id or uuid.uuid4().hex}.{middle}{kind}"
 
 

@@ -8,13 +8,23 @@ row has is not decided here: the data then lacks the column, as Arrow data may.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from rowsieve.errors import SchemaMismatch
 from rowsieve.types.logical import Field, List, LogicalType, Map, Struct
 from rowsieve.types.schema import Schema
+from rowsieve.types.schema_cache import cached_by_schema
+
+DELETES: Final = frozenset({"d", "delete"})
+"""The actions of a change stream whose rows need no more than a key."""
+
+
+@cached_by_schema
+def nested_fields(schema: Schema) -> tuple[Field, ...]:
+    """The columns of structs, lists and maps."""
+    return tuple(each for each in schema.fields if isinstance(each.type, Struct | List | Map))
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +32,7 @@ class RequiredNames:
     """The columns and fields that each row of a change must name if one row does.
 
     `appends`: only those with a default, as NULL is the value of the others. Rows whose value of
-    `op` is in `deletes` need no names. `keeps`: rows may lack columns, which keep their values, but
+    `op` is in `DELETES` need no names. `keeps`: rows may lack columns, which keep their values, but
     not fields of structs.
     """
 
@@ -30,20 +40,17 @@ class RequiredNames:
     operation: str
     appends: bool = False
     op: str | None = None
-    deletes: Collection[str] = ()
     keeps: bool = False
 
     def check_rows(self, rows: Sequence[Mapping[Any, Any]]) -> None:
         """Raise SchemaMismatch for a row that lacks a column, or a field, that other rows have."""
         if self.op is not None:
-            rows = [row for row in rows if str(row.get(self.op)).lower() not in self.deletes]
+            rows = [row for row in rows if str(row.get(self.op)).lower() not in DELETES]
         _check_names(rows, self.schema.fields, "", self)
 
     def check_columns(self, columns: Mapping[str, Any]) -> None:
         """Raise SchemaMismatch for a struct in a list that lacks a field others have."""
-        nested = [each for each in self.schema.fields if isinstance(each.type, Struct | List | Map)]
-        if not nested:
-            return
+        nested = nested_fields(self.schema)
         for column, values in columns.items():
             for field in nested if _is_list(values) else ():
                 if field.name.lower() == str(column).lower():

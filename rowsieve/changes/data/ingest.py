@@ -11,6 +11,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any, Literal
 
 import numpy as np
@@ -18,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.changes.change_sequences import comparable_sequences
-from rowsieve.changes.data.absent_values import RequiredNames
+from rowsieve.changes.data.absent_values import DELETES, RequiredNames
 from rowsieve.changes.data.newest_per_key import newest_per_key, newest_rows
 from rowsieve.changes.data.pandas_data import from_pandas, is_pandas
 from rowsieve.changes.data.polars_data import refuse_polars_objects
@@ -48,8 +49,8 @@ _ALWAYS_VALID = frozenset(
     )
 )
 """Types of plain columns whose values are all valid, or are checked when they are converted."""
+_TYPE_ID = attrgetter("type.id")
 _UPSERTS = frozenset({"i", "u", "c", "r", "insert", "update", "upsert", "create", "read"})
-_DELETES = frozenset({"d", "delete"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +83,17 @@ def read_data(
     `storage_options`, which are the table's.
 
     Data without rows and columns gets the columns of the table. SchemaMismatch for a dict that
-    lacks a name which others have, see `required_names`; with `keeps`, only inside of structs.
+    lacks a name which others have, see `RequiredNames`; with `keeps`, only inside of structs.
     """
     required = None
     if schema is not None:
-        required = required_names(schema, operation, appends=appends, op=op, keeps=keeps)
+        required = RequiredNames(schema, operation, appends, op, keeps)
     table = _read(data, operation, required, storage_options)
     if len(set(table.column_names)) < table.num_columns:
         raise _repeated_columns(table.column_names, operation)
-    others = [field for field in table.schema if field.type.id not in _ALWAYS_VALID]
+    others: list[pa.Field] = []
+    if not _ALWAYS_VALID.issuperset(map(_TYPE_ID, table.schema)):
+        others = [field for field in table.schema if field.type.id not in _ALWAYS_VALID]
     for field in others:
         check_nesting(field)
     for field in others:
@@ -145,18 +148,6 @@ def _from_paths(
         return rows_of_paths(data, operation, storage_options=storage_options)
     check = replace(required, keeps=False).check_rows
     return rows_of_paths(data, operation, arrow_schema(required.schema), check, storage_options)
-
-
-def required_names(
-    schema: Schema,
-    operation: str,
-    *,
-    appends: bool = False,
-    op: str | None = None,
-    keeps: bool = False,
-) -> RequiredNames:
-    """What each row of a change must name; a deleted row, by the column `op`, its key at most."""
-    return RequiredNames(schema, operation, appends, op, _DELETES, keeps)
 
 
 def _from_stream(data: Any, operation: str) -> pa.Table:
@@ -396,13 +387,13 @@ def deletes_in(column: pa.ChunkedArray, op: str) -> np.ndarray[Any, np.dtype[np.
             f"apply_changes: column {op!r} (op=) must be text, not {column.type}"
         ) from error
     words = actions.dictionary.to_pylist()
-    if unknown := sorted(set(words) - _UPSERTS - _DELETES):
+    if unknown := sorted(set(words) - _UPSERTS - DELETES):
         raise InvalidData(
             f"apply_changes: column {op!r} (op=) holds the unknown actions "
             f"{', '.join(map(repr, unknown[:5]))}; valid are "
-            f"{', '.join(sorted(_UPSERTS | _DELETES))}"
+            f"{', '.join(sorted(_UPSERTS | DELETES))}"
         )
-    is_delete = np.array([word in _DELETES for word in words], dtype=bool)
+    is_delete = np.array([word in DELETES for word in words], dtype=bool)
     return np.asarray(is_delete[actions.indices.to_numpy()], dtype=bool)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from rowsieve.changes.data.absent_values import RequiredNames
+from rowsieve.changes.data.absent_values import RequiredNames, nested_fields
 from rowsieve.changes.data.mixed_values import advice_for, members_of, refuse_mixed
 from rowsieve.changes.data.pandas_data import refuse_mixed_series
 from rowsieve.changes.data.polars_data import refuse_polars_objects
@@ -49,14 +49,14 @@ def from_python(data: Any, operation: str, required: RequiredNames | None) -> pa
             raise InvalidInput(
                 f"{operation}: column names must be text that can be encoded as UTF-8, not {name!a}"
             )
+    nested = () if required is None else nested_fields(required.schema)
+    if required is not None and not isinstance(data, Mapping):
+        required.check_rows(data)
+    elif required is not None and nested:
+        required.check_columns(data)
     maps: dict[str, Map] = {}
-    if required is not None:
-        if isinstance(data, Mapping):
-            required.check_columns(data)
-        else:
-            required.check_rows(data)
-        fields = required.schema.fields
-        maps = {field.name: field.type for field in fields if isinstance(field.type, Map)}
+    if nested:
+        maps = {field.name: field.type for field in nested if isinstance(field.type, Map)}
     arrays = {}
     for name, values in columns.items():
         arrays[name] = _array(values, f"{operation}: column {name!r}", maps.get(name))

@@ -16,9 +16,9 @@ def rows_to_write(
     source: Input, table: Table, *, appends: bool = False, op: str | None = None
 ) -> pa.Table:
     """Read rows to write; a row of JSON that lacks a column does not set it to NULL."""
-    from rowsieve.changes.data.ingest import required_names
+    from rowsieve.changes.data.absent_values import RequiredNames
     from rowsieve.input_files.files import read_rows
 
     schema = table.handle.pinned.schema
-    required = required_names(schema, source.name, appends=appends, op=op)
+    required = RequiredNames(schema, source.name, appends, op)
     return read_rows(replace(source, check=required.check_rows), table.schema)

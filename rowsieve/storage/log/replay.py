@@ -63,21 +63,17 @@ def check_links(base: Snapshot | None, entries: Sequence[LogEntry]) -> None:
         _check_first(first)
         version, commit_id, table_uuid = 0, first.commit_id, first.table_uuid
     for entry in entries:
-        _check_link(entry, version, commit_id, table_uuid)
+        where = log_path(entry.version)
+        if entry.version != version + 1:
+            raise damaged(f"{where} does not follow version {version}: entries are missing")
+        if entry.table_uuid != table_uuid:
+            raise damaged(f"{where} belongs to table {entry.table_uuid}, not to {table_uuid}")
+        if entry.predecessor != commit_id:
+            raise damaged(
+                f"{where} follows commit {entry.predecessor}, but version {version} is commit "
+                f"{commit_id}: the log was mixed from several tables or copies"
+            )
         version, commit_id = entry.version, entry.commit_id
-
-
-def _check_link(entry: LogEntry, version: int, commit_id: str, table_uuid: str) -> None:
-    where = log_path(entry.version)
-    if entry.version != version + 1:
-        raise damaged(f"{where} does not follow version {version}: entries are missing")
-    if entry.table_uuid != table_uuid:
-        raise damaged(f"{where} belongs to table {entry.table_uuid}, not to {table_uuid}")
-    if entry.predecessor != commit_id:
-        raise damaged(
-            f"{where} follows commit {entry.predecessor}, but version {version} is commit "
-            f"{commit_id}: the log was mixed from several tables or copies"
-        )
 
 
 def _same_table(info: TableInfo, entry: LogEntry, before: Schema, schema: Schema) -> TableInfo:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, repeat
 from operator import attrgetter
 from typing import Any, Final, Protocol, Self, TypeAlias
 
@@ -283,11 +283,10 @@ def _as_blocks(tables: Sequence[pa.Table], schema: pa.Schema) -> list[Block]:
         return []
     if len(tables) == 1 and tables[0].schema.equals(schema):
         return [Block(tables[0])]
-    table = pa.concat_tables(
-        [_in_types(table, schema) for table in tables], promote_options="default"
-    )
-    available = set(table.schema.names)
-    return [Block(table.select([name for name in schema.names if name in available]))]
+    alike = list(map(_in_types, tables, repeat(schema)))
+    table = pa.concat_tables(alike, promote_options="default")
+    available = frozenset(table.schema.names)
+    return [Block(table.select(list(filter(available.__contains__, schema.names))))]
 
 
 def at_places(table: pa.Table, rows: Indices) -> pa.Table:

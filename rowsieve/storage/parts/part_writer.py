@@ -38,6 +38,7 @@ from rowsieve.storage.manifests.manifest import FileRef, NewPart, PartEntry, Par
 from rowsieve.storage.manifests.part_sketches import PartSketches
 from rowsieve.storage.parts.clustered_rows import ClusteredRows
 from rowsieve.storage.parts.file_forms import FileForms, float_paths
+from rowsieve.storage.parts.memory_parts import memory_parts
 from rowsieve.storage.parts.part_file import (
     ROW_GROUP_BYTES,
     ROW_GROUP_ROWS,
@@ -113,7 +114,10 @@ class PartWriter:
         self._base_version = base_version
         self._collecting = Collecting() if collecting is None else collecting
         self._collector = partial(
-            StatisticsCollector, self._forms.collected, self._forms.statistics, self._collecting
+            StatisticsCollector,
+            self._forms.collected.fields,
+            self._forms.statistics,
+            self._collecting,
         )
         self._nan_columns: frozenset[str] = frozenset()  # by their names in files
         self._pending: list[pa.Table] = []
@@ -381,11 +385,25 @@ def write_parts(
     collecting: Collecting | None = None,
     uploads: Uploads | None = None,
     sequence: Sequence[Field] = (),
+    in_memory_up_to: int = 0,
 ) -> PartTable:
     """Write in-memory rows and tombstones, both in key order and with disjoint keys.
 
-    The files are durable when this returns, unless `uploads` is given: then its owner waits.
+    A change of at most `in_memory_up_to` bytes is in the entries themselves, and its commit stores
+    them. The files of a larger one are durable when this returns, unless `uploads` is given: then
+    its owner waits.
     """
+    if in_memory_up_to and sum(each.nbytes for each in (rows, deletes) if each) <= in_memory_up_to:
+        return memory_parts(
+            schema,
+            key,
+            rows,
+            deletes,
+            base_version=base_version,
+            properties=properties,
+            sequence=sequence,
+            collecting=collecting,
+        )
     writer = PartWriter(
         store, schema, key, properties, base_version, collecting, uploads, sequence=sequence
     )

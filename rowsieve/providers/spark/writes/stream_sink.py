@@ -25,7 +25,6 @@ from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMess
 from pyspark.sql.types import StructType
 
 from rowsieve.changes.data.ingest import Changes
-from rowsieve.changes.new_parts import parts_by_size
 from rowsieve.errors import CommitConflict, UnsupportedOperation
 from rowsieve.maintenance.steps import fold_in_memory
 from rowsieve.objects import open_store
@@ -44,6 +43,7 @@ from rowsieve.providers.spark.writes.write_tasks import TaskParts, begin_job
 from rowsieve.storage.log.commit_log import CommitLog
 from rowsieve.storage.log.inline_parts import is_full
 from rowsieve.storage.manifests.manifest import PartTable
+from rowsieve.storage.parts.part_writer import write_parts
 
 SENT_BYTES: Final = 1024 * 1024  # a task with more rows than this writes parts itself
 _APPLICATION: Final = "spark-stream:"
@@ -150,7 +150,7 @@ def _write_sent(job: WriteJob, encoded: Sequence[bytes]) -> _Sent:
     if changes.is_empty:
         return _Sent()
     order = job.order
-    parts = parts_by_size(
+    parts = write_parts(
         open_store(job.table_uri, job.storage),
         job.schema,
         () if order is None else order.fields,
