@@ -18,9 +18,10 @@ from rowsieve.bridges.functions.arguments import (
     replaced_not_empty,
 )
 from rowsieve.predicate.semantics import OnFailure, Semantics
-from rowsieve.types.logical import Date, Float, Int, String, Timestamp
+from rowsieve.types.logical import Date, Float, Int, LogicalType, String, Timestamp
 
 _INT32_END = 2**31
+_COUNT = Int(32, signed=False)  # polars' type of lengths
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,8 @@ class Method:
     same for the method. `plain`: constants are passed as Python values; `aligned`: they take the
     type of the other arguments. `from_zero`: polars counts the second argument from 0. `first`: our
     first argument, and its text if polars takes it last. `instead`: the method that is written
-    for it. `rule`: the rule of semantics that it depends on.
+    for it. `rule`: the rule of semantics that it depends on. `result`: the type of its values in
+    polars, which decides where arithmetic with them overflows, if ours is another.
     """
 
     function: str
@@ -56,6 +58,7 @@ class Method:
     keywords: Mapping[str, object] = field(default_factory=dict)
     options: object = None
     instead: str = ""
+    result: LogicalType | None = None
 
     def has_options(self, options: object) -> bool:
         """Whether a node with these options is a call by this row."""
@@ -122,14 +125,14 @@ _UNITS = dict(
     )
 )
 _PARTS = (
-    ("Year", "year", "year", _dated),
-    ("Quarter", "quarter", "quarter", _dated),
-    ("Month", "month", "month", _dated),
-    ("Week", "week", "week", _dated),
-    ("Day", "day", "day", _dated),
-    ("OrdinalDay", "ordinal_day", "doy", _dated),
-    ("Hour", "hour", "hour", _timed),
-    ("Minute", "minute", "minute", _timed),
+    ("Year", "year", "year", _dated, 32),
+    ("Quarter", "quarter", "quarter", _dated, 8),
+    ("Month", "month", "month", _dated, 8),
+    ("Week", "week", "week", _dated, 8),
+    ("Day", "day", "day", _dated, 8),
+    ("OrdinalDay", "ordinal_day", "doy", _dated, 16),
+    ("Hour", "hour", "hour", _timed, 8),
+    ("Minute", "minute", "minute", _timed, 8),
 )
 
 
@@ -167,7 +170,7 @@ ROWS: tuple[Method, ...] = (
     ),
     Method("lower", "str.to_lowercase", "StringExpr.Lowercase", of_text, _CASES),
     Method("upper", "str.to_uppercase", "StringExpr.Uppercase", of_text, _CASES),
-    Method("length", "str.len_chars", "StringExpr.LenChars", of_text),
+    Method("length", "str.len_chars", "StringExpr.LenChars", of_text, result=_COUNT),
     Method("left", "str.head", "StringExpr.Head", _constant_count, plain=True),
     Method("right", "str.tail", "StringExpr.Tail", _constant_count, plain=True),
     Method(
@@ -184,7 +187,7 @@ ROWS: tuple[Method, ...] = (
     ),
     _joined("concat", ignore_nulls=True),
     _joined("concat_strict", ignore_nulls=False),
-    Method("list_length", "list.len", "ListExpr.Length", of_list),
+    Method("list_length", "list.len", "ListExpr.Length", of_list, result=_COUNT),
     Method(
         *("list_element", "list.get", "ListExpr.Get", place_from_one),
         plain=True,
@@ -194,8 +197,12 @@ ROWS: tuple[Method, ...] = (
     ),
     Method("date_trunc", "dt.truncate", "TemporalExpr.Truncate", _timed, first=_UNITS),
     *(
-        Method("extract", f"dt.{part}", f"TemporalExpr.{node}", case, first={ours: ""})
-        for node, part, ours, case in _PARTS
+        Method(
+            *("extract", f"dt.{part}", f"TemporalExpr.{node}", case),
+            first={ours: ""},
+            result=Int(bits),
+        )
+        for node, part, ours, case, bits in _PARTS
     ),
 )
 

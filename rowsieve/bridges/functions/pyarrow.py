@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from rowsieve.bridges.functions.arguments import (
     Arguments,
+    TypedCall,
     constant_text,
     of_text,
     one_float,
@@ -18,6 +19,7 @@ from rowsieve.bridges.functions.arguments import (
     signed,
     sums,
 )
+from rowsieve.predicate import ir
 from rowsieve.types.logical import Decimal, Float, Int, LogicalType, String
 
 
@@ -43,15 +45,47 @@ class Kernel:
     is_condition: bool = False
 
 
+_REORDERED = ("add", "multiply")
+
+
+def keeps_order(use: TypedCall) -> bool:
+    """Return whether pyarrow computes a sum or a product in the order in which it is written.
+
+    It makes a chain of one of these functions start on the left, with all constants first (Arrow
+    C++ 26, `Canonicalize` in compute/expression.cc): `(x + 1e16) + -1e16` is `x` there.
+    """
+    if use.call.function not in _REORDERED:
+        return True
+    first, second = (_of_chain(each) for each in use.call.arguments)
+
+    def is_chain(node: ir.Node) -> bool:
+        return isinstance(node, ir.Call) and node.function == use.call.function
+
+    return not is_chain(second) and not (is_chain(first) and _is_constant(second))
+
+
+def _of_chain(node: ir.Operand) -> ir.Operand:
+    """Return the value of a cast: one to its own type has no effect there."""
+    return _of_chain(node.operand) if isinstance(node, ir.Cast) else node
+
+
+def _is_constant(node: ir.Node) -> bool:
+    return not any(isinstance(each, ir.Column | ir.BoundColumn) for each in ir.walk(node))
+
+
+in_order = Arguments("in the order in which pyarrow computes them", keeps_order)
 _NUMBERS = (Int, Float, Decimal)
-_NUMBER = "whole numbers of one sign, floats of one width, decimals of up to 38 digits"
+_NUMBER = (
+    "whole numbers of one sign, floats of one width, decimals of up to 38 digits; no constant "
+    "after a sum in a sum, or after a product in a product"
+)
 _TO_EVEN = {"ndigits": 0, "round_mode": 8}  # halves
 _wholes = Arguments("integers", lambda use: use.is_of_one_type and isinstance(use.result, Int))
 _floats = Arguments("floats", lambda use: use.is_of_one_type and isinstance(use.result, Float))
 
 SUMS = ("add", "subtract", "multiply")
 KERNELS: tuple[Kernel, ...] = (
-    *(Kernel(f"{name}_checked", name, sums, _NUMBER, (), meets=True) for name in SUMS),
+    *(Kernel(f"{name}_checked", name, sums & in_order, _NUMBER, (), meets=True) for name in SUMS),
     Kernel(
         *("divide_checked", "divide", _wholes, "integers; division by zero fails", (Int,)),
         meets=True,

@@ -65,6 +65,7 @@ class Operands(TreeReader[Any]):
 
     def met(self, left: ir.Operand, right: ir.Operand) -> tuple[ir.Operand, ir.Operand]:
         """Return both sides of a comparison, a constant with its value in polars."""
+        left, right = as_value(left), as_value(right)
         first, second = self.type_of(left), self.type_of(right)
         if first is None and second is None and (left, right) != (_NULL, _NULL):
             raise UnsupportedOperation("a comparison of plain constants")
@@ -162,6 +163,17 @@ class Operands(TreeReader[Any]):
         return ir.Cast(operand, Float(64))
 
 
+def as_value(operand: ir.Operand) -> ir.Operand:
+    """Return a call without the cast to polars' type of its result: the value is the same."""
+    match operand:
+        case ir.Cast(operand=ir.Call(function=name) as call, type=type_):
+            word = TypedCall(call).field
+            for row in polars.BY_FUNCTION.get(name, ()):
+                if row.result == type_ and word in (row.first or (word,)):
+                    return call
+    return operand
+
+
 def as_float(value: float, type_: Float) -> ir.Literal:
     """Return a bare number as polars' float."""
     if isinstance(value, int) and abs(value) > 2 ** (24 if type_.bits == 32 else 53):
@@ -181,7 +193,7 @@ def read_call(
     rows = polars.BY_NODE.get(node, ())
     for row in rows:
         if row.has_options(options) and (call := _call(operands, row, arguments)) is not None:
-            return call
+            return call if row.result is None else ir.Cast(call, row.result)
     if (own := _OWN.get(node)) is not None:
         return own(operands, arguments, options)
     texts = " or ".join(dict.fromkeys(row.text for row in rows))

@@ -22,7 +22,7 @@ from rowsieve.bridges.functions import polars
 from rowsieve.bridges.functions.casts import CASTS, kinds_of
 from rowsieve.bridges.polars_exprs import constants, function_table, zones
 from rowsieve.bridges.polars_exprs.messagepack import decode
-from rowsieve.bridges.polars_exprs.operands import Operands, read_call
+from rowsieve.bridges.polars_exprs.operands import Operands, as_value, read_call
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.semantics import Semantics
@@ -181,7 +181,7 @@ class PolarsReader(Operands):
             raise UnsupportedOperation(
                 f"a cast from {type_name(source)} to {type_name(target)} may differ in Rowsieve"
             )
-        return ir.Cast(operand, target, content["options"] == "NonStrict")
+        return ir.Cast(as_value(operand), target, content["options"] == "NonStrict")
 
     def _case(self, content: Any) -> ir.Operand:
         conditions: list[ir.Predicate] = []
@@ -222,7 +222,7 @@ class PolarsReader(Operands):
             return self.junction(inputs, all_of=name == "AllHorizontal")
         if name == "Not":
             return ir.Not(self.predicate(inputs[0]))
-        operand = self.operand(inputs[0])
+        operand = as_value(self.operand(inputs[0]))
         match name:
             case "IsNull":
                 return ir.IsNull(operand)

@@ -15,8 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.bridges.base import TreeReader, as_operand, as_predicate, supported
+from rowsieve.bridges.functions import TypedCall
 from rowsieve.bridges.functions.casts import CASTS, kinds_of
-from rowsieve.bridges.functions.pyarrow import BY_NAME, Kernel
+from rowsieve.bridges.functions.pyarrow import BY_NAME, Kernel, keeps_order
 from rowsieve.bridges.pyarrow_exprs import converted_sides, function_table, zones
 from rowsieve.bridges.pyarrow_exprs.literals import literal_of, stored
 from rowsieve.bridges.pyarrow_exprs.nodes import (
@@ -191,6 +192,11 @@ class _Reader(TreeReader[Frame]):
         if not row.default or [constant.value for constant in constants] != [*row.default]:
             operands = (*operands, *constants)
         call = ir.Call(row.function, operands)
+        if not keeps_order(TypedCall(call)):
+            raise UnsupportedOperation(
+                f"{row.name} in {row.name}, which pyarrow computes in another order: constants "
+                "first; put the constants together"
+            )
         return ir.BooleanOperand(call) if row.is_condition else call
 
     def is_in(self, operand: ir.Operand, members: pa.Array, behaviour: int) -> ir.Predicate:

@@ -23,7 +23,7 @@ from tests.bridges.against_engines.engines import ENGINES, Engine
 from tests.bridges.against_engines.siblings import siblings
 
 _A, _B = "{0}", "{1}"  # places of columns in a text
-_NESTED = 6_000  # texts of an engine in which a sibling stands in another text
+_NESTED = 6_000  # texts of an engine in which one stands in another
 _FEW = 6  # constants, drawn again for each type and template
 _NUMBERS = ("0", "1", "-1", "2", "3", "1.5", "0.1", "9007199254740993")
 _WORDS = ("''", "'a'", "'b'", "' '", "'2013-03-10'")
@@ -117,10 +117,7 @@ def cases(name: str, names: Sequence[str] = (), *, seed: int = 0) -> Iterator[Ca
 def texts(name: str, names: Sequence[str] = (), *, seed: int = 0) -> Iterator[tuple[str, str]]:
     """Types of columns, and a text with places for them, of each case of an engine."""
     engine = ENGINES[name]
-    every = _texts(engine, names, random.Random(seed))
-    if not engine.is_sql:
-        every = python_expressions.texts(engine.dialect, engine.types, names)
-    for types, text in every:
+    for types, text in _texts(engine, names, random.Random(seed)):
         if engine.about is None or not engine.about.isdisjoint(types.split(",")):
             yield types, text
 
@@ -135,6 +132,28 @@ def over_columns(text: str, *columns: str) -> str:
 def _texts(
     engine: Engine, names: Sequence[str], chance: random.Random
 ) -> Iterator[tuple[str, str]]:
+    templates: Sequence[Sequence[str]] = (_OF_ONE, _OF_TWO)
+    constants: Sequence[str] = _COMPARED
+    if engine.is_sql:
+        yield from _sql_texts(engine, names, chance)
+    else:
+        yield from python_expressions.texts(engine.dialect, engine.types, names)
+        templates = python_expressions.templates(engine.dialect)
+        constants = python_expressions.CONSTANTS
+    alone = [
+        (type_, text)
+        for type_, text in siblings(engine.dialect)
+        if type_ in engine.types or type_ in engine.more_types
+    ]
+    yield from alone
+    outer = [*dict.fromkeys(text for _, text in alone)]
+    for _ in range(_NESTED):
+        yield _nested(alone, (outer, *templates), constants, chance)
+
+
+def _sql_texts(
+    engine: Engine, names: Sequence[str], chance: random.Random
+) -> Iterator[tuple[str, str]]:
     for template in _unary(engine.dialect):
         for type_ in engine.types:
             yield type_, template.format(_A)
@@ -147,22 +166,18 @@ def _texts(
             yield type_, template.format(constant, _A)
     for template in _functions(engine.dialect, names):
         yield from _filled(template, engine.types, chance)
-    alone = [
-        (type_, text)
-        for type_, text in siblings(engine.dialect)
-        if type_ in engine.types or type_ in engine.more_types
-    ]
-    yield from alone
-    yield from _nested(alone, chance)
 
 
-def _nested(alone: Sequence[tuple[str, str]], chance: random.Random) -> Iterator[tuple[str, str]]:
+def _nested(
+    alone: Sequence[tuple[str, str]],
+    templates: Sequence[Sequence[str]],
+    constants: Sequence[str],
+    chance: random.Random,
+) -> tuple[str, str]:
     """Put a sibling in the place of the column of another, or of a template."""
-    outer = [*dict.fromkeys(text for _, text in alone)]
-    for _ in range(_NESTED):
-        type_, inner = chance.choice(alone)
-        around = chance.choice(chance.choice((outer, _OF_ONE, _OF_TWO)))
-        yield type_, around.replace("{1}", chance.choice(_COMPARED)).replace(_A, f"({inner})")
+    type_, inner = chance.choice(alone)
+    around = chance.choice(chance.choice(templates))
+    return type_, around.replace(_B, chance.choice(constants)).replace(_A, f"({inner})")
 
 
 def _unary(dialect: str) -> Iterator[str]:

@@ -88,7 +88,7 @@ def _built(node: ast.expr, names: Mapping[str, Any]) -> Any:
             raise ValueError(f"no such expression: {ast.unparse(node)}")
 
 
-_CONSTANTS = (
+CONSTANTS = (
     *("0", "1", "-1", "2", "3", "1.5", "0.1", "127", "128", "255", "2147483648"),
     *("9007199254740993", "9223372036854775807", "18446744073709551615", "0.0", "-0.0", "1e300"),
     *("NAN", "INF", "None", "True", "'a'", "''", "'B'", "'2013-03-10'", "'1'"),
@@ -194,6 +194,11 @@ _OF_ONE: Mapping[str, tuple[str, ...]] = {
 }
 
 
+def templates(engine: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Texts with a place for one value, and for two."""
+    return _OF_ONE[engine], _OF_TWO[engine]
+
+
 def texts(engine: str, types: tuple[str, ...], names: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Types of columns, and text with places for them; `names`: of the engine's own catalogue."""
     for template in _OF_ONE[engine]:
@@ -202,7 +207,7 @@ def texts(engine: str, types: tuple[str, ...], names: Sequence[str]) -> Iterator
     for template in _OF_TWO[engine]:
         for first, second in product(types, types):
             yield f"{first},{second}", template.format(_A, _B)
-        for type_, constant in product(types, _CONSTANTS):
+        for type_, constant in product(types, CONSTANTS):
             yield type_, template.format(_A, constant)
             literal = _LITERALS[engine].format(constant) if template[3] == "." else constant
             yield type_, template.format(literal, _A)

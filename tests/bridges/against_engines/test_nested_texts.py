@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from rowsieve.bridges.pyarrow_exprs import read
 from tests.bridges.against_engines.compare import Case, compared
 
 # By the type of the inner call's result in the engine, and ours.
@@ -60,15 +61,43 @@ BORROWED_TYPES = [
     "postgres|u16,u8|floor(a & b) / 2",
 ]
 
+POLARS_FIELDS = [
+    "polars|ts|a.dt.month() * a.dt.month()",
+    "polars|ts|a.dt.hour() * 100 > 50",
+    "polars|tz|a.dt.week() * 3",
+    "polars|ts|a.dt.ordinal_day() * 200",
+    "polars|date|a.dt.year() * 1000000",
+    "polars|ts|pl.coalesce(a.dt.minute(), 0) * 100",
+    "polars|ts|a.dt.hour().cast(pl.Int64) * 100",
+    "polars|date|a.dt.year().cast(pl.Int8, strict=False)",
+    "polars|text|a.str.len_chars() - 5",
+    "polars|texts|a.list.len() - 5 < 0",
+]
+REORDERED = [
+    "pyarrow|f64|(a + 1e16) + -1e16",
+    "pyarrow|f32|pc.multiply_checked(a, 127) * 3",
+    "pyarrow|f64|(a * a) * 0.1",
+]
+IN_ORDER = ["pyarrow|f64|a * 3 * a", "pyarrow|f64|(a + 1e16) - 1e16", "pyarrow|f64|a + a + a"]
+
 
 @pytest.mark.parametrize(
     "name",
     [
         *(*UNSIGNED_COUNTS, *NARROW_FIELDS, *WIDE_SHIFTS, *FLOAT_FIELDS),
-        *(*FLOATS_OF_REALS, *REALS_OF_CHOICES, *BORROWED_TYPES),
+        *(*FLOATS_OF_REALS, *REALS_OF_CHOICES, *BORROWED_TYPES, *POLARS_FIELDS, *IN_ORDER),
     ],
 )
 def test_an_operation_takes_a_value_in_the_type_of_the_engine(name: str) -> None:
     verdict = compared(Case.named(name))
     assert not [*verdict.findings, *verdict.fails_here]
     assert verdict.compared
+
+
+@pytest.mark.parametrize("name", REORDERED)
+def test_a_chain_that_pyarrow_computes_in_another_order_is_refused(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert compared(Case.named(name)).skipped.startswith("refused: ")
+    monkeypatch.setattr(read, "keeps_order", lambda _: True)
+    assert compared(Case.named(name)).findings
