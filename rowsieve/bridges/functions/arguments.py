@@ -275,6 +275,7 @@ formatted_local_time = Arguments(
 # Lists
 
 of_list = Arguments("a list", _first(List))
+text_or_list = Arguments("text and lists", _first(String, List))
 of_map = Arguments("a map", _first(Map))
 place_from_one = Arguments(
     "a constant index from 1",

@@ -14,6 +14,7 @@ from rowsieve.bridges.functions.arguments import (
     text_and_ends,
     text_from_one,
     text_or_bytes,
+    text_or_list,
     with_constants,
 )
 from rowsieve.bridges.functions.row import Absent, Spelling, function, unverified
@@ -46,7 +47,7 @@ ROWS = (
         duckdb=Absent(),
         trino=Absent(),
     ),
-    function("length", "length({0})", of_text, spark=text_or_bytes),
+    function("length", "length({0})", of_text, spark=text_or_bytes, duckdb=text_or_list),
     function(
         "lower",
         "lower({0})",

@@ -154,10 +154,29 @@ def _with_place(cause: Rejection, piece: _Piece, source: SqlSource, schema: Sche
     columns = "" if piece.node is None else _columns(piece.node, schema)
     refusal = source.refusal(piece.text_node, f"{cause}{columns}")
     if isinstance(cause, UnknownColumn):
+        refusal = source.refusal(
+            piece.text_node, f"{cause}{columns}{_quoting(cause, piece.node, source, schema)}"
+        )
         return UnknownColumn(str(refusal), name=cause.name, position=refusal.position)
     if isinstance(cause, UnsupportedOperation):
         return UnsupportedOperation(str(refusal), position=refusal.position)
     return refusal
+
+
+def _quoting(cause: UnknownColumn, node: ir.Node | None, source: SqlSource, schema: Schema) -> str:
+    """Say how the text quotes what it seems to mean: a name with a dot, or a text."""
+    name, quote = cause.name, source.dialect.quote
+    before = " " if str(cause).endswith("?") else "; "
+    steps: list[str] = []
+    while isinstance(node, ir.FieldAccess):
+        steps.insert(0, node.name)
+        node = node.operand
+    dotted = ".".join((name, *steps))
+    if steps and dotted in schema.names:
+        return f"{before}the column with a dot is written {quote}{dotted}{quote}"
+    if quote == '"' and f'"{name}"' in source.text:
+        return f"{before}double quotes are those of names, a text is written {name!r}"
+    return ""
 
 
 def _columns(piece: ir.Predicate | ir.Operand, schema: Schema) -> str:

@@ -259,7 +259,9 @@ def _syntax_refusal(source: SqlSource, error: ParseError) -> InvalidPredicate:
     place = (details[0]["line"], details[0]["col"])
     for token in source.tokens:
         if (token.line, token.col) == place:
-            return source.refusal_at(token.start, token.end + 1, "this is not expected here")
+            quoted = source.lifted.text[token.start - 1 : token.start] == "`"
+            why = 'names are quoted as in "name"' if quoted else "this is not expected here"
+            return source.refusal_at(token.start, token.end + 1, why)
     return InvalidPredicate(f"cannot read the {source.kind}: {details[0]['description']}")
 
 

@@ -1,0 +1,35 @@
+"""A refusal of a name says how the dialect quotes what the text seems to mean."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import rowsieve as rs
+from rowsieve.errors import InvalidPredicate
+
+ROWS = pa.table({"k": [1, 2], "a.b": [1, 2], "s": ["x", "y"], "l": [[1], [1, 2]]})
+
+
+@pytest.mark.parametrize(
+    ("text", "dialect", "hint"),
+    [
+        ("a.b = 1", "postgres", 'the column with a dot is written "a.b"'),
+        ("a.b = 1", "spark", "the column with a dot is written `a.b`"),
+        ('s = "x"', "postgres", "double quotes are those of names, a text is written 'x'"),
+        ('s = "x"', "duckdb", "a text is written 'x'"),
+        ("`k` = 1", "postgres", 'names are quoted as in "name"'),
+        ("`k` = 1", "duckdb", 'names are quoted as in "name"'),
+    ],
+)
+def test_a_refusal_says_how_names_are_quoted(text: str, dialect: str, hint: str) -> None:
+    table = rs.create_table("memory:///quoting", ROWS, key=["k"], if_exists="replace")
+    with pytest.raises(InvalidPredicate) as raised:
+        table.count(text, dialect=dialect)
+    assert hint in str(raised.value)
+
+
+@pytest.mark.parametrize("text", ["len(l) = 2", "length(l) = 2", "len(l) = 2 AND len(s) = 1"])
+def test_duckdbs_length_is_of_text_and_lists(text: str) -> None:
+    table = rs.create_table("memory:///lengths", ROWS, key=["k"], if_exists="replace")
+    assert table.count(text, dialect="duckdb") == 1
