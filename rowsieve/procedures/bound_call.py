@@ -47,7 +47,8 @@ def bound_arguments(procedure: AnyProcedure, call: Call, time_zone: str) -> dict
         if FILTER.name in named:
             raise InvalidInput(f"{name}: where and {FILTER.name} are the same; give one")
         named[FILTER.name] = named.pop("where")
-    return bind_arguments(name, _order(procedure, call), positional, named, time_zone)
+    by_place = _by_place(procedure, call)
+    return bind_arguments(name, procedure.parameters, positional, named, time_zone, by_place)
 
 
 def named_catalog(registry: ProcedureRegistry, call: Call) -> str | None:
@@ -81,12 +82,12 @@ def _place_of_table(parameters: Sequence[Parameter], positional: Sequence[Argume
     return None
 
 
-def _order(procedure: AnyProcedure, call: Call) -> Sequence[Parameter]:
-    """The parameters in the order of the arguments: those of a table with one name come last."""
+def _by_place(procedure: AnyProcedure, call: Call) -> Sequence[Parameter] | None:
+    """The parameters of the arguments after a table with one name; None for all parameters."""
     parameters = procedure.parameters
     if _place_of_table(parameters, call.positional) is None or _TABLE in call.named:
-        return parameters
-    return sorted(parameters, key=lambda parameter: parameter.name in _NAMES)
+        return None
+    return [parameter for parameter in parameters if parameter.name not in _NAMES]
 
 
 def _parts(value: Argument) -> Sequence[str]:

@@ -44,13 +44,17 @@ _EXAMPLES: Mapping[ParameterType, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter: its name, type, and its default unless the caller must give it."""
+    """One parameter: its name, type, and its default unless the caller must give it.
+
+    `also`: the names that other systems have for it, which callers may use as well.
+    """
 
     name: str
     type: ParameterType
     required: bool = False
     default: Value = None
     meaning: str = ""
+    also: tuple[str, ...] = ()
 
     @property
     def example(self) -> str:
@@ -64,20 +68,23 @@ def bind_arguments(
     positional: Sequence[Argument],
     named: Mapping[str, Argument],
     time_zone: str = "UTC",
+    by_place: Sequence[Parameter] | None = None,
 ) -> dict[str, Value]:
     """Return the value of every parameter; InvalidInput names the argument, type and an example.
 
-    Times without a zone are in `time_zone`.
+    Times without a zone are in `time_zone`. `by_place`: the parameters that positional arguments
+    are for, by default all.
     """
-    if len(positional) > len(parameters):
+    by_place = parameters if by_place is None else by_place
+    if len(positional) > len(by_place):
+        where = "" if by_place is parameters else " after the table"
+        names = ", ".join(each.name for each in by_place) or "none"
         raise InvalidInput(
-            f"{procedure} takes at most {len(parameters)} arguments "
-            f"({', '.join(each.name for each in parameters)}), and {len(positional)} were given"
+            f"{procedure} takes at most {len(by_place)} arguments{where} ({names}), and "
+            f"{len(positional)} were given"
         )
-    given = {
-        parameter.name: value for parameter, value in zip(parameters, positional, strict=False)
-    }
-    by_name = {parameter.name.lower(): parameter.name for parameter in parameters}
+    given = {parameter.name: value for parameter, value in zip(by_place, positional, strict=False)}
+    by_name = {name.lower(): each.name for each in parameters for name in (each.name, *each.also)}
     for name, value in named.items():
         if (known := by_name.get(name.lower())) is None:
             raise InvalidInput(_unknown(procedure, name, parameters))

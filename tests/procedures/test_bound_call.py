@@ -75,7 +75,7 @@ def test_one_name_is_the_namespace_and_the_table(arguments: str) -> None:
         ("'a.b', table => 't'", "table is 't'; give the namespace and the name"),
         ("'a.b', 't'", "needs the argument schema"),
         ("'a.b', 'a.b.c.d'", "needs the argument schema"),
-        ("'a.b', 'db.t', 5, 6", "table_name is given twice"),
+        ("'a.b', 'db.t', 5, 6", "at most 2 arguments after the table .mark, count."),
     ],
 )
 def test_a_name_that_says_two_things_is_refused(arguments: str, reason: str) -> None:

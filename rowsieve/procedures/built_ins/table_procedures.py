@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
@@ -45,7 +46,15 @@ class RewriteManifests(Procedure):
 
     name = "rewrite_manifests"
     meaning = "write the list of parts of the newest version into a checkpoint"
-    parameters = (SCHEMA, TABLE_NAME)
+    parameters = (
+        SCHEMA,
+        TABLE_NAME,
+        Parameter(
+            "use_caching",
+            ParameterType.FLAG,
+            meaning="accepted and without effect, as Iceberg's procedure has it",
+        ),
+    )
     columns = pa.schema([("parts", pa.int64()), ("version", pa.int64())])
 
     def call(self, table: Table, arguments: Mapping[str, Value]) -> pa.Table:
@@ -115,7 +124,11 @@ class _CommitProcedure(Procedure):
 
 
 _VERSION = Parameter(
-    "version", ParameterType.WHOLE, required=True, meaning="the version to restore"
+    "version",
+    ParameterType.WHOLE,
+    required=True,
+    meaning="the version to restore",
+    also=("snapshot_id",),
 )
 _TIMESTAMP = Parameter(
     "timestamp",
@@ -134,6 +147,14 @@ _TOKEN: Final = (TOKEN_APP, TOKEN_SEQUENCE)
 def _restored(table: Table, arguments: Mapping[str, Value]) -> Commit:
     version = _whole(arguments["version"])
     return table.restore(version, metadata=_notes(arguments), token=_token(arguments))
+
+
+def _set_current(table: Table, arguments: Mapping[str, Value]) -> Commit:
+    version, ref = arguments["version"], arguments["ref"]
+    if (version is None) == (ref is None):
+        raise InvalidInput("set_current_snapshot: give version or ref, one of the two")
+    chosen = _whole(version) if ref is None else str(ref)
+    return table.restore(chosen, metadata=_notes(arguments), token=_token(arguments))
 
 
 def _notes(arguments: Mapping[str, Value]) -> Mapping[str, str] | None:
@@ -184,16 +205,25 @@ TABLE_PROCEDURES: Final[tuple[Procedure, ...]] = (
     ),
     _CommitProcedure(
         "set_current_snapshot",
-        "the same as rollback_to_snapshot, for any version",
-        (_VERSION, METADATA, *_TOKEN),
-        _restored,
+        "the same as rollback_to_snapshot, for any version, or for a tag",
+        (
+            replace(_VERSION, required=False),
+            METADATA,
+            *_TOKEN,
+            Parameter("ref", ParameterType.TEXT, meaning="a tag, instead of a version"),
+        ),
+        _set_current,
     ),
     _CommitProcedure(
         "cherrypick_snapshot",
         "repeat the changes of a commit that a restore has undone",
         (
             Parameter(
-                "version", ParameterType.WHOLE, required=True, meaning="the version to repeat"
+                "version",
+                ParameterType.WHOLE,
+                required=True,
+                meaning="the version to repeat",
+                also=("snapshot_id",),
             ),
         ),
         lambda table, arguments: table.cherry_pick(_whole(arguments["version"])),
