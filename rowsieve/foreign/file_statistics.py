@@ -92,8 +92,9 @@ class StatisticsOnDemand:
         self._statistics = statistics
         self._owners: dict[str, logical.Field] = {}
         fields = list(fixed.schema)
+        kinds = {type_: _facts_of(type_) for type_ in {each.type for each in statistics.columns}}
         for column in statistics.columns:
-            for fact, type_ in _facts_of(column.type).items():
+            for fact, type_ in kinds[column.type].items():
                 name = statistics_name(column.id, fact)
                 self._owners[name] = column
                 fields.append(pa.field(name, type_))

@@ -26,6 +26,7 @@ from rowsieve.parquet.foreign_footer.checked_footer import CheckedFooter
 from rowsieve.parquet.foreign_footer.chunk_checks import UnreadableFooter
 from rowsieve.parquet.foreign_footer.index_contradictions import checked_by_index
 from rowsieve.parquet.foreign_footer.read_footer import check_footer
+from rowsieve.parquet.foreign_footer.schema_tree import is_decimal
 from rowsieve.parquet.foreign_values import INT96_MARK, is_marked, typed_leaves
 from rowsieve.parquet.leaf_columns import leaves_by_name
 from rowsieve.parquet.shredded_columns import named_shredding
@@ -80,6 +81,8 @@ class Footer:
 
     def longer_than_declared(self) -> Iterator[str]:
         """The paths of decimals with a bound of more digits than their type has."""
+        if not any(is_decimal(each.values) for each in self.checked.elements):
+            return
         leaves = self._leaves()
         decimals = [i for i, (_, leaf) in enumerate(leaves) if pa.types.is_decimal(leaf.type)]
         for i, bound in self._bounds(decimals):

@@ -85,19 +85,26 @@ def join_columns(
     }
     of_files = [(footer.uri, own[place]) for place, footer in distinct.items()]
     inside: set[str] = set()
+    owners: dict[str, tuple[pa.Field, str]] = {}
     if schema is not None:
         joined, inside = _wanted_fields(of_files, schema, by_id=by_field_id)
     else:
         if not by_field_id:
             refuse_other_case({uri: _paths(columns) for uri, columns in of_files})
-        joined = _joined_fields(of_files, by_id=by_field_id)
+        owners = _joined_fields(of_files, by_id=by_field_id)
+        joined = {key: field for key, (field, _) in owners.items()}
     labels = {key: field.name for key, field in joined.items()}
     _refuse_twice(partitions, frozenset(labels.values()))
     fields = list(joined.values())
     fields += [pa.field(name, type_) for name, type_ in partitions.types.items()]
     if schema is not None:
         fields = _chosen(schema, {field.name: field for field in fields}, inside)
-    table, next_id = schema_of(pa.schema([nullable_field(field) for field in fields]))
+    try:
+        table, next_id = schema_of(pa.schema([nullable_field(field) for field in fields]))
+    except SchemaMismatch:
+        for field, uri in owners.values():
+            _type_of(field, uri)
+        raise
     names = _names_in_files(table, own, labels)
     nested = {
         place: _nested_in_file(table, footer, names[place]) for place, footer in distinct.items()
@@ -168,15 +175,16 @@ def _own_columns(
 
 def _joined_fields(
     of_files: Iterable[tuple[str, Mapping[str, pa.Field]]], *, by_id: bool
-) -> dict[str, pa.Field]:
-    """Join the columns of all files, each file given by its URI; by name or field id."""
+) -> dict[str, tuple[pa.Field, str]]:
+    """Join the columns of all files by name or field id, each with the URI of a file that has it.
+
+    Files are given by their URIs.
+    """
     joined: dict[str, tuple[pa.Field, str]] = {}
     for uri, columns in of_files:
         for key, field in columns.items():
             joined[key] = _joined(joined.get(key), field, uri, by_id=by_id)
-    for field, uri in joined.values():
-        _type_of(field, uri)
-    return {key: field for key, (field, _) in joined.items()}
+    return joined
 
 
 def _wanted_fields(

@@ -79,6 +79,31 @@ class RawField(NamedTuple):
     stop: int
 
 
+def decoded_fields(data: bytes, position: int) -> tuple[ThriftStruct, list[RawField], int]:
+    """Decode the struct at `position`, with the place of each of its fields; also returns its end.
+
+    A field that occurs twice has its last value.
+    """
+    view, fields, places, number = memoryview(data), {}, [], 0
+    try:
+        while head := data[position]:
+            position += 1
+            kind = head & 15
+            number, start = field_number(data, position, number, head)
+            if kind in (_TRUE, _FALSE):
+                fields[number], position = kind == _TRUE, start
+            else:
+                fields[number], position = _value(view, start, kind, 0)
+            places.append(RawField(number, kind, start, position))
+        if position >= len(data):
+            raise MalformedThrift("the bytes end within a struct")
+    except IndexError as error:
+        raise MalformedThrift("the bytes end within a struct") from error
+    except OverflowError as error:
+        raise MalformedThrift(str(error)) from error
+    return fields, places, position + 1
+
+
 def raw_fields(data: bytes, position: int) -> tuple[list[RawField], int]:
     """Find the fields of the struct at `position` without decoding them; also returns its end."""
     fields: list[RawField] = []

@@ -29,12 +29,14 @@ BINARY, LIST, STRUCT = 8, 9, 12
 _TRUE, _FALSE, _BYTE, _DOUBLE, _SET = 1, 2, 3, 7, 10
 _LITERAL, _VARINT, _BINARY, _SKIP, _START, _STOP = range(6)
 _NOTHING: Final = -1
+_ABSENT: Final = -1
 _MAX_DEEP: Final = 16
 _MAX_GUESSED: Final = 64  # shapes whose places are guessed; each costs a pass over the footer
 _WALKED_BELOW_BYTES: Final = 1_500  # structs in so few are walked: numpy has a cost per step
 _PADDING: Final = 32  # zero bytes after the data, so that lanes that left it read something
 _LONGEST_VARINT: Final = 10
 _LONGEST_SHAPE: Final = 4_096
+_PASSED: Final = np.zeros(0, np.uint64)
 
 
 class _Token(NamedTuple):
@@ -104,13 +106,15 @@ class ManyStructs:
                 return arrays[0]
             return np.concatenate([np.zeros(0, np.int64), *arrays])[taken]
 
-        parts, slots = self._parts, self._slots.items()
-        return Structs(
-            joined([each.starts for each in parts]),
-            joined([each.at for each in parts]),
-            {path: joined([each.values_of(slot) for each in parts]) for path, slot in slots},
-            {path: joined([each.stops_of(slot) for each in parts]) for path, slot in slots},
-        )
+        parts = self._parts
+        absent = np.full(len(rows), _ABSENT, np.int64)
+        values, stops = dict.fromkeys(self._slots, absent), dict.fromkeys(self._slots, absent)
+        for path, slot in self._slots.items():
+            if any(each.has(slot) for each in parts):
+                values[path] = joined([each.values_of(slot) for each in parts])
+                stops[path] = joined([each.stops_of(slot) for each in parts])
+        starts, ends = joined([each.starts for each in parts]), joined([each.at for each in parts])
+        return Structs(starts, ends, values, stops)
 
     def _find(self, position: int) -> int:
         rest = len(self._data) - position
@@ -162,6 +166,7 @@ class _Walked:
         self._slots = range(slot_count)
         self._edges: list[tuple[int, int]] = []
         self._rows: list[tuple[list[int], list[int]]] = []
+        self._present: list[Mapping[int, int]] = []
         self._tables: Numbers | None = None
 
     def add(self, start: int, end: int, shape: _Shape) -> None:
@@ -170,6 +175,7 @@ class _Walked:
         both = (shape.values, shape.stops)
         values, stops = ([each.get(slot, -1) for slot in self._slots] for each in both)
         self._rows.append((values, stops))
+        self._present.append(shape.stops)
 
     @property
     def starts(self) -> Numbers:
@@ -180,6 +186,10 @@ class _Walked:
     def at(self) -> Numbers:
         """Where they end."""
         return np.array([end for _, end in self._edges], np.int64)
+
+    def has(self, slot: int) -> bool:
+        """Return whether any struct has a value in a slot."""
+        return any(slot in stops for stops in self._present)
 
     def values_of(self, slot: int) -> Numbers:
         """The values of a slot; -1 where it is absent."""
@@ -203,9 +213,13 @@ class _Lanes:
         self.starts = starts
         self.at = starts.copy()
         self._good = np.ones(len(starts), np.bool_)
-        self._size = size
+        self._outside = size + 1
         self.values: dict[int, Numbers] = {}
         self.stops: dict[int, Numbers] = {}
+
+    def has(self, slot: int) -> bool:
+        """Return whether this shape has a value in a slot."""
+        return slot in self.stops
 
     def values_of(self, slot: int) -> Numbers:
         """The values of a slot; -1 if this shape lacks it."""
@@ -227,24 +241,28 @@ class _Lanes:
     def take(self, data: Bytes, token: _Token) -> None:
         """Read one step in every lane."""
         if token.step == _LITERAL:
-            for place, byte in enumerate(token.literal):
-                self._good &= data[self.at + place] == byte
-            self._move(len(token.literal))
+            for byte in token.literal:
+                self._good &= data.take(self.at) == byte
+                self.at += 1
+            self._stay_near()
             if np.count_nonzero(self._good) < 3 * len(self._good) // 4:
                 self.drop_failed()
+        elif token.step == _VARINT and token.slot < 0:
+            self._varint(data, is_read=False)
         elif token.step == _VARINT:
             value = self._varint(data)
-            if token.slot >= 0:
-                self._set(token.slot, (value >> np.uint64(1)).view(np.int64)
-                          ^ -(value & np.uint64(1)).view(np.int64))  # fmt: skip
+            self._set(token.slot, (value >> np.uint64(1)).view(np.int64)
+                      ^ -(value & np.uint64(1)).view(np.int64))  # fmt: skip
         elif token.step == _BINARY:
-            length = self._varint(data).view(np.int64)
+            length = np.minimum(self._varint(data), np.uint64(self._outside)).view(np.int64)
             start = self.at.copy()
-            self._move(length)
+            self.at += length
+            self._stay_near()
             if token.slot >= 0:
                 self._set(token.slot, start)
         elif token.step == _SKIP:
-            self._move(token.size)
+            self.at += token.size
+            self._stay_near()
         elif token.step == _START:
             self.values[token.slot] = self.at.copy() if token.size < 0 else np.full(
                 len(self.at), token.size, np.int64)  # fmt: skip
@@ -252,7 +270,8 @@ class _Lanes:
             self.stops[token.slot] = self.at.copy()
 
     def drop_failed(self) -> None:
-        """Forget the lanes that do not have a struct of this shape."""
+        """Forget the lanes that do not have a struct of this shape, or left the data."""
+        self._good &= self.at < self._outside
         if not self._good.all():
             kept = np.flatnonzero(self._good)
             self.starts, self.at, self._good = self.starts[kept], self.at[kept], self._good[kept]
@@ -263,26 +282,35 @@ class _Lanes:
         self.values[slot] = values
         self.stops[slot] = self.at.copy()
 
-    def _move(self, length: Numbers | int) -> None:
-        """Move on; lanes that leave the data fail, and stay at its end."""
-        outside = (length < 0) | (length > self._size - self.at)
-        self._good &= ~outside
-        self.at = np.where(outside, self._size, self.at + length)
+    def _stay_near(self) -> None:
+        """Stop lanes that left the data right after its end: no later step brings them back."""
+        np.minimum(self.at, self._outside, out=self.at)
 
-    def _varint(self, data: Bytes) -> npt.NDArray[np.uint64]:
-        byte = data[self.at]
-        value = (byte & 127).astype(np.uint64)
-        self.at = np.minimum(self.at + 1, self._size)
+    def _varint(self, data: Bytes, *, is_read: bool = True) -> npt.NDArray[np.uint64]:
+        """Read a varint in every lane, or pass it; few have more than three bytes."""
+        at = self.at
+        byte = data.take(at)
+        at += 1
+        value = (byte & 127).astype(np.uint64) if is_read else _PASSED
         more = np.flatnonzero(byte > 127)
         for group in range(1, _LONGEST_VARINT):
             if not len(more):
-                return value
-            at = self.at[more]
-            byte = data[at]
-            value[more] |= (byte & 127).astype(np.uint64) << np.uint64(7 * group)
-            self.at[more] = np.minimum(at + 1, self._size)
-            more = more[byte > 127]
+                break
+            shift = np.uint64(7 * group)
+            if len(more) == len(at):
+                byte = data.take(at)
+                at += 1
+                if is_read:
+                    value |= (byte & 127).astype(np.uint64) << shift
+                more = np.flatnonzero(byte > 127)
+            else:
+                byte = data.take(at[more])
+                at[more] += 1
+                if is_read:
+                    value[more] |= (byte & 127).astype(np.uint64) << shift
+                more = more[byte > 127]
         self._good[more] = False
+        self._stay_near()
         return value
 
 

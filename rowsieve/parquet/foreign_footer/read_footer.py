@@ -32,7 +32,7 @@ from rowsieve.parquet.foreign_footer.footer_fields import (
     WANTED,
 )
 from rowsieve.parquet.foreign_footer.many_structs import BINARY, LIST, STRUCT, ManyStructs
-from rowsieve.parquet.foreign_footer.schema_tree import leaves_in, read_schema
+from rowsieve.parquet.foreign_footer.schema_tree import Element, leaves_in, read_schema
 from rowsieve.parquet.spans import Span
 from rowsieve.parquet.thrift import (
     MalformedThrift,
@@ -87,12 +87,13 @@ class _Reader:
         self._groups: list[Span] = []
         self._group_rows: list[int] = []
         self._counts: list[int] = []
+        self._elements: list[Element] = []
         self._structs = ManyStructs(data, WANTED)
         self._rows: list[int] = []
 
     def read(self) -> CheckedFooter:
         fields = self._fields()
-        elements = read_schema(self._data, fields[SCHEMA].start)
+        elements = self._elements
         pairs = dict(self._pairs(fields.get(PAIRS)))
         created_by = self._text(fields.get(CREATED_BY))
         leaves = leaves_in(elements, created_by, pairs)
@@ -121,7 +122,7 @@ class _Reader:
         )
 
     def _fields(self) -> dict[int, RawField]:
-        """The known fields of the footer; reads the row groups on the way."""
+        """The known fields of the footer; reads the schema and the row groups on the way."""
         kinds = {VERSION: I32_KIND, SCHEMA: LIST, ROWS: I64_KIND, ROW_GROUPS: LIST, PAIRS: LIST,
                  CREATED_BY: BINARY, ORDERS: LIST}  # fmt: skip
         fields = {}
@@ -131,6 +132,8 @@ class _Reader:
             wanted = kinds.get(number) == kind
             if wanted and number == ROW_GROUPS:
                 position = self._read_groups(start)
+            elif wanted and number == SCHEMA:
+                self._elements, position = read_schema(self._data, start)
             else:
                 position = skip_value(self._data, start, kind)
             if position > len(self._data):

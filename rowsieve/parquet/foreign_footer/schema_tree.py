@@ -19,9 +19,8 @@ from rowsieve.parquet.thrift import (
     MalformedThrift,
     RawField,
     ThriftStruct,
-    raw_fields,
+    decoded_fields,
     read_list_head,
-    read_struct,
 )
 
 TYPE, WIDTH, REPETITION, NAME, CHILDREN, CONVERTED, SCALE, PRECISION, FIELD_ID, LOGICAL = range(
@@ -125,15 +124,17 @@ def wide_decimal(values: ThriftStruct) -> tuple[int, int] | None:
     return (precision, scale) if 0 <= scale <= precision <= _NARROW_DIGITS and precision else None
 
 
-def read_schema(footer: bytes, start: int) -> list[Element]:
-    """Read the list of schema elements; MalformedThrift if it is not a tree of known elements."""
+def read_schema(footer: bytes, start: int) -> tuple[list[Element], int]:
+    """Read the list of schema elements; also returns its end.
+
+    MalformedThrift if it is not a tree of known elements.
+    """
     count, position = read_list_head(footer, start)
     elements: list[Element] = []
     open_: list[int] = []  # missing children of each ancestor
     for number in range(count):
         first = position
-        values, _ = read_struct(footer, position)
-        fields, position = raw_fields(footer, position)
+        values, fields, position = decoded_fields(footer, position)
         for each in fields:  # readers would skip it, and what they assume instead may differ
             if each.kind != _KINDS.get(each.number, each.kind):
                 raise MalformedThrift(f"field {each.number} of a schema element has a false kind")
@@ -157,7 +158,7 @@ def read_schema(footer: bytes, start: int) -> list[Element]:
         open_.append(children)
     if not elements or any(open_):
         raise MalformedThrift("its schema is cut off")
-    return _without_empty_groups(elements)
+    return _without_empty_groups(elements), position
 
 
 def _without_empty_groups(elements: Sequence[Element]) -> list[Element]:
@@ -202,24 +203,25 @@ def leaves_in(
     dictionaries = dictionary_leaves(pairs, sum(TYPE in each.values for each in elements))
     path: list[Element] = []
     leaves: list[Leaf] = []
+    claims: dict[LeafKind, Claim] = {}
     for element in elements:
         path[element.depth :] = [element]
         if TYPE in element.values:
             may_be = dictionaries[len(leaves)] and element.values[TYPE] == BYTES
-            leaves.append(_leaf(path[1:], created_by, may_be_dictionary=may_be))
+            kind = _kind(element.values) | (LeafKind.DICTIONARY if may_be else LeafKind(0))
+            if kind not in claims:
+                claims[kind] = doubted(created_by, kind)
+            leaves.append(_leaf(path[1:], claims[kind]))
     return leaves
 
 
-def _leaf(path: Sequence[Element], created_by: str, *, may_be_dictionary: bool) -> Leaf:
+def _leaf(path: Sequence[Element], doubts: Claim) -> Leaf:
     values = path[-1].values
     physical, converted = int(values[TYPE]), values.get(CONVERTED)
     logical = values.get(LOGICAL, {})
     integer = logical.get(_INTEGER)
     signed = not isinstance(integer, dict) or integer.get(_IS_SIGNED) is not False
     repetitions = [each.values[REPETITION] for each in path]
-    kind = _kind(physical, converted, logical)
-    if may_be_dictionary:
-        kind |= LeafKind.DICTIONARY
     return Leaf(
         physical,
         int(values.get(WIDTH, 0)),
@@ -230,7 +232,7 @@ def _leaf(path: Sequence[Element], created_by: str, *, may_be_dictionary: bool) 
         tuple(each.name for each in path),
         sum(each != 0 for each in repetitions),
         sum(each == _REPEATED for each in repetitions),
-        doubted(created_by, kind),
+        doubts,
         converted == _ENUM_CONVERTED or _ENUM in logical,
         _is_nanos(logical.get(_TIMESTAMP)),
         wide_decimal(values),
@@ -243,9 +245,14 @@ def _is_nanos(timestamp: object) -> bool:
     return isinstance(unit, dict) and _NANOS in unit
 
 
-def _kind(physical: int, converted: object, logical: ThriftStruct) -> LeafKind:
-    if physical in (BYTES, FIXED):
-        is_decimal = converted == DECIMAL_CONVERTED or _DECIMAL in logical
-        return LeafKind.DECIMAL_BYTES if is_decimal else LeafKind.BYTES
+def is_decimal(values: ThriftStruct) -> bool:
+    """Return whether a schema element declares decimals."""
+    return values.get(CONVERTED) == DECIMAL_CONVERTED or _DECIMAL in values.get(LOGICAL, {})
+
+
+def _kind(values: ThriftStruct) -> LeafKind:
+    converted, logical = values.get(CONVERTED), values.get(LOGICAL, {})
+    if values[TYPE] in (BYTES, FIXED):
+        return LeafKind.DECIMAL_BYTES if is_decimal(values) else LeafKind.BYTES
     is_time = converted in _TIMES_CONVERTED or any(each in logical for each in _TIMES)
     return LeafKind.TIME if is_time else LeafKind.OTHER
