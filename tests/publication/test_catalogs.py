@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -140,6 +141,43 @@ def test_of_two_publications_the_newer_one_stays(tmp_path: Path) -> None:
         with pytest.raises(UnsupportedOperation, match="has version 2 already, and version 1"):
             table.publish("iceberg", catalog=catalog, name=NAME)
         assert [row["id"] for row in rows_in(catalog)] == [1, 2, 3, 4, 5]
+        catalog._session.close()
+
+
+def test_a_catalog_follows_one_publication(opened: Opened, tmp_path: Path) -> None:
+    table = rs.create_table(tmp_path / "t", ROWS, key=["id"])
+    for number in range(4, 7):
+        table.publish("iceberg", tmp_path / "a", catalog=opened.catalog, name=NAME)
+        table.upsert({"id": [number], "name": ["n"]})
+    for _ in range(2):  # this version, and the next one
+        rows = rows_in(opened.catalog)
+        if opened.server is None:  # another metadata file takes the place of the one before
+            table.publish("iceberg", tmp_path / "b", catalog=opened.catalog, name=NAME)
+            assert rows_in(opened.catalog) == in_order(table.to_arrow())
+        else:
+            with pytest.raises(UnsupportedOperation, match=r"another publication .* in .*/a"):
+                table.publish("iceberg", tmp_path / "b", catalog=opened.catalog, name=NAME)
+            assert rows_in(opened.catalog) == rows
+        table.publish("iceberg", tmp_path / "a", catalog=opened.catalog, name=NAME)
+        assert rows_in(opened.catalog) == in_order(table.to_arrow())
+        table.upsert({"id": [7], "name": ["n"]})
+
+
+def test_a_publication_that_begins_anew_is_no_snapshot_of_the_catalog(tmp_path: Path) -> None:
+    with rest_catalog() as (server, catalog):
+        table = rs.create_table(tmp_path / "t", ROWS, key=["id"])
+        kept = tmp_path / "kept"
+        for _ in range(3):
+            table.publish("iceberg", catalog=catalog, name=NAME)
+            table.upsert({"id": [4], "name": ["n"]})
+        shutil.copytree(tmp_path / "t" / "metadata" / "catalog", kept)
+        table.unpublish("iceberg")
+        shutil.copytree(kept, tmp_path / "t" / "metadata" / "catalog", dirs_exist_ok=True)
+        with pytest.raises(UnsupportedOperation, match=r"deleted since; .* drop the name"):
+            table.publish("iceberg", catalog=catalog, name=NAME)
+        server.places.clear()
+        table.publish("iceberg", catalog=catalog, name=NAME)
+        assert rows_in(catalog) == in_order(table.to_arrow())
         catalog._session.close()
 
 

@@ -76,7 +76,8 @@ def put_into_catalog(catalog: Any, name: str, metadata_location: str) -> str:
     except Exception as error:
         raise StoreError(
             f"publish: the catalog failed with {type(error).__name__} while {name!r} was put into "
-            "it; the version is published in its folder, so call it again once the catalog answers"
+            "it; the version is published in its folder, so call it again once the catalog "
+            "answers, or drop the name there if what it names was deleted"
         ) from error
 
 
@@ -113,6 +114,7 @@ def _moved_on(catalog: Any, theirs: Any, location: str, name: str) -> str:
     _check_ours(theirs, ours, name)
     if is_instance(catalog, "pyiceberg.catalog.sql", "SqlCatalog"):
         return _swapped(catalog, theirs, location)
+    _check_continued(theirs.metadata, ours, name)
     steps: Any = imported("pyiceberg.table.update", "iceberg")
     newest = theirs.metadata.current_snapshot_id
     requirements = (
@@ -172,6 +174,23 @@ def _check_ours(theirs: Any, ours: Any, name: str) -> None:
         raise UnsupportedOperation(
             f"publish: version {version} of {name!r} in the catalog is that of another commit: the "
             "log of the table was replaced since. Publish under another name"
+        )
+
+
+def _check_continued(theirs: Any, ours: Any, name: str) -> None:
+    """Raise UnsupportedOperation if the newest snapshot would not become one of the catalog.
+
+    Another publication of the table has numbers of its own; so has one that was deleted and began
+    anew. A snapshot that the catalog has must be the same one, with the same list of files.
+    """
+    newest = ours.current_snapshot()
+    known = {each.snapshot_id: each.manifest_list for each in theirs.snapshots}
+    is_new = newest.sequence_number > theirs.last_sequence_number
+    if not is_new and known.get(newest.snapshot_id) != newest.manifest_list:
+        raise UnsupportedOperation(
+            f"publish: {name!r} in the catalog follows another publication of the table, in "
+            f"{theirs.location}, or one that was deleted since; publish there, or drop the name in "
+            "the catalog and publish again"
         )
 
 
