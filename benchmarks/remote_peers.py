@@ -77,14 +77,14 @@ class Rowsieve(Peer):
         return rs.open_table(self._uri, storage_options=self.store.options)
 
     def read(self, where: str | None) -> int:
-        """Scan."""
-        return int(self._open().scan(where).to_arrow().num_rows)
+        """Read the rows."""
+        return int(self._open().to_arrow(where).num_rows)
 
     def count(self) -> int:
         """Count."""
         return self._open().count()
 
-    def upsert(self, rows: pa.Table) -> int:
+    def upsert(self, rows: pa.Table) -> int | None:
         """Upsert."""
         return int(self._open().upsert(rows).rows_written)
 
@@ -216,6 +216,35 @@ class Lance(Peer):
         return int(rows.num_rows)
 
 
+class Iceberg(Rowsieve):
+    """pyiceberg, which reads what we publish, by the name of its metadata; it changes nothing."""
+
+    def load(self, parts: Iterator[pa.Table]) -> None:
+        """Write the parts, and publish them."""
+        super().load(parts)
+        self._metadata = self._open().publish("iceberg").metadata_location
+        names = {"endpoint": "endpoint", "region": "region", "access_key_id": "access-key-id"}
+        names["secret_access_key"] = "secret-access-key"
+        self._properties = {f"s3.{name}": self.store.options[own] for own, name in names.items()}
+
+    def _scan(self, **options: Any) -> Any:
+        module: Any = importlib.import_module("pyiceberg.table")
+        return module.StaticTable.from_metadata(self._metadata, self._properties).scan(**options)
+
+    def read(self, where: str | None) -> int:
+        """Filter."""
+        return int(self._scan(**({"row_filter": where} if where else {})).to_arrow().num_rows)
+
+    def count(self) -> int:
+        """Count."""
+        return int(self._scan().count())
+
+    def upsert(self, rows: pa.Table) -> int | None:
+        """None: its upserts of 50,000 rows take many seconds."""
+        del rows
+        return None
+
+
 def load_httpfs(connection: Any) -> None:
     """Load the extension from its wheel, which is for one release of DuckDB."""
     package = Path(str(importlib.import_module("duckdb_extension_httpfs").__file__)).parent
@@ -228,6 +257,7 @@ PEERS: Final[dict[str, tuple[str, type[Peer]]]] = {
     "deltalake": ("deltalake", Delta),
     "DuckDB": ("duckdb_extension_httpfs", DuckDB),
     "polars": ("polars", Polars),
+    "pyiceberg": ("pyiceberg", Iceberg),
     "lance": ("lance", Lance),
 }
 
