@@ -19,7 +19,7 @@ from typing import Final
 from rowsieve.changes.change import send_failure
 from rowsieve.changes.table_handle import Handle
 from rowsieve.errors import UnsupportedOperation
-from rowsieve.objects import ObjectStore, table_store
+from rowsieve.objects import ObjectStore, table_store, table_uri_of
 from rowsieve.properties import PUBLISH
 from rowsieve.publication.delta.checkpoints import LAST as LAST_CHECKPOINT
 from rowsieve.publication.delta.log_state import read_log
@@ -102,12 +102,13 @@ def held_for_catalog(
 
 def _id_of(format_: Format, target: ObjectStore) -> str:
     """The id of a publication, by which its holds are named."""
-    return hashlib.sha256(f"{format_} {target.uri}".encode()).hexdigest()[:16]
+    return hashlib.sha256(f"{format_} {table_uri_of(target.uri)}".encode()).hexdigest()[:16]
 
 
 def _place_of(handle: Handle, target: ObjectStore) -> str:
     """The folder of a publication as its hold names it: empty for that of the table."""
-    return "" if target.uri == table_store(handle.store).uri else target.uri
+    own = table_uri_of(table_store(handle.store).uri)
+    return "" if table_uri_of(target.uri) == own else target.uri
 
 
 def unpublish_all(handle: Handle, format_: Format, target: ObjectStore) -> int:
@@ -115,7 +116,7 @@ def unpublish_all(handle: Handle, format_: Format, target: ObjectStore) -> int:
 
     What readers begin with goes first, and the holds go last, so a reader finds nothing or all.
     """
-    if format_ in published_formats(handle.committed()) and target.uri == handle.store.uri:
+    if format_ in published_formats(handle.committed()) and not _place_of(handle, target):
         raise UnsupportedOperation(
             f"unpublish: the property {PUBLISH!r} publishes each commit as {format_}; change it "
             "first"

@@ -81,6 +81,31 @@ def test_a_log_of_delta_moves_with_its_table(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("format_", FORMATS)
+def test_a_table_of_a_database_is_published_where_its_files_stay(
+    format_: Format, tmp_path: Path
+) -> None:
+    table = new_table(tmp_path / "t")
+    database = rs.Database(tmp_path / "db")
+    places = (None, tmp_path / "lake")
+    for move in (
+        None,
+        lambda: database.move_in("x", tmp_path / "t"),
+        lambda: database.move_out("x"),
+    ):
+        table = table if move is None else move()
+        for keys in ((1, 2, 11, 12), (1, 2, 11, 12, 21)):
+            if 21 in keys:
+                table.upsert(kv(21))
+            else:
+                table.delete("k = 21")
+            for place in places:
+                table.publish(format_, place)
+                assert keys_of(place or tmp_path / "t", format_) == list(keys)
+    holds = list((tmp_path / "t/_rowsieve/leases").iterdir())
+    assert len(holds) == len(places)  # one for each place, whatever the table was called
+
+
+@pytest.mark.parametrize("format_", FORMATS)
 def test_publications_that_do_not_say_where_files_are_are_compared_whole(
     format_: Format, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

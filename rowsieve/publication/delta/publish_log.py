@@ -19,7 +19,7 @@ from urllib.parse import quote
 import msgspec
 
 from rowsieve.errors import CommitConflict, UnsupportedOperation
-from rowsieve.objects import ObjectExists, ObjectStore
+from rowsieve.objects import ObjectExists, ObjectStore, table_uri_of
 from rowsieve.publication.delta.checkpoints import INTERVAL, LOG, write_checkpoint
 from rowsieve.publication.delta.delta_schema import delta_schema, has_local_time
 from rowsieve.publication.delta.delta_vectors import descriptors
@@ -229,7 +229,8 @@ class _Writing:
 
 def _folder_of(target: ObjectStore, source: ObjectStore) -> str:
     """What the paths of the table's own files begin with: nothing if the log is beside them."""
-    return "" if target.uri == source.uri else f"{source.uri}/"
+    files = table_uri_of(source.uri)
+    return "" if table_uri_of(target.uri) == files else f"{files}/"
 
 
 def _path(prefix: str, path: str) -> str:
