@@ -250,7 +250,10 @@ class Execution:
         return total
 
     def _updates(self, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
-        """The updates that the rows are summed from; the read counts in the same metrics."""
+        """The updates that the rows are summed from, with the types of the decoder.
+
+        The read counts in the same metrics.
+        """
         updates = Execution(
             updates_plan(self._plan),
             self._store,
@@ -258,8 +261,10 @@ class Execution:
             threads=self._threads,
             memory_bytes=self._memory_bytes,
         )
+        updates._columns = updates._columns.as_decoded()
         with updates._schedule.ahead() as ahead:
-            yield from updates._batches(updates._opened(splits), ahead)
+            units = updates._units(updates._opened(splits), ahead)
+            yield from take_first(updates._read(units, ahead), None)
 
     def _shares(self, splits: Sequence[Split]) -> Iterator[Sequence[pa.RecordBatch]]:
         """The updates in shares that fit the memory of the read."""

@@ -7,7 +7,7 @@ plan. So they are kept, unless an expression of the result may depend on the tim
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Final
 
@@ -75,6 +75,11 @@ class ReadColumns:
             _readers(plan, columns, tested, views=views and not plan.ordered),
             plan.filter is None and len(columns) == len(schema),
         )
+
+    def as_decoded(self) -> ReadColumns:
+        """The same columns with the types of the decoder, such as text by a dictionary."""
+        first, second = (replace(reader, target=None) for reader in self.readers)
+        return replace(self, readers=(first, second))
 
     def readers_of(self, plan: ScanPlan, columns: Schema) -> Readers:
         """Readers of other columns."""

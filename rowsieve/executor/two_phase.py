@@ -37,11 +37,12 @@ class RowReader:
 
     `rest` are those of `columns` that the predicate does not read, and `all_columns`, which are
     read, those of the predicate and `rest`. `target` and `predicate_target` are the Arrow schemas
-    of `columns` and `predicate_columns`. Without a predicate, there are no predicate columns.
+    of `columns` and `predicate_columns`; a target of None is the types of the decoder. Without a
+    predicate, there are no predicate columns.
     """
 
     columns: Schema
-    target: pa.Schema
+    target: pa.Schema | None
     predicate_columns: Schema
     predicate_target: pa.Schema
     rest: Schema
@@ -91,7 +92,8 @@ class RowReader:
             others = read_rows(groups, both, self.rest, None)
             schema = pa.schema([*kept.schema, *others.schema])
             kept = pa.RecordBatch.from_arrays([*kept.columns, *others.columns], schema=schema)
-        return as_stored(kept.select(list(self.columns.names)), self.target)
+        result = kept.select(list(self.columns.names))
+        return result if self.target is None else as_stored(result, self.target)
 
     def first_of(self, groups: Sequence[RowGroup]) -> Schema:
         """The columns that are decoded before the predicate is evaluated."""

@@ -8,10 +8,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rowsieve.executor.consolidation.equality_codes import equality_codes, joined_codes
+from rowsieve.executor.consolidation.equality_codes import (
+    column_codes,
+    equality_codes,
+    joined_codes,
+)
 from rowsieve.executor.consolidation.sums import sum_differences
 from rowsieve.executor.consolidation.update_shares import update_shares
 from tests.differential.updates import differential
@@ -119,6 +124,33 @@ def test_rows_with_one_mix_of_their_codes_are_still_told_apart(monkeypatch: Any)
     left, right = (np.array(each, dtype=np.int64) for each in ([0, 0, 1, 0, 1], [0, 1, 0, 1, 1]))
     sums = sum_differences([left, right], np.array([1, 1, 1, 2, -1], dtype=np.int64))
     assert (sums.rows.tolist(), sums.sums.tolist()) == ([0, 1, 2, 4], [1, 3, 1, -1])
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 2)] * 3), min_size=1, max_size=20), st.booleans())
+@examples(400)
+def test_groups_are_those_of_equal_rows(rows: list[tuple[int, ...]], is_unique: bool) -> None:
+    if is_unique:  # the first column alone tells rows apart
+        rows = [(9 * a + 3 * b + c, b, c) for a, b, c in rows]
+    columns = [np.array(each, dtype=np.int64) for each in zip(*rows, strict=True)]
+    sums = sum_differences(columns, np.ones(len(rows), dtype=np.int64))
+    found = {rows[row]: int(count) for row, count in zip(sums.rows, sums.sums, strict=True)}
+    assert found == Counter(rows)
+
+
+@pytest.mark.parametrize("more", [0, 9])
+def test_values_in_dictionaries_have_the_codes_of_their_values(more: int) -> None:
+    indices = pa.array([0, 1, 2, None, 3, 0], pa.int32())
+    others = ["x" * n for n in range(2 + more)]
+    chunks = [
+        pa.DictionaryArray.from_arrays(indices, ["a", "b", "a", None]),
+        pa.array(["b", None, "c"]),
+        pa.DictionaryArray.from_arrays(pa.array([1], pa.int32()), others),
+        pa.DictionaryArray.from_arrays(pa.array([], pa.int32()), pa.array([], pa.string())),
+        pa.DictionaryArray.from_arrays(pa.array([0, 0], pa.int8()), ["c"]).slice(1),
+    ]
+    values = [value for chunk in chunks for value in chunk.to_pylist()]
+    codes = joined_codes(column_codes(chunks), len(values)).tolist()
+    assert [[a == b for b in codes] for a in codes] == [[a == b for b in values] for a in values]
 
 
 def test_slices_of_nested_columns_have_the_codes_of_their_own_rows() -> None:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from rowsieve.errors import MultiplicityOverflow, NegativeMultiplicity
-from rowsieve.executor.consolidation.equality_codes import Codes, column_codes
+from rowsieve.executor.consolidation.equality_codes import Codes, column_codes, plain_values
 from rowsieve.executor.consolidation.sums import Sums, sum_differences
 from rowsieve.executor.consolidation.update_windows import update_windows
 from rowsieve.planner.plan import ScanPlan, bound_filter, table_columns
@@ -152,7 +152,9 @@ def _summed(window: Sequence[pa.RecordBatch]) -> Iterator[tuple[pa.RecordBatch, 
         if len(own.rows):
             rows = pa.array(own.rows - (stop - batch.num_rows))
             taken = batch if len(rows) == batch.num_rows else batch.take(rows)
-            yield taken.set_column(place, taken.schema.field(place), pa.array(own.sums)), own
+            columns = [plain_values(column) for column in taken.columns]
+            columns[place] = pa.array(own.sums)
+            yield pa.RecordBatch.from_arrays(columns, names), own
 
 
 def _split(sums: Sums, stops: Codes) -> Iterator[Sums]:

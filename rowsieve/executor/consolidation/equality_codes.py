@@ -45,7 +45,19 @@ def equality_codes(values: pa.Array) -> list[Codes]:
 
 
 def column_codes(chunks: Sequence[pa.Array]) -> list[Codes]:
-    """Return `equality_codes` of a column in chunks; numbers without NULL are only concatenated."""
+    """Return `equality_codes` of a column in chunks, some of which may have a dictionary.
+
+    Numbers without NULL are only concatenated. Of dictionaries with fewer values than there are
+    rows, only the values are compared.
+    """
+    if any(pa.types.is_dictionary(chunk.type) for chunk in chunks):
+        value_count = sum(
+            len(chunk.dictionary if isinstance(chunk, pa.DictionaryArray) else chunk)
+            for chunk in chunks
+        )
+        if value_count < sum(map(len, chunks)):
+            return [_codes_by_values(chunks)]
+        chunks = [stored_values(chunk) for chunk in chunks]
     if all(not chunk.null_count and _is_plain(chunk.type) for chunk in chunks):
         parts = [code for chunk in chunks for code in equality_codes(chunk)]
         return [np.concatenate(parts)]
@@ -83,6 +95,12 @@ def fixed_codes(values: pa.Array) -> list[Codes]:
 
 def _is_plain(type_: pa.DataType) -> bool:
     return bool(pa.types.is_primitive(type_) and type_.bit_width in _INTEGERS)
+
+
+def plain_values(values: pa.Array) -> pa.Array:
+    """The values without dictionary."""
+    is_encoded = isinstance(values, pa.DictionaryArray)
+    return values.dictionary.take(values.indices) if is_encoded else values
 
 
 def stored_values(values: Any) -> pa.Array:
@@ -126,6 +144,24 @@ def _null_codes(values: pa.Array) -> list[Codes]:
 def _dictionary_codes(values: pa.Array) -> Codes:
     indices = values.dictionary_encode(null_encoding="encode").indices
     return np.asarray(indices.to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def _codes_by_values(chunks: Sequence[pa.Array]) -> Codes:
+    """Number the values of all dictionaries together, then take the number of each row's value."""
+    sources = [each.dictionary if isinstance(each, pa.DictionaryArray) else each for each in chunks]
+    numbers = _dictionary_codes(pa.concat_arrays([*sources, pa.nulls(1, sources[0].type)]))
+    parts, start = [], 0
+    for chunk, source in zip(chunks, sources, strict=True):
+        own = numbers[start : start + len(source)]
+        start += len(source)
+        if isinstance(chunk, pa.DictionaryArray):
+            indices = chunk.indices
+            if indices.null_count:
+                own = np.append(own, numbers[-1])  # that of NULL, after those of the values
+                indices = indices.cast(pa.int64()).fill_null(len(source))
+            own = own[indices.to_numpy()]
+        parts.append(own)
+    return np.concatenate(parts)
 
 
 def _list_codes(values: pa.Array) -> Codes:

@@ -1,9 +1,10 @@
 """Sum the differences of equal rows of one window, without a loop over rows.
 
 Most rows have no equal, so rows are first grouped by one column: that is cheap where files are in
-its order. Rows that share its value are sorted by a word that mixes the codes of all columns. Equal
-rows have equal words; that rows with equal words are equal is checked with the codes themselves,
-and where it is not so, rows are grouped by the codes alone.
+its order. If the rows of each group are equal, as for a column that is unique, these are the
+groups. Otherwise rows that share its value are sorted by a word that mixes the codes of all
+columns. Equal rows have equal words; that rows with equal words are equal is checked with the codes
+themselves, and where it is not so, rows are grouped by the codes alone.
 """
 
 from __future__ import annotations
@@ -63,36 +64,44 @@ def _repeated(columns: Sequence[Codes], count: int) -> tuple[Codes, Codes]:
     if not columns:
         return np.arange(count, dtype=np.int64), np.zeros(min(count, 1), dtype=np.int64)
     lead = _lead(columns, count)
-    order = np.argsort(lead, kind="stable")
-    sorted_lead = lead[order]
-    same = sorted_lead[1:] == sorted_lead[:-1]
+    order = np.argsort(columns[lead], kind="stable")
+    sorted_lead = columns[lead][order]
+    repeats = np.flatnonzero(sorted_lead[1:] == sorted_lead[:-1]) + 1
+    if not len(repeats):
+        return repeats, repeats
+    after, before = order[repeats], order[repeats - 1]
+    others = [column for place, column in enumerate(columns) if place != lead]
+    are_equal = all(bool((column[after] == column[before]).all()) for column in others)
+    begins = np.flatnonzero(np.diff(repeats, prepend=-1) > 1)
     shared = np.zeros(count, dtype=np.bool_)
-    shared[1:] |= same
-    shared[:-1] |= same
-    members = order[shared]
-    if not len(members):
-        return members, members
-    firsts = shared.copy()
-    firsts[1:] &= ~same
-    numbers = np.cumsum(firsts[shared]).astype(np.uint64)
-    own = [column[members] for column in columns]
-    words = _within_groups(numbers, words_of(own, len(members)))
+    shared[repeats] = shared[repeats[begins] - 1] = True
+    members, starts = order[shared], begins + np.arange(len(begins))  # a first one for each group
+    if are_equal:
+        return members, starts
+    return _split_groups([column[members] for column in columns], members, starts)
+
+
+def _split_groups(columns: Sequence[Codes], members: Codes, starts: Codes) -> tuple[Codes, Codes]:
+    """Cut groups into those of equal rows; `columns` are those of the members."""
+    numbers = np.zeros(len(members), dtype=np.uint64)
+    numbers[starts] = 1
+    words = _within_groups(np.cumsum(numbers), words_of(columns, len(members)))
     places = np.argsort(words, kind="stable")
     differs = _differs(words[places])
-    if not _are_equal(own, places, np.flatnonzero(~differs)):
-        codes = joined_codes(own, len(members))
+    if not _are_equal(columns, places, np.flatnonzero(~differs)):
+        codes = joined_codes(columns, len(members))
         places = np.argsort(codes, kind="stable")
         differs = _differs(codes[places])
     return members[places], np.flatnonzero(differs)
 
 
-def _lead(columns: Sequence[Codes], count: int) -> Codes:
+def _lead(columns: Sequence[Codes], count: int) -> int:
     """The column to group by first: the first one with many values, as far as its range says."""
     if not count:
-        return columns[0]
+        return 0
     ranges = [int(column.max()) - int(column.min()) for column in columns]
     enough = (i for i, width in enumerate(ranges) if width >= count // 4)
-    return columns[next(enough, int(np.argmax(np.array(ranges, dtype=np.float64))))]
+    return next(enough, int(np.argmax(np.array(ranges, dtype=np.float64))))
 
 
 def _within_groups(numbers: Words, words: Words) -> Words:
