@@ -47,7 +47,6 @@ from rowsieve.properties import check_properties
 from rowsieve.refs.opening_refs import is_tag
 from rowsieve.retention.dropping import close, delete_files, is_dropped
 from rowsieve.stats.collect import Collecting
-from rowsieve.storage.log.checkpoint import row_count
 from rowsieve.storage.log.commit_log import CommitLog
 from rowsieve.storage.log.commit_request import CommitRequest, check_request
 from rowsieve.storage.log.inline_parts import inline_limit
@@ -147,7 +146,7 @@ def _report(store: ObjectStore, snapshot: Snapshot, written: WriterMetrics, star
         store.uri,
         0,
         "create",
-        row_count(snapshot.parts),
+        snapshot.parts.row_count,
         0,
         len(snapshot.parts),
         writer=written,

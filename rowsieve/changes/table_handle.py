@@ -26,7 +26,7 @@ from rowsieve.changes.event_order.too_late import OnTooLate
 from rowsieve.changes.merged_columns import changes_with_data
 from rowsieve.changes.mutation import Mutation, Stale, built_beside, commit_mutation, never
 from rowsieve.changes.operations import overwrite_all
-from rowsieve.changes.vector_building import is_eager, with_eager_vectors
+from rowsieve.changes.vector_building import with_eager_vectors
 from rowsieve.config import current
 from rowsieve.errors import (
     CommitConflict,
@@ -236,7 +236,7 @@ class Handle:
             return change.write(snapshot, changes), None
 
         newest = self.newest
-        needs_head = changes.is_empty or bool(newest.table.sequence) or is_eager(newest)
+        needs_head = changes.is_empty or bool(newest.table.sequence) or newest.table.is_eager
         base, written = self._beside_look_up(change, None if needs_head else stage, write)
         if (done := self.log.committed_before(change.token, base)) is not None:
             return done
@@ -254,7 +254,7 @@ class Handle:
             rules = REFUSING_PARTS.intersection(head.table.properties)
             if rules and must_write_again(request.operation, request.added, request.removed, head):
                 request = change.write(with_constraints_of(base, head), changes)
-            return with_eager_vectors(self.store, head, request) if is_eager(head) else request
+            return with_eager_vectors(self.store, head, request) if head.table.is_eager else request
 
         while True:
             try:

@@ -38,7 +38,6 @@ from rowsieve.storage.parts.vector_files import write_vectors
 from rowsieve.storage.snapshot import VECTORS_WRITER, Snapshot, TableInfo
 from rowsieve.types.ordering.keys import KeyOrder
 
-EAGER: Final = "eager"  # of the property `visibility`: every change stores vectors
 _WHOLE = 2**62  # bytes of a split: parts are never cut
 FILE_BYTES: Final = 16 * 1024 * 1024  # of bitmaps in memory; then a new file begins
 
@@ -77,11 +76,6 @@ def plan_vectors(
     return vectors_mutation("build_deletion_vectors", snapshot, refs, metadata, uploads)
 
 
-def is_eager(snapshot: Snapshot) -> bool:
-    """Return whether every change of the table stores vectors."""
-    return bool(snapshot.table.key) and snapshot.table.settings.get("visibility") == EAGER
-
-
 def with_eager_vectors(store: ObjectStore, head: Snapshot, request: CommitRequest) -> CommitRequest:
     """Return the request with the vectors that become necessary by its new parts.
 
@@ -91,7 +85,7 @@ def with_eager_vectors(store: ObjectStore, head: Snapshot, request: CommitReques
     and reads their keys.
     """
     added, table = request.added, head.table
-    if not added or not is_eager(head):
+    if not added or not table.is_eager:
         return request
     if table.writer_version < VECTORS_WRITER or request.removed or request.schema is not None:
         return request

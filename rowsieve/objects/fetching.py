@@ -15,6 +15,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from operator import call
 from typing import Any, Final, TypeVar
 
 from rowsieve.errors import RowsieveError
@@ -75,7 +76,7 @@ def together(store: ObjectStore, tasks: Sequence[Callable[[], _T]]) -> list[_T]:
     Returns, or raises the first error, after all tasks have ended.
     """
     if not store.overlaps or len(tasks) < 2:
-        return [task() for task in tasks]
+        return list(map(call, tasks))
     futures = [begin(task) for task in tasks]
     errors = [error for each in futures if (error := each.exception()) is not None]
     if errors:

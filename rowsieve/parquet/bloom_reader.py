@@ -11,6 +11,8 @@ invariant 45).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import starmap
+from operator import itemgetter
 from typing import Final
 
 import pyarrow.parquet as pq
@@ -40,8 +42,8 @@ FilterPlace = tuple[int, int]  # row group, leaf
 
 def seal_blooms(tail: bytearray, metadata: pq.FileMetaData, read: ReadSpan) -> None:
     """Write the digests of a complete file's filters into the blank in its tail."""
-    digests = [digest(read(*span)) for _, span in _filter_ranges(metadata)]
-    fill(tail, metadata, SEAL_KEY, "".join(digests))
+    spans = map(itemgetter(1), _filter_ranges(metadata))
+    fill(tail, metadata, SEAL_KEY, "".join(map(digest, starmap(read, spans))))
 
 
 class BloomReader:

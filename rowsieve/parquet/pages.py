@@ -12,7 +12,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, repeat
 from operator import itemgetter
 from typing import Final, TypeAlias
 
@@ -46,7 +46,7 @@ _LOCATIONS: Final[Wanted] = {1: {1: None, 2: None}}
 
 def blank_pages(row_counts: Sequence[int], leaves: int, page_rows: int) -> dict[str, str]:
     """Blank key-value pairs for these row groups, to add before the file is closed."""
-    entries = sum(_entries(rows, page_rows) for rows in row_counts) * leaves
+    entries = sum(map(_entries, row_counts, repeat(page_rows))) * leaves
     return {ROWS_KEY: str(page_rows), **blank(PAGES_KEY, entries)}
 
 

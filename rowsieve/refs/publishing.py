@@ -31,7 +31,6 @@ from rowsieve.refs.renumbering import Ages, layers
 from rowsieve.retention.kept_versions import read_entries
 from rowsieve.retention.retaining import leased
 from rowsieve.storage.constraints import constraints_of, with_constraints
-from rowsieve.storage.log.checkpoint import row_count
 from rowsieve.storage.log.commit_request import CommitRequest
 from rowsieve.storage.log.conflicts import OPERATIONS, RETENTION_OPERATIONS, Kind
 from rowsieve.storage.log.log_entry import Commit, LogEntry
@@ -149,7 +148,7 @@ class _Publication:
             None,
             removed,
             restored=back if len(back) else None,
-            rows_written=row_count(new) if len(new) else 0,
+            rows_written=new.row_count if len(new) else 0,
             rows_deleted=int(new.numbers("deletes.rows").sum()) if len(new) else 0,
         )
         changed = self._tip.schema.id != head.schema.id

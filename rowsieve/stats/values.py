@@ -130,7 +130,7 @@ def extremes_together(columns: Sequence[Values]) -> list[Extremes | None]:
     for type_, places in alike.items():
         if pa.types.is_floating(type_) or pa.types.is_boolean(type_) or len(places) == 1:
             continue
-        chunks = chain.from_iterable(_chunks(columns[place]) for place in places)
+        chunks = chain.from_iterable(map(_chunks, map(columns.__getitem__, places)))
         plain = plain_numbers(pa.concat_arrays(chunks))
         numbers = plain.to_numpy(zero_copy_only=False).reshape(len(places), row_count)
         lowest = pa.array(numbers.min(axis=1), plain.type).view(type_)

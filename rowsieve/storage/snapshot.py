@@ -59,6 +59,8 @@ FEATURES: Final[frozenset[str]] = frozenset(  # what is supported
 )
 MODES: Final = ("upsert", "append", DIFFERENTIAL)
 
+EAGER: Final = "eager"
+"""The value of the property `visibility` with which every change stores vectors."""
 OnRead: TypeAlias = Callable[[Predicate, Semantics, int], None]
 """Called with a condition, its semantics and its time in microseconds."""
 
@@ -106,6 +108,11 @@ class TableInfo:
     def settings(self) -> Mapping[str, str]:
         """What writers go by: the properties, and what the process's flags give beside them."""
         return self.flags.settings
+
+    @property
+    def is_eager(self) -> bool:
+        """True if every change of the table stores vectors."""
+        return bool(self.key) and self.flags.settings.get("visibility") == EAGER
 
 
 @dataclass(frozen=True, slots=True)

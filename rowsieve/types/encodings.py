@@ -502,3 +502,19 @@ def is_list(type_: pa.DataType) -> bool:
         or pa.types.is_list_view(type_)
         or pa.types.is_large_list_view(type_)
     )
+
+
+def sizes_of(table: pa.Table) -> list[int]:
+    """Estimate the bytes of each column; numbers by their width, without reading the column.
+
+    Wide tables have tens of thousands of columns, and reading each one's size would dominate.
+    """
+    rows = table.num_rows
+    widths: dict[pa.DataType, int] = {}
+    sizes = []
+    for i, type_ in enumerate(table.schema.types):
+        if (size := widths.get(type_)) is None:
+            is_plain = pa.types.is_primitive(type_) or pa.types.is_decimal(type_)
+            size = widths[type_] = -(-type_.bit_width * rows // 8) if is_plain else -1
+        sizes.append(int(table.column(i).nbytes) if size < 0 else size)
+    return sizes

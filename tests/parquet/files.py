@@ -43,16 +43,16 @@ def written(
         if isinstance(field.type, Float) and pc.any(pc.is_nan(rows.column(field.name))).as_py()
     }
     key = [schema.field(name) for name in blooms]
-    options = FileOptions.choose(schema, key, rows, nan_columns)
-    sink = pa.BufferOutputStream()
     false_positives = 1e-9 if sure else part_file._FALSE_POSITIVES
     with mock.patch.object(part_file, "_FALSE_POSITIVES", false_positives):
-        writer = options.open(sink, options.file_schema(schema))
+        options = FileOptions.choose(schema, key, rows, nan_columns)
+    sink = pa.BufferOutputStream()
+    writer = options.open(sink, options.file_schema(schema))
     for table in tables:
         writer.write_table(table, row_group_size=max(1, table.num_rows))
     written_groups = sum(table.num_rows > 0 for table in tables)
     if seal:
-        writer.add_key_value_metadata(blank(SEAL_KEY, written_groups * len(options.bloom_values)))
+        writer.add_key_value_metadata(blank(SEAL_KEY, written_groups * len(options.blooms)))
     writer.close()
     data = bytearray(sink.getvalue())
     if seal:

@@ -45,7 +45,7 @@ def from_python(data: Any, operation: str, required: RequiredNames | None) -> pa
     """Convert rows or columns to a table; the schema of `required` says which columns are maps."""
     columns = data if isinstance(data, Mapping) else members_of(data)
     for name in columns:
-        if not _is_name(name):
+        if not (isinstance(name, str) and (name.isascii() or _is_text(name))):
             raise InvalidInput(
                 f"{operation}: column names must be text that can be encoded as UTF-8, not {name!a}"
             )
@@ -68,11 +68,12 @@ def from_python(data: Any, operation: str, required: RequiredNames | None) -> pa
     return pa.table(arrays)
 
 
-def _is_name(name: object) -> bool:
+def _is_text(name: str) -> bool:
     try:
-        return isinstance(name, str) and bool(name.isascii() or name.encode())
+        name.encode()
     except UnicodeEncodeError:
         return False
+    return True
 
 
 def _array(values: Any, what: str, map_type: Map | None) -> Any:

@@ -18,7 +18,6 @@ from typing import Any, Final
 
 import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from rowsieve.checksums import checksum
 from rowsieve.errors import (
@@ -146,7 +145,7 @@ def _put_parts(store: ObjectStore, snapshot: Snapshot) -> AddedFile | _ShardsLin
     if store.get(path) != data:
         raise StoreError(f"{path} in {store.uri} does not read back as it was written")
     if not sharded:
-        return AddedFile(name, len(data), checksum(data), len(parts), row_count(parts))
+        return AddedFile(name, len(data), checksum(data), len(parts), parts.row_count)
     return _ShardsLine(
         name,
         len(data),
@@ -302,11 +301,6 @@ def _sealed_bytes(store: ObjectStore, path: str, file: AddedFile) -> bytes:
             f"{file.checksum}, found {len(data)} with {checksum(data)}; restore it from a copy"
         )
     return data
-
-
-def row_count(parts: PartTable) -> int:
-    """Count the rows in the parts' data files, hidden rows included."""
-    return int(pc.sum(parts.column("data.rows")).as_py() or 0)
 
 
 def _read_head(store: ObjectStore, version: int) -> _CheckpointLine:

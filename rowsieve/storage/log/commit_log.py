@@ -46,7 +46,6 @@ from rowsieve.storage.data_paths import PUBLISHED_FOLDERS
 from rowsieve.storage.differential import ONLY_DIFFERENTIAL, check_mode
 from rowsieve.storage.log.checkpoint import (
     read_commit_id,
-    row_count,
     write_checkpoint,
     write_due_checkpoint,
 )
@@ -132,7 +131,7 @@ class CommitLog(LogReader):
             "create",
             parts,
             metadata=metadata or {},
-            rows_written=row_count(parts) if parts else 0,
+            rows_written=parts.row_count if parts else 0,
             uploads=uploads,
         )
         check_request(request)
@@ -190,7 +189,7 @@ class CommitLog(LogReader):
             table_uuid=info.uuid,
             timestamp_us=version.timestamp_us,
             operation=request.operation,
-            rows_written=row_count(version.parts),
+            rows_written=version.parts.row_count,
             metadata=metadata,
             info=info,
             schema=version.schema,
@@ -289,12 +288,12 @@ class CommitLog(LogReader):
         if parts.has_no_files or bytes_of_vectors(parts):
             content, size = encode_inline(parts)
             if stands_in_entry(parts, size, properties):
-                file = AddedFile("", size, "", len(parts), row_count(parts), content)
+                file = AddedFile("", size, "", len(parts), parts.row_count, content)
                 return Draft(request, commit_id, file, parts)
         data = put_side_file(self._store, LOG, commit_id, parts, inline_bytes(properties))
         name = f"{commit_id}.arrow"
         put_fresh(self._store, f"{LOG}/{name}", data)  # before the entry (invariants, rule 3)
-        file = AddedFile(name, len(data), checksum(data), len(parts), row_count(parts))
+        file = AddedFile(name, len(data), checksum(data), len(parts), parts.row_count)
         return Draft(request, commit_id, file, parts)
 
     def _publish(self, entry: LogEntry) -> LogEntry | None:

@@ -36,7 +36,7 @@ import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Final, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -317,6 +317,11 @@ class PartTable(Columns):
         return self.numbers("data.rows")
 
     @property
+    def row_count(self) -> int:
+        """The rows of all parts, hidden rows included."""
+        return int(pc.sum(self.column("data.rows")).as_py() or 0)
+
+    @property
     def stored_bytes(self) -> int:
         """The bytes of all files of the parts."""
         names = ["data.size_bytes", "deletes.size_bytes", "dv.size_bytes"]
@@ -507,7 +512,7 @@ def _entry_columns(
             columns[name] = pa.array(cells, type_)
     for place, column in enumerate(key):
         for side, bounds in (("lower", _LOWER), ("upper", _UPPER)):
-            ends = [bounds(entry)[place] for entry in entries]
+            ends = list(map(itemgetter(place), map(bounds, entries)))
             columns[f"key.{column.id}.{side}"] = pa.array(ends, arrow_type(column.type))
     for place, column in enumerate(sequence):
         greatest = [part.sequence_upper[place] for part in parts]

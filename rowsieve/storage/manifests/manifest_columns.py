@@ -130,7 +130,9 @@ class Columns:
         is_whole = isinstance(only, pa.Table) and only.schema.equals(self.schema)
         self._table: Final[pa.Table | None] = only if is_whole else None
         """The only table in memory, if it has exactly this schema."""
-        self._length: Final = sum(map(len, blocks))
+        self._length: Final = (
+            int(rows.num_rows) if isinstance(rows, pa.Table) else sum(map(len, blocks))
+        )
         self._read: dict[str, pa.ChunkedArray] = {}
         self.derived: dict[Hashable, Any] = {}
 

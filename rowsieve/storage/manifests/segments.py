@@ -23,6 +23,7 @@ import xxhash
 from rowsieve.errors import CorruptData, StoreError
 from rowsieve.objects import ObjectStore
 from rowsieve.storage.manifests.manifest_columns import Indices
+from rowsieve.types.encodings import sizes_of
 
 STATISTICS: Final = "stats."
 ORDER: Final = "order."  # columns that commits of an event order read
@@ -82,22 +83,6 @@ def encode_segments(
         for fact, values in facts.items():  # slices, because thousands of small arrays are slow
             index[f"{group}.{fact}"] = values.slice(i * shards, shards)
     return b"".join(segments), index
-
-
-def sizes_of(table: pa.Table) -> list[int]:
-    """Estimate the bytes of each column; numbers by their width, without reading the column.
-
-    Wide tables have tens of thousands of columns, and reading each one's size would dominate.
-    """
-    rows = table.num_rows
-    widths: dict[pa.DataType, int] = {}
-    sizes = []
-    for i, type_ in enumerate(table.schema.types):
-        if (size := widths.get(type_)) is None:
-            is_plain = pa.types.is_primitive(type_) or pa.types.is_decimal(type_)
-            size = widths[type_] = -(-type_.bit_width * rows // 8) if is_plain else -1
-        sizes.append(int(table.column(i).nbytes) if size < 0 else size)
-    return sizes
 
 
 def encode_index(schema: pa.Schema, index: dict[str, pa.Array]) -> bytes:

@@ -35,9 +35,9 @@ from rowsieve.storage.manifests.segments import (
     encode_index,
     encode_segments,
     groups_of,
-    sizes_of,
 )
 from rowsieve.storage.manifests.shards import ShardedFile, ShardedParts
+from rowsieve.types.encodings import sizes_of
 
 DEFAULT_INLINE_BYTES: Final = 8_192
 POINTER: Final = b"rowsieve.side"

@@ -33,9 +33,8 @@ from rowsieve.parquet.shredded_columns import SHREDDED_KEY, Shredding
 from rowsieve.parquet.stored_forms import STRUCTURED_FORMAT
 from rowsieve.stats.json_shredding import FIELDS
 from rowsieve.storage.manifests.manifest import FileRef
-from rowsieve.storage.manifests.segments import sizes_of
 from rowsieve.types.aliases import is_opaque
-from rowsieve.types.encodings import arrow_schema
+from rowsieve.types.encodings import arrow_schema, sizes_of
 from rowsieve.types.logical import (
     Bool,
     Date,
@@ -80,9 +79,9 @@ _DISTINCT_SAMPLE: Final = 0.6  # largest ratio in an even sample of such a row g
 class FileOptions:
     """The settings of one file.
 
-    `bloom_values`: expected distinct values per row group, by column. `codecs`: codec by leaf; if
-    empty, all leaves use `codec`. `page_bytes`: the limit of a page, which
-    may end after each `batch_rows`.
+    `leaves`: their number. `codecs`: codec by leaf; if empty, all leaves use `codec`. `blooms`: the
+    options of Bloom filters, by column. `page_bytes`: the limit of a page, which may end after each
+    `batch_rows`.
     """
 
     schema_id: int
@@ -90,7 +89,8 @@ class FileOptions:
     dictionaries: tuple[str, ...]
     deltas: tuple[str, ...]
     codecs: Mapping[str, str]
-    bloom_values: Mapping[str, int]
+    blooms: Mapping[str, Mapping[str, float]]
+    leaves: int
     sorted_by: tuple[int, ...]
     codec: str = _COMPRESSION
     page_bytes: int = _PAGE_BYTES
@@ -118,17 +118,25 @@ class FileOptions:
         if _DICTIONARY_RATIO * rows.num_rows >= 1:
             dictionaries = [name for name in allowed.repeating if _repeats(rows.column(name))]
         blooms = {
-            name: max(1, pc.count_distinct(rows.column(name)).as_py()) for name in allowed.blooms
+            name: {
+                "ndv": max(1, pc.count_distinct(rows.column(name)).as_py()),
+                "fpp": _FALSE_POSITIVES,
+            }
+            for name in allowed.blooms
         }
         largest_bytes = max(sizes_of(rows), default=0)
         page_bytes, batch_rows = _page_limits(largest_bytes // max(rows.num_rows, 1))
+        leaves = allowed.leaves
+        for hidden in rows.schema.types[len(schema) :]:
+            leaves += leaf_count(hidden)
         options = cls(
             schema_id=schema.id,
+            leaves=leaves,
             codecs={},
             statistics=tuple(filterfalse(nan_columns.__contains__, allowed.statistics)),
             dictionaries=tuple(dictionaries),
             deltas=tuple(filterfalse(dictionaries.__contains__, allowed.deltas)),
-            bloom_values=blooms,
+            blooms=blooms,
             sorted_by=allowed.sorted_by,
             page_bytes=page_bytes,
             batch_rows=batch_rows,
@@ -198,10 +206,7 @@ class FileOptions:
             max_rows_per_page=PAGE_ROWS,
             data_page_size=self.page_bytes,
             write_batch_size=self.batch_rows,
-            bloom_filter_options={
-                name: {"ndv": values, "fpp": _FALSE_POSITIVES}
-                for name, values in self.bloom_values.items()
-            },
+            bloom_filter_options=dict(self.blooms),
             sorting_columns=list(map(pq.SortingColumn, self.sorted_by)) or None,
         )
         writer.add_key_value_metadata(
@@ -221,12 +226,11 @@ class PartFile:
     """A Parquet file, written by whole row groups until `put`."""
 
     def __init__(self, schema: Schema, options: FileOptions, uploads: Uploads, path: str) -> None:
-        columns = options.file_schema(schema)
         self._uploads = uploads
         self.draft = Draft(uploads.store, path)
-        self._writer = options.open(self.draft, columns)
-        self._blooms_per_group = len(options.bloom_values)
-        self._leaves = sum(map(leaf_count, columns.types))
+        self._writer = options.open(self.draft, options.file_schema(schema))
+        self._blooms_per_group = len(options.blooms)
+        self._leaves = options.leaves
         self._groups: list[int] = []  # row count of each row group
 
     def write(self, rows: pa.Table) -> None:
@@ -306,6 +310,7 @@ class _Allowed:
     deltas: tuple[str, ...]
     blooms: tuple[str, ...]
     sorted_by: tuple[int, ...]
+    leaves: int
 
 
 @cached_by_schema
@@ -319,6 +324,7 @@ def _allowed(schema: Schema, key: tuple[Field, ...]) -> _Allowed:
         deltas=tuple(map(_NAME, deltas)),
         blooms=tuple(each.name for each in key if not isinstance(each.type, Float | Bool)),
         sorted_by=tuple(map(schema.names.index, map(_NAME, key))),
+        leaves=sum(map(leaf_count, arrow_schema(schema).types)),
     )
 
 

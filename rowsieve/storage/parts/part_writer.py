@@ -209,7 +209,9 @@ class PartWriter:
         rows = pa.concat_tables(self._pending) if len(self._pending) > 1 else self._pending[0]
         rest = rows
         while rest.num_rows:
-            group = _within_bytes(rest.slice(0, ROW_GROUP_ROWS))
+            group = rest.slice(0, ROW_GROUP_ROWS)
+            if self._pending_bytes > ROW_GROUP_BYTES:
+                group = _within_bytes(group)
             is_cut = group.num_rows < min(rest.num_rows, ROW_GROUP_ROWS)
             if not (everything or is_cut or group.num_rows == ROW_GROUP_ROWS):
                 break
