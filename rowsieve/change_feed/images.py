@@ -15,9 +15,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from rowsieve.changes.data.same_rows import same_rows
-from rowsieve.executor.merging.repeats import rank
-from rowsieve.executor.merging.windows import Run, Stream, windows
-from rowsieve.types.ordering.keys import KeyOrder
+from rowsieve.executor.merging.repeats import rank, repeated_in
+from rowsieve.executor.merging.windows import Stream, windows
+from rowsieve.types.ordering.keys import KeyColumns, KeyOrder
 
 INSERT: Final = 0
 PREIMAGE: Final = 1
@@ -29,6 +29,9 @@ CHANGE_TYPES: Final = ("insert", "update_preimage", "update_postimage", "delete"
 Labelled: TypeAlias = tuple[pa.RecordBatch, npt.NDArray[np.int8]]
 """Rows, and the number of each row's change type."""
 Batches: TypeAlias = Iterator[pa.RecordBatch]
+Places: TypeAlias = npt.NDArray[np.int64]
+_Side: TypeAlias = tuple[int, pa.RecordBatch, KeyColumns]
+"""Rows of a window before the change (0) or after it (1), with their keys."""
 
 
 def all_of(batches: Batches, label: int) -> Iterator[Labelled]:
@@ -47,49 +50,48 @@ def paired(
     """
     streams = [Stream(((0, batch) for batch in side), deletes=False) for side in (before, after)]
     for window in windows(streams, order):
-        rows, labels = _labelled(window, skip_same=skip_same)
-        if rows.num_rows:
-            yield rows, labels
+        sides = [(run.stream, run.rows, run.keys) for run in window]
+        if skip_same and len(sides) == 2:
+            sides = _changed(sides[0], sides[1], order)
+        if sides:
+            yield _labelled(sides)
 
 
-def _labelled(window: list[Run], *, skip_same: bool) -> Labelled:
+def _labelled(sides: list[_Side]) -> Labelled:
     """Order the rows of a window by key, before-images first, and label them."""
-    rows = [run.rows for run in window]
-    sides = np.concatenate([np.full(len(run), run.stream, dtype=np.int8) for run in window])
-    if len(window) == 1:
-        return rows[0], np.where(sides == 0, DELETE, INSERT).astype(np.int8)
-    order, repeats = rank([run.keys for run in window])
+    rows = [side[1] for side in sides]
+    streams = np.concatenate([np.full(len(keys), stream, np.int8) for stream, _, keys in sides])
+    if len(sides) == 1:
+        return rows[0], np.where(streams == 0, DELETE, INSERT).astype(np.int8)
+    order, repeats = rank([keys for *_, keys in sides])
     paired = repeats | np.append(repeats[1:], False)
-    if skip_same:
-        changed = _changed(rows, order, repeats)
-        order, paired = order[changed], paired[changed]
-    is_old = sides[order] == 0
+    is_old = streams[order] == 0
     labels = np.select(
         [is_old & paired, is_old, paired], [PREIMAGE, DELETE, POSTIMAGE], default=INSERT
     )
     return pa.concat_batches(rows).take(pa.array(order)), labels.astype(np.int8)
 
 
-def _changed(
-    rows: list[pa.RecordBatch], order: npt.NDArray[np.int64], repeats: npt.NDArray[np.bool_]
-) -> npt.NDArray[np.bool_]:
-    """(n,) the places in the order of the rows but those of images that are equal in all columns.
+def _changed(before: _Side, after: _Side, order: KeyOrder) -> list[_Side]:
+    """Both sides without rows that have an equal row, with all of its columns, on the other side.
 
-    Only rows that stay are put in order: of a rewritten part, few rows differ.
+    They are cut before they are put in order: of a rewritten part, few rows differ.
     """
-    second = np.flatnonzero(repeats)
-    kept = np.ones(len(order), dtype=np.bool_)
-    if len(second):
-        before = _taken(rows[0], order[second - 1])
-        after = _taken(rows[1], order[second] - rows[0].num_rows)
-        same = second[same_rows(before, after)]
-        kept[same] = kept[same - 1] = False
-    return kept
+    first = repeated_in([after[2], before[2]])[1]
+    second = repeated_in([before[2], after[2]])[1]  # the rows of the same keys
+    if not len(first):
+        return [before, after]
+    same = same_rows(_taken(before[1], first), _taken(after[1], second))
+    sides = [
+        (stream, _taken(rows, np.delete(np.arange(len(keys)), equal)))
+        for (stream, rows, keys), equal in ((before, first[same]), (after, second[same]))
+    ]
+    return [(stream, rows, order.columns(rows)) for stream, rows in sides if rows.num_rows]
 
 
-def _taken(rows: pa.RecordBatch, places: npt.NDArray[np.int64]) -> pa.RecordBatch:
+def _taken(rows: pa.RecordBatch, places: Places) -> pa.RecordBatch:
     """The rows at ascending places; a slice where they follow each other."""
-    first, count = int(places[0]), len(places)
-    if int(places[-1]) - first + 1 == count:
-        return rows.slice(first, count)
+    count = len(places)
+    if not count or int(places[-1]) - int(places[0]) + 1 == count:
+        return rows.slice(int(places[0]) if count else 0, count)
     return rows.take(pa.array(places))

@@ -35,6 +35,27 @@ MUTANTS = (
     ),
     Mutant(
         RESOLVING,
+        "of equal sequences of a value the earlier commit counts",
+        "wins = (last >= 0) & (own >= before)",
+        "wins = (last >= 0) & (own > before)",
+        _TESTS,
+    ),
+    Mutant(
+        RESOLVING,
+        "of a row and a delete with one sequence the earlier commit counts",
+        "comes_last = stored.events[newest] >= stored.versions",
+        "comes_last = stored.events[newest] > stored.versions",
+        _TESTS,
+    ),
+    Mutant(
+        RESOLVING,
+        "an event with the sequence of a stored value counts as late",
+        "takes_effect |= sets & (stored.events >= before[events.owners])",
+        "takes_effect |= sets & (stored.events > before[events.owners])",
+        _TESTS,
+    ),
+    Mutant(
+        RESOLVING,
         "the sequence of a row is that of its last batch",
         "ranks = np.maximum(stored.versions, stored.events[newest])",
         "ranks = stored.events[newest]",

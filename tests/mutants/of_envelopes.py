@@ -116,8 +116,14 @@ MUTANTS = (
     Mutant(
         MERGED,
         "an unknown column that is NULL is never known",
-        "sent.always_null() - set(known)",
-        "frozenset(sent.values) - set(known)",
+        "needed = sent.values.keys() - sent.always_null()",
+        "needed = ()",
+    ),
+    Mutant(
+        MERGED,
+        "a name of rows before alone is unknown",
+        "        names |= names_of_rows(message, format_)\n",
+        "        names |= sent.values.keys()\n",
     ),
     Mutant(
         MERGED,

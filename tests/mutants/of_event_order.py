@@ -12,11 +12,13 @@ SEQUENCES, NEWEST = "types/ordering/sequences.py", "changes/data/newest_per_key.
 WRITER, CHANGE = "storage/parts/part_writer.py", "changes/change.py"
 HORIZON, ACTIONS = "compaction/late_horizon.py", "executor/newest_actions.py"
 REWRITE = "procedures/built_ins/rewrite_tombstones.py"
+PLACE, TRUNCATE = "changes/event_order/truncation.py", "changes/event_order/truncating.py"
 _ORDER = (
     "tests/changes/event_order/test_event_order.py",
     "tests/changes/event_order/test_every_writer.py",
 )
 _COMPACTION = ("tests/compaction/test_late_horizon.py",)
+_TRUNCATES = ("tests/envelopes/test_event_order.py",)
 SUITES = {
     STORED: _ORDER,
     LATE: _ORDER,
@@ -26,6 +28,8 @@ SUITES = {
     FLOOR: _COMPACTION,
     HORIZON: _COMPACTION,
     REWRITE: _COMPACTION,
+    PLACE: _TRUNCATES,
+    TRUNCATE: _TRUNCATES,
 }
 
 MUTANTS = (
@@ -141,6 +145,48 @@ MUTANTS = (
         "changes by condition are too late",
         "stored.versions)]] = False",
         "stored.versions)]] = True",
+        _COMPACTION,
+    ),
+    Mutant(
+        STORED,
+        "versions of a key before the newest part are not read",
+        "[near & above].min()",
+        "[near & above].max()",
+        _ORDER,
+    ),
+    Mutant(
+        PLACE,
+        "a truncate removes a row with its own sequence",
+        "return is_above(order.columns(ends), order.columns(rows))",
+        "return ~is_above(order.columns(rows), order.columns(ends))",
+        _TRUNCATES,
+    ),
+    Mutant(
+        TRUNCATE,
+        "an older truncate replaces a newer one",
+        "if before is not None and not is_below(snapshot, place, before)[0]:",
+        "if False:",
+        _TRUNCATES,
+    ),
+    Mutant(
+        HORIZON,
+        "a delete of the horizon's own version stays",
+        "deletes.column(DELETED_AT.name).to_numpy()) <= self.version",
+        "deletes.column(DELETED_AT.name).to_numpy()) < self.version",
+        _COMPACTION,
+    ),
+    Mutant(
+        HORIZON,
+        "a delete at the horizon of event time stays",
+        "event_us(deletes.column(field.name), field) <= self.event_us",
+        "event_us(deletes.column(field.name), field) < self.event_us",
+        _COMPACTION,
+    ),
+    Mutant(
+        HORIZON,
+        "an event of the future forgets deletes",
+        "event_us=min(newest, clock.now_us())",
+        "event_us=newest",
         _COMPACTION,
     ),
     Mutant(

@@ -132,6 +132,14 @@ def test_a_late_event_counts_as_late_only_if_it_changes_nothing() -> None:
     assert rows(table) == [{"id": 1, "lsn": 20, "a": 2, "b": "z"}]
 
 
+def test_of_equal_sequences_of_a_value_the_later_commit_counts() -> None:
+    table = by_column()
+    apply(table, {"lsn": 10, "a": 1, "b": "x"})
+    apply(table, {"lsn": 20, "b": "y"})
+    assert apply(table, {"lsn": 10, "a": 7}) == 0
+    assert rows(table) == [{"id": 1, "lsn": 20, "a": 7, "b": "y"}]
+
+
 def test_upserts_of_whole_rows_and_deletes_by_key_are_events_too() -> None:
     table = by_column()
     table.upsert([{"id": 1, "lsn": 20, "a": 2}], columns="given")
