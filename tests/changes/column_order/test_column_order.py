@@ -138,6 +138,10 @@ def test_of_equal_sequences_of_a_value_the_later_commit_counts() -> None:
     apply(table, {"lsn": 20, "b": "y"})
     assert apply(table, {"lsn": 10, "a": 7}) == 0
     assert rows(table) == [{"id": 1, "lsn": 20, "a": 7, "b": "y"}]
+    assert apply(table, {"lsn": 20, "op": "d"}) == 0
+    assert rows(table) == []
+    assert apply(table, {"lsn": 20, "b": "z"}) == 0
+    assert rows(table) == [{"id": 1, "lsn": 20, "a": None, "b": "z"}]
 
 
 def test_upserts_of_whole_rows_and_deletes_by_key_are_events_too() -> None:
