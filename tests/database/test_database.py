@@ -97,7 +97,7 @@ def test_names_are_taken_changed_and_given_back(database: rs.Database) -> None:
 
 
 def test_a_dropped_table_is_gone_after_the_vacuum(database: rs.Database) -> None:
-    table = database.create_table("a", kv((1, 1)), ["k"])
+    table = database.create_table("a", kv((1, 1)), ["k"], properties={"inline_bytes": 0})
     kept = database.create_table("b", kv((1, 1)), ["k"])
     store = open_store(database.uri)
     folder = table.uri.removeprefix(f"{database.uri}/")
@@ -115,6 +115,28 @@ def test_a_dropped_table_is_gone_after_the_vacuum(database: rs.Database) -> None
         assert pairs(again) == [(1, 1)]
     database.vacuum(retain_s=0)
     assert elsewhere(database).tables() == ["b"]
+
+
+def test_a_small_table_has_no_file_until_it_grows(database: rs.Database) -> None:
+    store = open_store(database.uri)
+    database.create_table("a", kv((1, 1)), ["k"], properties={"inline_total_bytes": 2_000})
+    with database.transaction() as tx:
+        tx.create_table("b", kv((1, 1)), ["k"])
+        tx.create_table("c", kv((1, 1)), ["k"], properties={"inline_bytes": 0})
+    folders = {name: database.uri_of(name).removeprefix(f"{database.uri}/") for name in "abc"}
+    stored = {name: [*store.list(f"{folder}/data")] for name, folder in folders.items()}
+    assert [bool(stored[name]) for name in "abc"] == [False, False, True]
+    before = rs.configure(rs.Config(inline_bytes=200))
+    try:
+        limited = database.create_table("d", kv((1, 1)), ["k"])
+    finally:
+        rs.configure(before)
+    assert limited.handle.newest.table.properties["inline_bytes"] == "200"
+    table = database.open_table("a")
+    for turn in range(12):
+        table.upsert(kv(*((turn * 10 + i, i) for i in range(10))))
+    assert [*store.list(f"{folders['a']}/data")]
+    assert elsewhere(database).open_table("a").count() == 120
 
 
 def test_a_table_with_branches_is_not_dropped(database: rs.Database) -> None:
