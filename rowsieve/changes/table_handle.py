@@ -237,7 +237,7 @@ class Handle:
 
         newest = self.newest
         needs_head = changes.is_empty or bool(newest.table.sequence) or newest.table.is_eager
-        base, written = self._beside_look_up(change, None if needs_head else stage, write)
+        base, written = self.beside_look_up(change, None if needs_head else stage, write)
         if (done := self.log.committed_before(change.token, base)) is not None:
             return done
         check_writable(change.operation, base)
@@ -263,7 +263,7 @@ class Handle:
                 base, draft = self.latest(), None
                 check_same_columns(change.operation, change.schema_id, base)
 
-    def _beside_look_up(
+    def beside_look_up(
         self,
         change: Change,
         build: Callable[[Snapshot], _T] | None,
@@ -434,7 +434,7 @@ class Handle:
                 check_same_columns(change.operation, change.schema_id, snapshot)
             return build(snapshot)
 
-        head, computed = self._beside_look_up(change, checked, checked)
+        head, computed = self.beside_look_up(change, checked, checked)
         if (done := self.log.committed_before(change.token, head)) is not None:
             return done
         commit, snapshot = commit_mutation(

@@ -16,8 +16,8 @@ from rowsieve.changes.cherry_picks import (
 )
 from rowsieve.changes.method_base import TableMethods, changes
 from rowsieve.changes.operations import restore_to
-from rowsieve.objects import in_thread
 from rowsieve.retention.retaining import leased
+from rowsieve.storage.log.commit_log import Draft
 from rowsieve.storage.log.commit_request import CommitRequest
 from rowsieve.storage.log.floors import check_kept
 from rowsieve.storage.log.log_entry import Commit
@@ -50,11 +50,30 @@ class VersionMethods(TableMethods):
         if isinstance(version, str):
             return self._restore_tag(version, notes, begin)
         change = begin("restore", {**notes, "restored": str(version)})
+        return self._restore_number(version, change)
+
+    def _restore_number(self, version: int, change: Change) -> Commit:
+        """Restore the rows of a version, which is read and staged beside the look-up."""
         log = self.handle.log
-        reading = in_thread(partial(log.at, version)) if self.handle.store.overlaps else None
-        head = self.handle.latest()
-        target = log.at(version) if reading is None else reading.result()
-        return self.handle.commit(change, head, lambda head: restore_to(change, head, target))
+
+        def request_for(head: Snapshot) -> CommitRequest:
+            target = log.in_memory(version, head.table.uuid) or log.at(version)
+            return restore_to(change, head, target)
+
+        def staged(head: Snapshot) -> tuple[CommitRequest, Draft | None]:
+            request = request_for(head)
+            return request, log.stage(request, head)
+
+        def unstaged(head: Snapshot) -> tuple[CommitRequest, Draft | None]:
+            return request_for(head), None
+
+        base, build = self.handle.beside_look_up(change, staged, unstaged)
+        request, draft = build(base)
+
+        def rebased(head: Snapshot) -> CommitRequest:
+            return request if head is base else request_for(head)
+
+        return self.handle.commit(change, base, rebased, draft)
 
     def _restore_tag(self, name: str, notes: Metadata, begin: Callable[..., Change]) -> Commit:
         """Restore the rows of a tag; a lease keeps them if the tag is dropped meanwhile."""

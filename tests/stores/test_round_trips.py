@@ -178,6 +178,30 @@ def test_a_commit_takes_three_round_trips_with_its_refresh(
     assert rs.open_table(uri, storage_options=s3.options).version == 12
 
 
+def test_the_version_before_is_restored_in_three_round_trips(s3: S3, proxy: Proxy) -> None:
+    writer = grown(s3, "1000", 3)
+    table = rs.open_table(writer.uri, storage_options=options(proxy))
+    table.upsert(part(1))  # proves create-only puts
+    rows = table.to_arrow().sort_by("id")
+    for _ in range(2):
+        table.delete("id < 9")
+        assert trips_of(proxy, lambda: table.restore(table.version - 1)) == COMMIT
+        assert table.to_arrow().sort_by("id") == rows
+    table.delete("id < 9")
+    undone = table.version - 1
+    writer.upsert(part(2))  # others commit between
+    finish_background()
+    table.restore(undone)
+    assert table.version == writer.version + 1
+    for each in (table, rs.open_table(table.uri, storage_options=s3.options)):
+        assert each.to_arrow().sort_by("id") == rows
+    table.delete("id < 9")
+    writer.expire_versions(retain_last=1, grace_s=0)
+    with pytest.raises(rs.errors.SnapshotExpired):
+        table.restore(table.version - 1)
+    assert rs.open_table(table.uri, storage_options=s3.options).count("id < 9") == 0
+
+
 def test_a_log_longer_than_a_page_of_a_listing_opens_in_three_round_trips(
     s3: S3, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:

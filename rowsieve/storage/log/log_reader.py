@@ -41,6 +41,7 @@ from rowsieve.types.instants import from_microseconds
 _HISTORY_BLOCK: Final = 32
 _HISTORY_BLOCK_ACROSS_A_NETWORK: Final = 128
 _TIMES_AT_ONCE: Final = 32  # checkpoints whose times are read at once
+_KEPT_PARTS: Final = 10_000  # most parts of a predecessor that stays in memory
 
 
 class LogReader(LogHead):
@@ -49,6 +50,20 @@ class LogReader(LogHead):
     def __init__(self, store: ObjectStore) -> None:
         super().__init__(store)
         self._older: Snapshot | None = None
+        self._predecessor: Snapshot | None = None
+
+    def remember(self, snapshot: Snapshot) -> Snapshot:
+        """Record a version as seen; the one right before stays in memory if it is small."""
+        before = self._newest
+        if before is not None and before.version == snapshot.version - 1:
+            self._predecessor = before if len(before.parts) <= _KEPT_PARTS else None
+        return super().remember(snapshot)
+
+    def in_memory(self, version: int, table_uuid: str) -> Snapshot | None:
+        """A version of the table that this object has read; it may have expired since."""
+        known = (self._newest, self._predecessor, self._older)
+        wanted = version, table_uuid
+        return next((s for s in known if s and (s.version, s.table.uuid) == wanted), None)
 
     def newest(self) -> Snapshot:
         """Read the newest version; the last one read saves reading what precedes it."""
@@ -66,8 +81,7 @@ class LogReader(LogHead):
                 f"{self._store.uri} has no version {version}: versions start at 0; history() lists "
                 "them"
             )
-        early, older = None, self._older
-        known = (self._newest, older)
+        early, known = None, (self._newest, self._predecessor, self._older)
         if self._store.overlaps and all(each is None or each.version != version for each in known):
             early = in_thread(partial(self.read_version, version))
         head: Snapshot | None = None
@@ -79,7 +93,7 @@ class LogReader(LogHead):
             check_kept(version, head)
             if version == head.version:
                 return head
-            if older and (older.version, older.table.uuid) == (version, head.table.uuid):
+            if (older := self.in_memory(version, head.table.uuid)) is not None:
                 return older
         if early is not None:
             try:
