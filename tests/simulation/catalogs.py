@@ -9,15 +9,12 @@ nothing is left of it but what writers or late requests put there after the purg
 
 from __future__ import annotations
 
-import logging
 import random
-import sys
-import time
 import traceback
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 import pyarrow as pa
 
@@ -36,10 +33,11 @@ from rowsieve.errors import (
 )
 from rowsieve.objects import NotCreated
 from rowsieve.opening import create_table, open_table
+from tests.simulation.commands import main
 from tests.simulation.name_history import OUTSIDE, NameCall, is_serial, split_purges
 from tests.simulation.processes import SimulatedProcess
-from tests.simulation.scheduler import Scheduler, Stuck
-from tests.simulation.seeds import applying_late, chooser, fault_plan
+from tests.simulation.scheduler import Scheduler
+from tests.simulation.seeds import Run, applying_late, chooser, fault_plan
 from tests.simulation.world import Setting, World
 
 LAKE: Final = "memory:///lake"
@@ -62,15 +60,6 @@ FAULTS: Final = ("none", "none", "answers", "late", "stale", "death")
 DAY_US: Final = 86_400_000_000
 
 
-class CatalogRun(NamedTuple):
-    """A finished run."""
-
-    seed: int
-    calls: Sequence[NameCall]
-    problems: Sequence[str]
-    trace: Sequence[str]
-
-
 @dataclass
 class Tables:
     """What callers know of tables, by the mark of their creation."""
@@ -80,7 +69,7 @@ class Tables:
     """Marks of rows that were acknowledged."""
 
 
-def run_catalog(seed: int, kind: str = "catalog") -> CatalogRun:
+def run_catalog(seed: int, kind: str = "catalog") -> Run:
     """Run a seed of a catalog, or of a database, and judge it."""
     draws = random.Random(f"{kind} {seed}")
     scheduler = Scheduler(chooser(random.Random(f"order {seed}"), draws.choice([0, 0.6, 0.93])))
@@ -96,15 +85,11 @@ def run_catalog(seed: int, kind: str = "catalog") -> CatalogRun:
             calls = draws.choices([*weights], [*weights.values()], k=draws.randint(1, 3))
             scheduler.spawn(process, f"a{number}", lake.actor(f"a{number}", process, calls))
         scheduler.before_step = applying_late(world, random.Random(f"late {seed}"))
-        try:
-            scheduler.run()
-        except Stuck as error:
-            world.problems.append(f"stuck: {error}")
-        world.problems.extend(f"{name}: {error!r}" for name, error in scheduler.errors)
-        scheduler.end()
+        world.run()
         if not world.problems:
-            lake.judge()
-    return CatalogRun(seed, lake.calls, world.problems, scheduler.trace)
+            world.judge_by(lake.judge)
+    shape = f"{kind}, faults {faults}, overlaps {world.overlaps}: {lake.calls}"
+    return Run(seed, shape, world.problems, scheduler.trace, len(lake.calls))
 
 
 class Lake:
@@ -224,18 +209,8 @@ class Lake:
 
     def judge(self) -> None:
         """Note what is wrong after a run."""
-        try:
-            self._judge()
-        except RowsieveError as error:
-            self._wrong("judging", error)
-
-    def _judge(self) -> None:
         world = self._world
-        while world.bucket.late:
-            world.bucket.apply_late(0)
         world.scheduler.now_us += 2 * DAY_US  # the leases of dead processes are over
-        world.judge = world.process("judge", overlaps=False)
-        world.judge.install()
         catalog = self._opened()
         end = {}
         for name in catalog.tables():
@@ -333,24 +308,5 @@ def _verdict(error: RowsieveError, *, is_clean: bool) -> str:
             return "wrong"
 
 
-def main(first: int, last: int, seconds: float = float("inf")) -> int:
-    """Run the seeds; return how many of them are wrong."""
-    logging.disable(logging.CRITICAL)
-    wrong, seed = 0, first
-    while seed < last and time.process_time() < seconds:
-        run = run_catalog(seed)
-        if run.problems:
-            wrong += 1
-            _show(f"seed {seed}: {run.problems[0]}")
-        seed += 1
-    _show(f"seeds {first} to {seed - 1}: {wrong} wrong, {time.process_time():.0f} s of CPU")
-    return wrong
-
-
-def _show(line: Any) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
-
-
 if __name__ == "__main__":
-    sys.exit(min(main(*(int(each) for each in sys.argv[1:])), 1))
+    main(lambda seed: [run_catalog(seed, kind) for kind in LOSING])

@@ -10,7 +10,6 @@ Readers, subscriptions and leases are held against the times that `since` and `u
 from __future__ import annotations
 
 import random
-import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +25,6 @@ from rowsieve.errors import (
     CorruptData,
     InvalidInput,
     InvalidSchemaChange,
-    RowsieveError,
     SnapshotExpired,
     StoreError,
 )
@@ -34,9 +32,10 @@ from rowsieve.objects import NotCreated
 from rowsieve.opening import create_table
 from rowsieve.storage.differential import frontiers_of
 from rowsieve.storage.log.log_entry import LogEntry
+from tests.simulation.commands import main
 from tests.simulation.judge import chain_of
 from tests.simulation.processes import SimulatedProcess
-from tests.simulation.scheduler import Scheduler, Stuck
+from tests.simulation.scheduler import Scheduler
 from tests.simulation.seeds import FAULTS, Run, applying_late, chooser, fault_plan
 from tests.simulation.world import ATTEMPTS, URI, Setting, World
 
@@ -381,37 +380,11 @@ def run_seed(seed: int, *, calls: int = 5, alters: bool = False) -> Run:
             body = partial(run.alter, process, own, own.randint(1, calls))
             world.scheduler.spawn(process, "columns", body)
         scheduler.before_step = applying_late(world, random.Random(f"late {seed}"))
-        try:
-            scheduler.run()
-        except Stuck as error:
-            world.problems.append(f"stuck: {error}")
-        world.problems.extend(f"{name}: {error!r}" for name, error in scheduler.errors)
-        scheduler.end()
-        while world.bucket.late:
-            world.bucket.apply_late(0)
-        world.judge = world.process("judge", overlaps=False)
-        world.judge.install()
-        try:
-            run.judge()
-        except (RowsieveError, KeyError) as error:
-            world.problems.append(f"judging failed: {error!r}")
+        world.run()
+        world.judge_by(run.judge)
     shape = f"{setting}, {style}, faults {faults}, overlaps {world.overlaps}"
     return Run(seed, shape, world.problems, scheduler.trace, len(run.appends))
 
 
-def main(first: int, last: int) -> int:
-    """Run seeds and print those that are wrong; return their number."""
-    wrong = 0
-    for seed in range(first, last):
-        for alters in (False, True):
-            run = run_seed(seed, alters=alters)
-            if run.problems:
-                wrong += 1
-                shape = f"seed {seed}, alters {alters}: {run.shape}"
-                print(shape, *run.problems, sep="\n  ", flush=True)  # noqa: T201
-    print(f"seeds {first} to {last - 1}: {wrong} wrong")  # noqa: T201
-    return wrong
-
-
 if __name__ == "__main__":
-    sys.exit(min(1, main(*map(partial(int, base=10), sys.argv[1:3]))))
+    main(lambda seed: [run_seed(seed, alters=alters) for alters in (False, True)])

@@ -22,7 +22,7 @@ from tests.faults.vocabulary import Fault
 from tests.simulation.bucket import FaultPlan
 from tests.simulation.list_append import READ_ALL_AT_THE_END, Lists, Transaction, anomalies
 from tests.simulation.processes import SimulatedProcess
-from tests.simulation.scheduler import Scheduler, Stuck, Task
+from tests.simulation.scheduler import Scheduler, Task
 from tests.simulation.world import URI, Setting, World
 
 KEYS: Final = range(4)
@@ -67,19 +67,13 @@ def run_history(seed: int, *, each: int = 4, transacts: float = 0.0) -> History:
 
 
 def _finished(world: World, found: list[Transaction]) -> list[str]:
-    try:
-        world.scheduler.run()
-    except Stuck as error:
-        world.problems.append(f"stuck: {error}")
-    world.problems.extend(f"{name}: {error!r}" for name, error in world.scheduler.errors)
-    world.scheduler.end()
-    while world.bucket.late:
-        world.bucket.apply_late(0)
-    judge = world.judge = world.process("judge")
-    judge.install()
-    now = world.scheduler.now_us + 1
-    lists = lists_of(world.table(judge))
-    found.append(Transaction(READ_ALL_AT_THE_END, now, now + 1, read=lists))
+    def read_all() -> None:
+        now = world.scheduler.now_us + 1
+        lists = lists_of(world.table(world.judge))
+        found.append(Transaction(READ_ALL_AT_THE_END, now, now + 1, read=lists))
+
+    world.run()
+    world.judge_by(read_all)
     return world.problems or anomalies(found)
 
 

@@ -21,7 +21,7 @@ from tests.simulation import ref_calls, transaction_calls
 from tests.simulation.calls import OPERATIONS
 from tests.simulation.judge import judged
 from tests.simulation.order_runs import run_calls
-from tests.simulation.scheduler import Scheduler, Stuck, Task
+from tests.simulation.scheduler import Scheduler, Task
 from tests.simulation.world import Setting, World, begun
 
 _ = ref_calls, transaction_calls  # imported for their operations
@@ -270,12 +270,7 @@ def problems_of(calls: Calls, program: Program, *, clean: bool = True) -> Sequen
     with world.entered(str(program.turns)):
         for number, name in enumerate(calls.names):
             _spawn(world, f"a{number}", name)
-        try:
-            scheduler.run()
-        except Stuck as error:
-            world.problems.append(f"stuck: {error}")
-        world.problems.extend(f"{name}: {error!r}" for name, error in scheduler.errors)
-        scheduler.end()
+        world.run()
         return world.problems or judged(world, thorough=clean)
 
 

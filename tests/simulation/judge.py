@@ -6,7 +6,6 @@ stored. The oracle replays their calls on dictionaries.
 
 from __future__ import annotations
 
-import traceback
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -63,18 +62,10 @@ class Judge:
 
     def __init__(self, world: World) -> None:
         self._world, self._outcomes = world, world.outcomes
-        while world.bucket.late:
-            world.bucket.apply_late(0)
-        world.judge = world.process("judge", overlaps=False)
-        world.judge.install()
 
     def judged(self, *, thorough: bool) -> list[str]:
-        """Check everything; an error while judging is a problem, too."""
-        try:
-            self.check(thorough=thorough)
-        except Exception as error:
-            lines = "".join(traceback.format_exception(error)[-4:])
-            self._world.problems.append(f"judging failed: {type(error).__name__} {lines}")
+        """Check everything."""
+        self._world.judge_by(lambda: self.check(thorough=thorough))
         return self._world.problems
 
     def check(self, *, thorough: bool) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import random
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,11 +18,12 @@ from typing import Any, Final, TypeAlias
 import pyarrow as pa
 
 from rowsieve import Table
-from rowsieve.errors import CommitConflict, CorruptData, RowsieveError, StoreError
+from rowsieve.errors import CommitConflict, CorruptData, StoreError
 from rowsieve.objects import NotCreated
 from rowsieve.opening import create_table
 from rowsieve.storage.log.log_entry import decode_entry, log_path
-from tests.simulation.scheduler import Scheduler, Stuck
+from tests.simulation.commands import main
+from tests.simulation.scheduler import Scheduler
 from tests.simulation.seeds import FAULTS, Run, applying_late, chooser, fault_plan
 from tests.simulation.world import ATTEMPTS, URI, Setting, World
 
@@ -266,7 +266,8 @@ def run_seed(seed: int, *, calls: int = 5) -> Run:
             body = partial(appliers.act, f"a{number}", process, draw, draws.randint(1, calls))
             world.scheduler.spawn(process, f"a{number}", body)
         scheduler.before_step = applying_late(world, random.Random(f"late {seed}"))
-        _finish(world, appliers)
+        world.run()
+        world.judge_by(appliers.judge)
     shape = f"{setting}, by column {by_column}, faults {faults}, overlaps {world.overlaps}"
     return Run(seed, shape, world.problems, scheduler.trace, len(appliers.effects))
 
@@ -283,7 +284,8 @@ def run_calls(
             draw = partial(appliers.call_of, kind, draw_events(own), own)
             body = partial(appliers.act, f"a{number}", process, draw, 1)
             scheduler.spawn(process, f"a{number}", body)
-        _finish(world, appliers)
+        world.run()
+        world.judge_by(appliers.judge)
     return world.problems
 
 
@@ -298,25 +300,6 @@ def _begun(world: World, *, by_column: bool) -> Appliers:
             _first_events(first), op="op", missing="keep", metadata={"mark": mark}
         )
     return appliers
-
-
-def _finish(world: World, appliers: Appliers) -> None:
-    """Run the actors to their end, and judge what they left."""
-    scheduler = world.scheduler
-    try:
-        scheduler.run()
-    except Stuck as error:
-        world.problems.append(f"stuck: {error}")
-    world.problems.extend(f"{name}: {error!r}" for name, error in scheduler.errors)
-    scheduler.end()
-    while world.bucket.late:
-        world.bucket.apply_late(0)
-    world.judge = world.process("judge", overlaps=False)
-    world.judge.install()
-    try:
-        appliers.judge()
-    except (RowsieveError, KeyError) as error:
-        world.problems.append(f"judging failed: {error!r}")
 
 
 def _whole_rows(events: Sequence[Event]) -> list[Event]:
@@ -337,17 +320,5 @@ def _first(by_column: bool, number: int, state: State, _: Mapping[int, State]) -
     return applied(state, _first_events(number), by_column=by_column)
 
 
-def main(first: int, last: int) -> int:
-    """Run seeds and print those that are wrong; return their number."""
-    wrong = 0
-    for seed in range(first, last):
-        run = run_seed(seed)
-        if run.problems:
-            wrong += 1
-            print(f"seed {seed}: {run.shape}", *run.problems, sep="\n  ", flush=True)  # noqa: T201
-    print(f"seeds {first} to {last - 1}: {wrong} wrong")  # noqa: T201
-    return wrong
-
-
 if __name__ == "__main__":
-    sys.exit(min(1, main(*map(partial(int, base=10), sys.argv[1:3]))))
+    main(lambda seed: [run_seed(seed)])

@@ -6,18 +6,17 @@ python -m tests.simulation.ref_runs FIRST LAST     runs seeds FIRST to LAST - 1
 from __future__ import annotations
 
 import random
-import sys
 from collections.abc import Mapping
-from functools import partial
 
 from rowsieve.objects.ref_store import REFS
 from rowsieve.storage.log.floors import floors_of, paths_of
 from rowsieve.storage.log.log_entry import LogEntry, decode_entry, log_path
 from rowsieve.storage.log.refs import Ref, refs_of
 from tests.simulation import ref_calls
+from tests.simulation.commands import main
 from tests.simulation.judge import KEEPS_ROWS, Judge
 from tests.simulation.model import State, Version, as_bag
-from tests.simulation.scheduler import Scheduler, Stuck
+from tests.simulation.scheduler import Scheduler
 from tests.simulation.seeds import FAULTS, Run, applying_late, chooser, spawn_actors
 from tests.simulation.world import URI, Setting, begun
 
@@ -45,12 +44,7 @@ def run_seed(seed: int, *, calls: int = 6) -> Run:
     with world.entered():
         spawn_actors(world, draws, families, faults, calls)
         scheduler.before_step = applying_late(world, random.Random(f"late {seed}"))
-        try:
-            scheduler.run()
-        except Stuck as error:
-            world.problems.append(f"stuck: {error}")
-        world.problems.extend(f"{name}: {error!r}" for name, error in scheduler.errors)
-        scheduler.end()
+        world.run()
         if not world.problems:
             _RefsJudge(world).judged(thorough=True)
     shape = f"{setting}, {families}, faults {faults}, overlaps {world.overlaps}"
@@ -138,17 +132,5 @@ class _RefsJudge(Judge):
         self._entries = self._chain(cleaner.handle.latest().commit_id)
 
 
-def main(first: int, last: int) -> int:
-    """Run seeds and print those that are wrong; return their number."""
-    wrong = 0
-    for seed in range(first, last):
-        run = run_seed(seed)
-        if run.problems:
-            wrong += 1
-            print(f"seed {seed}: {run.shape}", *run.problems, sep="\n  ", flush=True)  # noqa: T201
-    print(f"seeds {first} to {last - 1}: {wrong} wrong")  # noqa: T201
-    return wrong
-
-
 if __name__ == "__main__":
-    sys.exit(min(1, main(*map(partial(int, base=10), sys.argv[1:3]))))
+    main(lambda seed: [run_seed(seed)])

@@ -16,7 +16,7 @@ from tests.simulation.bucket import FaultPlan
 from tests.simulation.calls import Operation, operations_of
 from tests.simulation.judge import judged
 from tests.simulation.processes import SimulatedProcess
-from tests.simulation.scheduler import Scheduler, Stuck, Task
+from tests.simulation.scheduler import Scheduler, Task
 from tests.simulation.world import Setting, World, acting, begun
 
 LATE: Final = 0.04  # how often a late request is applied before a step
@@ -84,12 +84,7 @@ def run_seed(
     with world.entered():
         spawn_actors(world, draws, families or STYLES[style], faults, calls)
         scheduler.before_step = applying_late(world, random.Random(f"late {seed}"))
-        try:
-            scheduler.run()
-        except Stuck as error:
-            world.problems.append(f"stuck: {error}")
-        world.problems.extend(f"{name}: {error!r}" for name, error in scheduler.errors)
-        scheduler.end()
+        world.run()
         if not world.problems:
             judged(world, thorough=seed % 4 == 0 if thorough is None else thorough)
     shape = f"{setting}, {style}, faults {faults}, overlaps {overlaps}, slices {slices}"

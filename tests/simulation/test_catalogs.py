@@ -102,4 +102,4 @@ def check(first: int, kind: str) -> None:
         run = run_catalog(seed, kind)
         if ONE:
             sys.stdout.write("\n".join(run.trace) + "\n")
-        assert not run.problems, (f"ROWSIEVE_CATALOG={seed}", run.calls, run.problems)
+        assert not run.problems, (f"ROWSIEVE_CATALOG={seed}", run.shape, run.problems)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -39,7 +39,7 @@ from tests.simulation.calls import (
 )
 from tests.simulation.model import EXPIRED, table_of
 from tests.simulation.processes import SimulatedProcess, replaced_world
-from tests.simulation.scheduler import Scheduler, Task
+from tests.simulation.scheduler import Scheduler, Stuck, Task
 
 FAMILIES: Final = (
     writer_calls,
@@ -161,6 +161,37 @@ class World:
     def problems(self) -> list[str]:
         """What is wrong, as far as it is known."""
         return self.outcomes.seen.problems
+
+    def run(self, *last: Callable[[], object]) -> None:
+        """Run all actors to their end, then each of `last` as a process of its own.
+
+        What waits for ever is a problem, and so is an error that ends an actor.
+        """
+        try:
+            self.scheduler.run()
+            for step in last:
+                self.scheduler.spawn(self._judging(), step.__name__, step)
+                self.scheduler.run()
+        except Stuck as error:
+            self.problems.append(f"stuck: {error}")
+        self.problems.extend(f"{name}: {error!r}" for name, error in self.scheduler.errors)
+        self.scheduler.end()
+
+    def judge_by(self, check: Callable[[], object]) -> None:
+        """Check a finished run as a new process; an error while checking is a problem, too."""
+        self._judging().install()
+        try:
+            check()
+        except Exception as error:
+            lines = "".join(traceback.format_exception(error)[-4:])
+            self.problems.append(f"judging failed: {type(error).__name__} {lines}")
+
+    def _judging(self) -> SimulatedProcess:
+        """Begin a process that meets no fault, once all late requests have been applied."""
+        while self.bucket.late:
+            self.bucket.apply_late(0)
+        self.judge = self.process("judge", overlaps=False)
+        return self.judge
 
     def process(
         self, name: str, plan: FaultPlan | None = None, *, overlaps: bool | None = None

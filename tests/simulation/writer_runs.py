@@ -11,10 +11,8 @@ from __future__ import annotations
 
 import random
 import shutil
-import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -35,9 +33,10 @@ from rowsieve.errors import (
     WriterFenced,
 )
 from rowsieve.opening import create_table
+from tests.simulation.commands import main
 from tests.simulation.log_files import OpenWriters, steps_on_log_files
 from tests.simulation.processes import SimulatedProcess
-from tests.simulation.scheduler import Scheduler, Stuck, Task
+from tests.simulation.scheduler import Scheduler, Task
 from tests.simulation.seeds import FAULTS, Run, applying_late, chooser, fault_plan
 from tests.simulation.world import URI, Setting, World
 
@@ -288,7 +287,8 @@ def run_seed(seed: int) -> Run:
             )
             _spawn(room, draws, faults)
             scheduler.before_step = applying_late(world, random.Random(f"late {seed}"))
-            _finish(room)
+            world.run(room.recover, room.judge)
+            room.writers.give_up_locks(room.folder)
     finally:
         shutil.rmtree(folder)
     shape = f"{setting}, {room.settings}, faults {faults}, overlaps {world.overlaps}"
@@ -308,36 +308,5 @@ def _spawn(room: Room, draws: random.Random, faults: str) -> None:
         world.scheduler.spawn(process, "other", partial(room.keep, process, f"{world.seed} other"))
 
 
-def _finish(room: Room) -> None:
-    """Run all tasks, then recover and judge as processes of their own."""
-    world = room.world
-    last: list[Callable[[], None]] = [room.recover, room.judge]
-    try:
-        world.scheduler.run()
-        while world.bucket.late:
-            world.bucket.apply_late(0)
-        for step in last:
-            world.judge = world.process("last", overlaps=False)
-            world.scheduler.spawn(world.judge, step.__name__, step)
-            world.scheduler.run()
-    except Stuck as error:
-        world.problems.append(f"stuck: {error}")
-    world.problems.extend(f"{name}: {error!r}" for name, error in world.scheduler.errors)
-    world.scheduler.end()
-    room.writers.give_up_locks(room.folder)
-
-
-def main(first: int, last: int) -> int:
-    """Run seeds and print those that are wrong; return their number."""
-    wrong = 0
-    for seed in range(first, last):
-        run = run_seed(seed)
-        if run.problems:
-            wrong += 1
-            print(f"seed {seed}: {run.shape}", *run.problems, sep="\n  ", flush=True)  # noqa: T201
-    print(f"seeds {first} to {last - 1}: {wrong} wrong")  # noqa: T201
-    return wrong
-
-
 if __name__ == "__main__":
-    sys.exit(min(1, main(*map(partial(int, base=10), sys.argv[1:3]))))
+    main(lambda seed: [run_seed(seed)])

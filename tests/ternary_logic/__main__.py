@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Collection
 from contextlib import nullcontext
@@ -14,18 +15,24 @@ from tests.ternary_logic.readers import ALONE, WITH_SPARK
 
 
 def report(first: int, last: int, conditions: int, readers: Collection[str] = ALONE) -> None:
-    """Write each finding of these seeds, and the sums at the end."""
+    """Write each finding of these seeds, and the sums at the end, also if it is stopped."""
     found = Report()
-    for seed in range(first, last):
-        seen = len(found.findings)
-        check_table(seed, range(conditions), readers, found)
-        check_texts(seed, range(conditions), readers, found)
-        for finding in found.findings[seen:]:
-            _write(str(finding))
-        if seed % 5 == 4:
-            _write(f"seed {seed}: {found.compared.total()} pairs, {len(found.findings)} findings")
-    _write(f"{found.compared.total()} pairs, {len(found.findings)} findings")
-    _write(f"compared {dict(found.compared)}; skipped {dict(found.skipped)}")
+    try:
+        for seed in range(first, last):
+            _check(seed, conditions, readers, found)
+    finally:
+        _write(f"{found.compared.total()} pairs, {len(found.findings)} findings")
+        _write(f"compared {dict(found.compared)}; skipped {dict(found.skipped)}")
+
+
+def _check(seed: int, conditions: int, readers: Collection[str], found: Report) -> None:
+    seen = len(found.findings)
+    check_table(seed, range(conditions), readers, found)
+    check_texts(seed, range(conditions), readers, found)
+    for finding in found.findings[seen:]:
+        _write(str(finding))
+    if seed % 5 == 4:
+        _write(f"seed {seed}: {found.compared.total()} pairs, {len(found.findings)} findings")
 
 
 def _write(line: str) -> None:
@@ -43,6 +50,7 @@ def replay(pair: str) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
     first, *others = sys.argv[1:]  # a pair, or first seed, last seed, conditions, and "spark"
     with_spark = first.rpartition("/")[2] in WITH_SPARK or "spark" in others
     with judging(spark_session("ternary logic")) if with_spark else nullcontext():

@@ -1,4 +1,4 @@
-"""What an error about a table of Delta or Iceberg, or about a store, advises is done, and works."""
+"""Refusals of tables of Delta and Iceberg, and of stores, each with what its message advises."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 from deltalake import write_deltalake
 from pyiceberg.schema import Schema
 from pyiceberg.table import StaticTable, Table
@@ -25,7 +24,7 @@ from rowsieve.errors import (
     VersionNotFound,
 )
 from tests.foreign import iceberg_tables
-from tests.foreign.test_advice import Refusal
+from tests.foreign.refusals import Refusal
 from tests.foreign.test_from_delta import field, vector, write_log
 
 V = [field("v", "long")]
@@ -88,7 +87,7 @@ def here(_: Path, uri: str) -> rs.Table:
     return rs.create_table(uri, V_ROWS)
 
 
-REFUSALS = {
+OF_TABLES = {
     "a negative version of Delta": Refusal(
         NotFound, "versions begin at 0", lambda f: rs.from_delta(delta(f), -1),
         lambda f: rs.from_delta(delta(f), 0),
@@ -218,12 +217,3 @@ REFUSALS = {
         lambda f: rs.create_table(f / "t", V_ROWS),
     ),
 }  # fmt: skip
-
-
-@pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS)
-def test_the_advice_of_a_refusal_works(refusal: Refusal, tmp_path: Path) -> None:
-    with pytest.raises(refusal.error, match=refusal.advice):
-        refusal.call(tmp_path)
-    table = refusal.followed(tmp_path)
-    assert table.count() == len(table.to_arrow()) >= 1
-    assert table.count("v >= 1") == table.count()
