@@ -27,10 +27,12 @@ def report(first: int, last: int, conditions: int, readers: Collection[str] = AL
 
 def _check(seed: int, conditions: int, readers: Collection[str], found: Report) -> None:
     seen = len(found.findings)
-    check_table(seed, range(conditions), readers, found)
-    check_texts(seed, range(conditions), readers, found)
-    for finding in found.findings[seen:]:
-        _write(str(finding))
+    try:
+        check_table(seed, range(conditions), readers, found)
+        check_texts(seed, range(conditions), readers, found)
+    finally:
+        for finding in found.findings[seen:]:
+            _write(str(finding))
     if seed % 5 == 4:
         _write(f"seed {seed}: {found.compared.total()} pairs, {len(found.findings)} findings")
 

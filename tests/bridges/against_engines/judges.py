@@ -298,22 +298,26 @@ class Spark:
 
 SESSIONS: list[Any] = []
 """The Spark session that judges, in ANSI mode, as long as there is one."""
-_ZONE, _ANSI = "spark.sql.session.timeZone", "spark.sql.ansi.enabled"
+_ZONE = "spark.sql.session.timeZone"
+_JUDGING = {_ZONE: UTC, "spark.sql.ansi.enabled": "true", "spark.sql.timeType.enabled": "true"}
 
 
 @contextmanager
 def judging(session: Any) -> Iterator[None]:
-    """Let a Spark session judge, in UTC and ANSI mode; put its settings back afterwards."""
-    before = {name: session.conf.get(name) for name in (_ZONE, _ANSI)}
-    session.conf.set(_ZONE, UTC)
-    session.conf.set(_ANSI, "true")
+    """Let a Spark session judge by `_JUDGING`; put its settings back afterwards."""
+    before = {name: session.conf.get(name, None) for name in _JUDGING}
+    for name, value in _JUDGING.items():
+        session.conf.set(name, value)
     SESSIONS.append(session)
     try:
         yield
     finally:
         SESSIONS.remove(session)
         for name, value in before.items():
-            session.conf.set(name, value)
+            if value is None:
+                session.conf.unset(name)
+            else:
+                session.conf.set(name, value)
 
 
 def _plain_of_postgres(value: Any) -> Any:
