@@ -313,10 +313,7 @@ def test_temporary_files_of_a_crash_are_not_listed(tmp_path: Path) -> None:
 def test_a_disk_without_hard_links_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refused(*_: Any) -> None:
-        raise PermissionError(1, "Operation not permitted")
-
-    monkeypatch.setattr(os, "link", refused)
+    FileCalls(monkeypatch, names=["link"]).meet_where(Fault.NO_LINKS, "link")
     with pytest.raises(UnsupportedOperation, match="without hard links"):
         LocalStore(tmp_path).put_new("a", b"")
 

@@ -34,6 +34,7 @@ from rowsieve.retention.leases import LEASES
 from rowsieve.storage.log import create_only
 from rowsieve.storage.log.log_entry import log_path
 from rowsieve.storage.log.log_head import _seen
+from tests.catalog.test_purge_interleavings import interleaved
 from tests.faults.ages import aged
 from tests.faults.stores import EveryStore, MortalProcess
 from tests.faults.vocabulary import Crash, Fault
@@ -296,30 +297,22 @@ def test_a_rename_at_any_call_of_a_purge_wins_or_finds_no_table(number: int) -> 
     one = rs.Catalog(f"memory:///{uuid.uuid4().hex}")
     table = one.create_table("db.t", rows_from(0), ["id"])
     two = rs.Catalog(one.uri)
-    calls, is_renamed = -1, False
+    is_renamed, is_dropped = False, True
 
-    def meanwhile(method: Any) -> Any:
-        def call(store: Any, *args: Any) -> Any:
-            nonlocal calls, is_renamed
-            calls += 1
-            if calls == number:
-                with suppress(TableNotFound):
-                    two.rename_table("db.t", "db.kept")
-                    is_renamed = True
-            return method(store, *args)
+    def rename() -> None:
+        nonlocal is_renamed
+        with suppress(TableNotFound):
+            two.rename_table("db.t", "db.kept")
+            is_renamed = True
 
-        return call
-
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("put_new", "delete", "details", "get"):
-            patch.setattr(RemoteStore, name, meanwhile(getattr(RemoteStore, name)))
+    def drop() -> None:
+        nonlocal is_dropped
         try:
             one.drop_table("db.t", purge=True)
-            is_dropped = True
         except TableNotFound:
             is_dropped = False
-    if calls < number:
-        is_renamed = False
+
+    interleaved(number, drop, rename)
     assert is_dropped != is_renamed
     if is_renamed:
         assert one.tables() == ["db.kept"]

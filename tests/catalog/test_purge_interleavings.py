@@ -22,6 +22,7 @@ from rowsieve.retention import dropping
 from rowsieve.storage.log.checkpoint import checkpoint_path, write_checkpoint
 from rowsieve.storage.log.log_entry import log_path
 from rowsieve.storage.log.log_head import _seen
+from tests.faults.stores import EveryStore
 from tests.profiles import IS_DEEP
 
 REQUESTS = ("get", "list", "details", "exists", "put_new", "delete", "children", "folders")
@@ -62,23 +63,10 @@ def catalog_with_table() -> tuple[Catalog, Table]:
 
 def interleaved(number: int, first: Callable[[], Any], second: Callable[[], Any]) -> bool:
     """Call `second` before a request of `first`; whether `first` came that far."""
-    left = number
-
-    def meanwhile(method: Any) -> Any:
-        def request(store: Any, *args: Any, **options: Any) -> Any:
-            nonlocal left
-            left -= 1
-            if left == -1:
-                second()
-            return method(store, *args, **options)
-
-        return request
-
     with pytest.MonkeyPatch.context() as patch:
-        for name in REQUESTS:
-            patch.setattr(RemoteStore, name, meanwhile(getattr(RemoteStore, name)))
+        stores = EveryStore(patch, RemoteStore, REQUESTS).overtake(second, after=number)
         first()
-    return left < 0
+    return stores.is_over
 
 
 @pytest.mark.parametrize("is_inner", [True, False], ids=["inside", "around"])

@@ -19,6 +19,8 @@ from rowsieve.errors import (
 from rowsieve.objects import open_store
 from rowsieve.objects.shared.shared_entry import LOG
 from rowsieve.providers.datafusion import SessionContext
+from tests.faults.interrupts import interrupted
+from tests.faults.vocabulary import Fault
 from tests.small_tables import fresh_uri, kv, pairs
 
 
@@ -206,13 +208,8 @@ def test_names_take_tables_into_their_log(catalog: rs.Catalog) -> None:
 def test_an_interrupted_renaming_into_their_log_is_repeated(
     catalog: rs.Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(catalog._log, "change", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            catalog.rename_table("db.own", "shop.own")
+    with interrupted(catalog._log, "change"):
+        catalog.rename_table("db.own", "shop.own")
     assert {"db.own", "shop.own"} <= set(catalog.tables())
     with pytest.raises(TableExists):
         catalog.rename_table("db.own", "shop.a")
@@ -227,17 +224,11 @@ def test_an_interrupted_renaming_out_of_their_log_loses_no_name(
     catalog: rs.Catalog, monkeypatch: pytest.MonkeyPatch, name: str, *, has_left: bool
 ) -> None:
     catalog.rename_table("db.own", "shop.own")
-    rows, leave = pairs(catalog.open_table(name)), rs.Database.move_out
-
-    def interrupted(database: rs.Database, table: str) -> None:
-        if has_left:
-            leave(database, table)
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(rs.Database, "move_out", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            catalog.rename_table(name, "db.new")
+    rows = pairs(catalog.open_table(name))
+    with interrupted(
+        rs.Database, "move_out", Fault.INTERRUPTED_AFTER if has_left else Fault.INTERRUPTED
+    ):
+        catalog.rename_table(name, "db.new")
     names = {name, "db.new"} & set(catalog.tables())
     assert names == ({"db.new"} if has_left else {name, "db.new"})
     for each in names:
@@ -257,17 +248,9 @@ def test_an_interrupted_renaming_into_another_shared_log_loses_no_name(
 ) -> None:
     catalog.create_namespace("other", log="shared")
     name = "move_out" if step in ("move_out", "has left") else "move_in"
-    move = getattr(rs.Database, name)
-
-    def interrupted(database: rs.Database, *arguments: str) -> None:
-        if step.startswith("has"):
-            move(database, *arguments)
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(rs.Database, name, interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            catalog.rename_table("shop.a", "other.a")
+    fault = Fault.INTERRUPTED_AFTER if step.startswith("has") else Fault.INTERRUPTED
+    with interrupted(rs.Database, name, fault):
+        catalog.rename_table("shop.a", "other.a")
     for again in (catalog, rs.Catalog(catalog.uri)):
         assert pairs(again.open_table("shop.a")) == [(1, 100)]
         assert rs.open_table(again.uri_of("shop.a")).count() == 1

@@ -32,6 +32,8 @@ from rowsieve.storage.log.commit_log import CommitLog
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.snapshot import VECTORS_WRITER
 from tests import random_tables
+from tests.faults.stores import FaultyStore
+from tests.faults.vocabulary import Crash, Fault
 from tests.profiles import judged, some
 from tests.small_tables import appended, fresh_uri, keyed, kv, meddled, pairs
 
@@ -493,42 +495,16 @@ def is_complete_at_head(table: rs.Table) -> list[bool]:
     return [stored_vectors.is_complete(part, newest) for part in planned]
 
 
-class Crash(Exception):
-    pass
-
-
-class Crashing:
-    """A store whose n-th call fails, before or after it takes effect, and all calls after it."""
-
-    def __init__(self, store: Any, calls: int, *, after: bool) -> None:
-        self._store, self._left, self._after = store, calls, after
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._store, name)
-        if not callable(found) or name == "expect":
-            return found
-
-        def call(*args: Any, **options: Any) -> Any:
-            self._left -= 1
-            if self._left > 0 or (self._left == 0 and self._after):
-                result = found(*args, **options)
-            if self._left <= 0:
-                raise Crash
-            return result
-
-        return call
-
-
-@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("fault", [Fault.CRASH_BEFORE, Fault.CRASH_AFTER])
 @pytest.mark.parametrize("eager", [False, True], ids=["build", "eager"])
 def test_a_crash_at_any_store_call_leaves_one_version_or_the_other(
-    *, eager: bool, after: bool
+    *, eager: bool, fault: Fault
 ) -> None:
-    for calls in some(range(1, 200), 3, 2 * eager + after):
+    for calls in some(range(1, 200), 3, 2 * eager + (fault is Fault.CRASH_AFTER)):
         table = two_versions()
         if eager:
             table.set_properties(EAGER)
-        store: Any = Crashing(table.handle.store, calls, after=after)
+        store: Any = FaultyStore(table.handle.store, fault, calls - 1)
         try:
             broken = rs.Table(Handle(store, CommitLog(store), table.handle.pinned))
             with a_fresh_process():

@@ -10,6 +10,8 @@ import pytest
 
 import rowsieve as rs
 from tests.cli.test_cli import run, run_json, run_rows
+from tests.faults.interrupts import interrupting
+from tests.faults.vocabulary import Fault
 from tests.procedures.test_bound_call import FORMS, five_parts
 
 
@@ -169,13 +171,8 @@ def test_an_interrupted_change_of_names_says_where_to_look(
     lake: Path, rows: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run("--catalog", lake, "create", "db.t", rows)
-    drop = rs.Catalog.drop_table
-
-    def interrupted(catalog: rs.Catalog, name: str, *, purge: bool) -> None:
-        drop(catalog, name, purge=purge)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(rs.Catalog, "drop_table", interrupted)
+    dropped = interrupting(rs.Catalog.drop_table, Fault.INTERRUPTED_AFTER)
+    monkeypatch.setattr(rs.Catalog, "drop_table", dropped)
     told = run("--catalog", lake, "drop", "db.t", code=130)
     assert f"see the tables of {lake.as_uri()} and their history" in told
     assert run("--catalog", lake, "tables") == ""

@@ -23,6 +23,7 @@ from rowsieve.cli import app as cli
 from rowsieve.cli.printing.text_table import text_table
 from rowsieve.types.cell_text import cell
 from tests.cli.test_cli import run, run_json, text_file
+from tests.faults.interrupts import interrupting
 
 ODD = [None, "NULL", "", " a ", "it's", "'q'", "a|b", "a\nb\x1b[2J", "ä" * 200]
 
@@ -274,19 +275,13 @@ def test_ctrl_c_reports_commits(
     path = text_file(tmp_path, "a.csv", ["id", "1"])
     run("create", tmp_path / "t", path, "--key", "id")
 
-    def interrupted(*_arguments: Any, **_options: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(step, interrupted)
+    monkeypatch.setattr(step, interrupting(print))
     done = invoke("upsert", tmp_path / "t", path)
     assert (done.exit_code, done.stderr) == (130, f"rowsieve: interrupted: {said}\n")
 
 
 def test_ctrl_c_of_a_read_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_arguments: Any, **_options: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("rowsieve.cli.bundles.open_at", interrupted)
+    monkeypatch.setattr("rowsieve.cli.bundles.open_at", interrupting(print))
     done = invoke("inspect", tmp_path / "t")
     assert (done.exit_code, done.stderr) == (130, "rowsieve: interrupted: nothing was changed\n")
 

@@ -23,6 +23,7 @@ from rowsieve.objects.shared.section_store import SectionStore
 from rowsieve.objects.shared.shared_entry import Section
 from rowsieve.storage.log.moves import Mark, mark_of, with_mark
 from rowsieve.storage.snapshot import MOVES_PROTOCOL
+from tests.faults.interrupts import interrupted
 from tests.small_tables import files, fresh_uri, kv, pairs
 
 
@@ -218,18 +219,12 @@ def test_older_versions_of_the_database_have_a_table_that_went_elsewhere(
         old.upsert(kv((8, 8)))
 
 
-def fail(*_: object) -> None:
-    raise KeyboardInterrupt
-
-
 def test_an_interrupted_move_in_is_repeated(
     database: rs.Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = lived()
-    with monkeypatch.context() as patch:
-        patch.setattr(GroupCommit, "commit", fail)
-        with pytest.raises(KeyboardInterrupt):
-            database.move_in("t", table.uri)
+    with interrupted(GroupCommit, "commit"):
+        database.move_in("t", table.uri)
     with pytest.raises(TableMoved):
         table.upsert(kv((5, 5)))
     with pytest.raises(TableMoved, match="on its way into the database"):
@@ -247,10 +242,8 @@ def test_an_interrupted_move_out_is_completed_by_the_next_commit(
     table = lived()
     moved = database.move_in("t", table.uri)
     moved.upsert(kv((5, 5)))
-    with monkeypatch.context() as patch:
-        patch.setattr(SectionStore, "complete", fail)
-        with pytest.raises(KeyboardInterrupt):
-            database.move_out("t")
+    with interrupted(SectionStore, "complete"):
+        database.move_out("t")
     found = moved if survivor == "handle of the database" else rs.open_table(table.uri)
     found.upsert(kv((6, 6)))
     assert pairs(rs.open_table(table.uri)) == [(1, 1), (2, 2), (3, 3), (5, 5), (6, 6)]
@@ -265,10 +258,8 @@ def test_a_move_out_that_another_process_completes_meanwhile_is_no_error(
 ) -> None:
     database.open_table("born").upsert(kv((5, 5)))
     uri = database.uri_of("born")
-    with monkeypatch.context() as patch:
-        patch.setattr(SectionStore, "complete", fail)
-        with pytest.raises(KeyboardInterrupt):
-            database.move_out("born")
+    with interrupted(SectionStore, "complete"):
+        database.move_out("born")
     store, other, section = open_store(uri), open_store(uri), SectionStore._section
     assert isinstance(store, SectionStore)
     assert isinstance(other, SectionStore)

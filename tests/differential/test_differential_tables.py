@@ -307,6 +307,9 @@ def test_estimates_are_never_exact(table: Table) -> None:
     estimate = table.scan(at=1).statistics()
     assert (estimate.rows, estimate.rows_exact) == (4, False)
     assert estimate.columns["_rowsieve_diff"].lower is None
+    for name in ("k", "v"):
+        column = estimate.columns[name]
+        assert not any((column.lower_exact, column.upper_exact, column.null_count_exact))
     with pytest.raises(errors.UnsupportedOperation, match="expanded"):
         table.scan(at=1, expanded=True).statistics()
 

@@ -25,6 +25,7 @@ ERRORS: Final = {
     Fault.OVER_QUOTA: errno.EDQUOT,
     Fault.READ_ONLY: errno.EROFS,
     Fault.NOT_PERMITTED: errno.EACCES,
+    Fault.NO_LINKS: errno.EPERM,
     Fault.TOO_LARGE: errno.EFBIG,
     Fault.NO_DESCRIPTOR: errno.EMFILE,
 }
@@ -72,16 +73,16 @@ class FileCalls(Rules):
             fault = self._fault if is_numbered else self._ruled(called, target)
             if fault is not None:
                 self.failed = target
-                self._fail(fault)
+                self._fail(fault, None if type(place) is int else target)
             return call(*args, **options)
 
         return recorded
 
-    def _fail(self, fault: Fault) -> NoReturn:
+    def _fail(self, fault: Fault, path: str | None) -> NoReturn:
         if (number := ERRORS.get(fault)) is None:
             self._is_dead = True
             raise Crash(fault.value)
-        raise OSError(number, os.strerror(number))
+        raise OSError(number, os.strerror(number), path)
 
 
 def write_halves(patch: pytest.MonkeyPatch, fits: Callable[[Path], bool]) -> None:

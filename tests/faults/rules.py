@@ -12,15 +12,27 @@ from tests.faults.vocabulary import Fault
 
 @dataclass
 class Rule:
-    """Calls of a method meet a fault, on paths that fit, so many times.
+    """Calls of a method, or of any, meet a fault, on paths that fit, so many times.
 
-    Or something else happens right before them, such as calls of another process.
+    Or something else happens right before them, such as calls of another process. `after`: so many
+    of these calls go well before.
     """
 
     meets: Fault | Callable[[], object]
-    name: str
+    name: str | None
     fits: Callable[[str], bool]
     times: int
+    after: int = 0
+
+    def concerns(self, name: str, path: str) -> bool:
+        """Whether a call meets it; counts those that go well before."""
+        if self.name not in (None, name) or not self.times or not self.fits(path):
+            return False
+        self.after -= 1
+        if self.after >= 0:
+            return False
+        self.times -= 1
+        return True
 
 
 class Rules:
@@ -41,16 +53,24 @@ class Rules:
         return self
 
     def overtake(
-        self, act: Callable[[], object], name: str, fits: Callable[[str], bool] = lambda _: True
+        self,
+        act: Callable[[], object],
+        name: str | None = None,
+        fits: Callable[[str], bool] = lambda _: True,
+        after: int = 0,
     ) -> Self:
-        """Let something happen once, right before the next call of a method with such a path."""
-        self._rules.append(Rule(act, name, fits, 1))
+        """Let something happen once, right before the next such call, or after so many others."""
+        self._rules.append(Rule(act, name, fits, 1, after))
         return self
+
+    @property
+    def is_over(self) -> bool:
+        """Whether everything has happened."""
+        return not any(rule.times for rule in self._rules)
 
     def _ruled(self, name: str, path: str) -> Fault | None:
         for rule in self._rules:
-            if rule.name == name and rule.times and rule.fits(path):
-                rule.times -= 1
+            if rule.concerns(name, path):
                 if isinstance(rule.meets, Fault):
                     return rule.meets
                 rule.meets()

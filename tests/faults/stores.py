@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -29,6 +29,21 @@ APPLIED: Final = frozenset(
     )
 )
 """Faults that come once the call has had its effect."""
+
+CAUSES: Final[Mapping[Fault, str]] = {
+    Fault.DENIED: "denied",
+    Fault.EXPIRED_TOKEN: "expired",
+    Fault.THROTTLED: "throttled",
+    Fault.REFUSED: "unsupported",
+    Fault.SKEWED_CLOCK: "skewed_clock",
+    Fault.ELSEWHERE: "region",
+    Fault.SERVER_ERROR: "server",
+    Fault.RESET: "reset",
+    Fault.NO_CREDENTIALS: "no_credentials",
+    Fault.UNKNOWN_HOST: "unknown_host",
+    Fault.BAD_CERTIFICATE: "certificate",
+}
+"""The causes that errors of stores name."""
 
 OF_PUTS: Final = frozenset(
     (
@@ -91,16 +106,22 @@ class FaultyStore(Rules):
 class EveryStore(Rules):
     """Lets all stores of a class meet what the rules name: also those that the code opens."""
 
-    def __init__(self, patch: pytest.MonkeyPatch, kind: type[LocalStore | RemoteStore]) -> None:
+    def __init__(
+        self,
+        patch: pytest.MonkeyPatch,
+        kind: type[LocalStore | RemoteStore],
+        names: Sequence[str] = ("put_new", "put_hint", "get", "get_range", "delete"),
+    ) -> None:
         super().__init__()
-        for name in ("put_new", "put_hint", "get", "get_range", "delete"):
+        for name in names:
             patch.setattr(kind, name, self._meeting(name, getattr(kind, name)))
 
     def _meeting(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-        def call(store: ObjectStore, *args: Any) -> Any:
-            if (fault := self._ruled(name, str(args[0]))) is None:
-                return method(store, *args)
-            return _met(fault, lambda: method(store, *args), str(args[0]))
+        def call(store: ObjectStore, *args: Any, **options: Any) -> Any:
+            path = str(args[0]) if args else ""
+            if (fault := self._ruled(name, path)) is None:
+                return method(store, *args, **options)
+            return _met(fault, lambda: method(store, *args, **options), path)
 
         return call
 
@@ -130,7 +151,7 @@ def _error_of(fault: Fault, path: str) -> BaseException:
         case Fault.IO_ERROR:
             return SyncFailed(fault.value, path=path, is_visible=True)
         case _:
-            return StoreError(fault.value)
+            return StoreError(fault.value, path=path, cause=CAUSES.get(fault))
 
 
 class MortalProcess:

@@ -1,4 +1,4 @@
-"""What can go wrong with a request to a store or a call of the file system, by name."""
+"""What can go wrong with a request to a store, a call of the file system or a task, by name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class Crash(BaseException):
 
 
 class Fault(Enum):
-    """A fault of one request; its text says what the client sees, and what has happened."""
+    """A fault of one request, call or task; its text says what is seen, and what has happened."""
 
     CRASH_BEFORE = "the process dies before the request has an effect"
     CRASH_AFTER = "the process dies once the request has had its effect"
@@ -32,6 +32,10 @@ class Fault(Enum):
     REFUSED = "501: the server does not know such a request"
     ELSEWHERE = "301: the bucket is in another region, which is not told"
     SKEWED_CLOCK = "403: the client's clock is wrong"
+    SERVER_ERROR = "500: the server has failed"
+    NO_CREDENTIALS = "no request was sent: there are no credentials"
+    UNKNOWN_HOST = "no request was sent: the host's name has no address"
+    BAD_CERTIFICATE = "no request was sent: the host's certificate is not trusted"
     RESET = "the connection is reset, and nothing was applied"
     RESET_AFTER = "the connection is reset once the request was applied"
     TIMEOUT_AFTER = "no answer, though the request was applied"
@@ -45,4 +49,14 @@ class Fault(Enum):
     TOO_LARGE = "EFBIG: no file may be so large"
     NO_DESCRIPTOR = "EMFILE: the process has too many open files"
     IO_ERROR = "EIO: an fsync failed, so the object may not be durable"
+    NO_LINKS = "EPERM: the disk has no hard links"
+    INTERRUPTED = "Ctrl-C before a call of ours has an effect"
+    INTERRUPTED_AFTER = "Ctrl-C once a call of ours has had its effect"
+    TASK_FAILED = "a task of a procedure fails once it has written its files"
+    TASK_KILLED = "the process of a task is killed once the task has written its files"
+    EXECUTOR_KILLED = "the executor is killed once one of its tasks has written its files"
+    ZOMBIE = "a task outlives its executor, and writes its files again after the commit"
+    SPECULATED = "two attempts of a task write their files, and both report"
+    ENDLESS = "tasks wait until they are cancelled"
+    DRIVER_KILLED = "the driver is killed right before or after the commit"
     POWER_LOSS = "the machine stops, and unsynced writes survive in any order or not at all"

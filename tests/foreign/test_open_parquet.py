@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -29,6 +28,8 @@ from rowsieve.errors import (
     StoreError,
     UnsupportedOperation,
 )
+from tests.faults.files import FileCalls
+from tests.faults.vocabulary import Fault
 from tests.profiles import some
 
 N = 40
@@ -385,14 +386,9 @@ def test_a_folder_that_cannot_be_listed_is_not_skipped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hive_files(tmp_path, ["y=1", "y=2"])
-    scandir = os.scandir
-
-    def forbidden(path: Any) -> Any:
-        if str(path).endswith("y=2"):
-            raise PermissionError(13, "Permission denied", str(path))
-        return scandir(path)
-
-    monkeypatch.setattr(os, "scandir", forbidden)
+    FileCalls(monkeypatch, names=["scandir"]).meet_where(
+        Fault.NOT_PERMITTED, "scandir", lambda path: path.endswith("y=2")
+    )
     with pytest.raises(StoreError, match=r"y=2: Permission denied"):
         rs.open_parquet(tmp_path)
 

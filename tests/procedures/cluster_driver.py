@@ -3,7 +3,8 @@
     python -m tests.procedures.cluster_driver MASTER FOLDER ROUNDS FAULT…
     python -m tests.procedures.cluster_driver MASTER FOLDER dies SUBJECT before|after
 
-A fault is one of `cluster_faults`, of the rewrite or, as in `migrate:failing`, of another call.
+A fault is a `Fault` of `tests.faults.tasks`, such as TASK_FAILED, or CANCELLED; it is one of the
+rewrite or, as in `migrate:TASK_FAILED`, of another call.
 Each round makes a table, calls the rewrite with each fault, and checks the table; the first line
 that does not hold ends the process with an error. The last form does not return.
 """
@@ -23,7 +24,8 @@ from rowsieve.errors import CallCancelled
 from rowsieve.providers.spark.jvm.java import spark_session
 from rowsieve.providers.spark.procedure_engine import SparkEngine
 from rowsieve.retention.removed_files import RemovedFiles
-from tests.procedures.cluster_faults import DyingDriver, Endless, Faulty, faults
+from tests.faults.tasks import SURVIVED, DyingDriver, Endless, Faulty
+from tests.faults.vocabulary import Fault
 from tests.procedures.cluster_subjects import (
     SUBJECTS,
     Subject,
@@ -60,7 +62,7 @@ def main(master: str, folder: Path, arguments: list[str]) -> None:
             if ":" in name:
                 survived_by(spark, place, *name.split(":"))
             else:
-                (cancelled if name == "cancel" else survived)(spark, place, name)
+                (cancelled if name == "CANCELLED" else survived)(spark, place, name)
             sys.stdout.write(f"{number} {name}\n")
             sys.stdout.flush()
     spark.stop()
@@ -92,7 +94,7 @@ def survived(spark: Any, folder: Path, name: str) -> None:
     """A call with the fault commits once; the files of lost attempts go after the grace."""
     catalog, marks = new_catalog(folder), folder / "marks"
     marks.mkdir()
-    procedure = faults()[name](marks)
+    procedure = SURVIVED[Fault[name]](marks)
     replace(catalog, procedure)
     table = catalog.open_table("db.t")
     before, version = rows(table), table.version
@@ -102,7 +104,7 @@ def survived(spark: Any, folder: Path, name: str) -> None:
     assert rows(table) == before
     assert any(marks.iterdir()), "nothing went wrong"
     check_orphans(table, folder, at_least=1)
-    if name == "zombie":
+    if name == Fault.ZOMBIE.name:
         check_zombie(table, procedure, folder)
     assert rows(table) == before
     version = table.refresh()
@@ -122,14 +124,14 @@ def survived_by(spark: Any, folder: Path, subject_name: str, name: str) -> None:
         with_small_tasks(patch)
         wanted = expected(subject, twin)
         catalog = subject.lake(folder)
-        procedure = faults()[name](marks, subject.procedure())
+        procedure = SURVIVED[Fault[name]](marks, subject.procedure())
         replace(catalog, procedure)
         catalog.call(subject.call.format(folder=folder), engine=SparkEngine(spark))
     assert described(catalog) == wanted, subject_name
     assert any(marks.iterdir()), "nothing went wrong"
     table = catalog.open_table("db.t")
     check_orphans(table, folder, at_least=int(subject.writes_files))
-    if name == "zombie":
+    if name == Fault.ZOMBIE.name:
         procedure.first("cleaned")
         assert procedure.wait_for("risen"), "the zombie did not write"
         table.refresh()

@@ -24,7 +24,8 @@ from rowsieve.procedures.built_ins.rewrite_data_files import RewriteDataFiles
 from rowsieve.procedures.engine import Job, LocalEngine
 from rowsieve.procedures.local_processes import Failure
 from rowsieve.procedures.procedure import DistributedProcedure
-from tests.procedures.cluster_faults import DyingOnce, FailingOnce, Faulty
+from tests.faults.tasks import DyingOnce, FailingOnce, Faulty
+from tests.faults.vocabulary import Fault
 from tests.procedures.cluster_subjects import SUBJECTS, described
 from tests.profiles import IS_DEEP
 
@@ -70,7 +71,7 @@ def test_a_process_is_not_this_one_and_has_its_settings() -> None:
 @pytest.mark.parametrize(
     ("fault", "error", "message"),
     [
-        (FailingOnce, StoreError, "the worker lost its disk"),
+        (FailingOnce, StoreError, Fault.TASK_FAILED.value),
         (DyingOnce, CallCancelled, "ended before its task was done"),
     ],
 )

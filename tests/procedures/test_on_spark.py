@@ -15,12 +15,11 @@ import pytest
 import rowsieve as rs
 from rowsieve.arguments.annotations import StorageOptions
 from rowsieve.errors import CallCancelled, InvalidInput, StoreError
-from rowsieve.procedures.built_ins.rewrite_data_files import RewriteDataFiles
 from rowsieve.procedures.engine import Job
 from rowsieve.procedures.procedure import DistributedProcedure
 from rowsieve.procedures.task_reports import fragments_by_task
-from tests.procedures.cluster_faults import Endless
-from tests.procedures.cluster_faults import FailingOnce as FailingTasks
+from tests.faults.tasks import Endless, FailingOnce
+from tests.faults.vocabulary import Fault
 from tests.procedures.cluster_subjects import SUBJECTS, described, expected, with_small_tasks
 from tests.profiles import IS_DEEP
 
@@ -122,23 +121,6 @@ def test_what_runs_a_task_does_not_hold_the_others() -> None:
     assert sizes[0] == sizes[1]
 
 
-class FailingOnce(RewriteDataFiles):
-    """Writes its files and then fails, once for each task."""
-
-    def __init__(self, folder: Path, most: int) -> None:
-        self._folder, self._most = folder, most
-
-    def work(self, task: bytes, storage_options: StorageOptions) -> Iterator[tuple[int, bytes]]:
-        """Fail after writing, as often as asked for."""
-        found = list(super().work(task, storage_options))
-        mine = f"{len(task)}-{sum(task)}"
-        failures = len(list(self._folder.glob(f"{mine}.*")))
-        if failures < self._most:
-            (self._folder / f"{mine}.{failures}").touch()
-            raise StoreError("the worker lost its disk")
-        yield from found
-
-
 @pytest.mark.parametrize(("failures", "fails"), [(1, False), (99, True)])
 def test_failed_tasks_are_run_again_and_their_files_belong_to_nothing(
     spark: Any, catalog: rs.Catalog, tmp_path: Path, failures: int, *, fails: bool
@@ -146,11 +128,11 @@ def test_failed_tasks_are_run_again_and_their_files_belong_to_nothing(
     marks = tmp_path / "marks"
     marks.mkdir()
     catalog.procedures.remove("rewrite_data_files")
-    catalog.procedures.add(FailingOnce(marks, failures))
+    catalog.procedures.add(FailingOnce(marks, attempts=failures))
     table = catalog.open_table("db.t")
     before, version = in_order(table), table.version
     if fails:
-        with pytest.raises(StoreError, match="the worker lost its disk"):
+        with pytest.raises(StoreError, match=Fault.TASK_FAILED.value):
             catalog.call(REWRITE, engine=SparkEngine(spark))
         assert table.refresh() == version
     else:
@@ -173,7 +155,7 @@ def test_other_calls_survive_that_each_task_fails_once(
     for each in (tmp_path / "marks", place, twin):
         each.mkdir()
     wanted, catalog = expected(subject, twin), subject.lake(place)
-    faulty = FailingTasks(tmp_path / "marks", subject.procedure())
+    faulty = FailingOnce(tmp_path / "marks", subject.procedure())
     catalog.procedures.remove(faulty.name)
     catalog.procedures.add(faulty)
     catalog.call(subject.call.format(folder=place), engine=SparkEngine(spark))

@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rowsieve as rs
-from rowsieve.arguments.annotations import StorageOptions
-from rowsieve.errors import CommitConflict, InvalidInput, SnapshotExpired
-from rowsieve.procedures.built_ins.rewrite_data_files import RewriteDataFiles
+from rowsieve.errors import CommitConflict, InvalidInput, StoreError
 from rowsieve.procedures.engine import Job, LocalEngine
+from tests.faults.tasks import FailingRuns
+from tests.faults.vocabulary import Fault
 from tests.profiles import examples
 from tests.small_tables import fresh_uri
 
@@ -232,21 +232,12 @@ def test_repeated_tasks_are_committed_once(catalog: rs.Catalog) -> None:  # trap
     assert rows(table) == before
 
 
-class Failing(RewriteDataFiles):
-    """Fails after its files are written."""
-
-    def work(self, task: bytes, storage_options: StorageOptions) -> Iterator[tuple[int, bytes]]:
-        """Write, then fail."""
-        yield from super().work(task, storage_options)
-        raise SnapshotExpired("the worker lost its disk")
-
-
 def test_failed_task_commits_nothing(catalog: rs.Catalog) -> None:
     table = ten_parts(catalog)
     before, version = rows(table), table.version
     catalog.procedures.remove("rewrite_data_files")
-    catalog.procedures.add(Failing())
-    with pytest.raises(SnapshotExpired, match="lost its disk"):
+    catalog.procedures.add(FailingRuns(range(100)))
+    with pytest.raises(StoreError, match=Fault.TASK_FAILED.value):
         rewrite(catalog)
     assert table.refresh() == version
     assert rows(table) == before

@@ -10,12 +10,11 @@ import pyarrow as pa
 import pytest
 
 import rowsieve as rs
-from rowsieve.arguments.annotations import StorageOptions
 from rowsieve.errors import CommitConflict, InvalidInput, StoreError, UnsupportedOperation
 from rowsieve.objects.local import LocalStore
-from rowsieve.procedures.built_ins.rewrite_data_files import RewriteDataFiles
 from rowsieve.procedures.engine import Job, LocalEngine
 from tests.faults.stores import EveryStore
+from tests.faults.tasks import FailingRuns
 from tests.faults.vocabulary import Fault
 
 IDS = pa.schema([("id", pa.int64()), ("v", pa.int64())])
@@ -198,23 +197,9 @@ def test_partial_progress_commits_in_stages(catalog: rs.Catalog, key: bool) -> N
     assert rows(table) == before
 
 
-class Breaking(RewriteDataFiles):
-    """Fails in the tasks with these numbers, counted over all jobs."""
-
-    def __init__(self, *broken: int) -> None:
-        self._broken, self._count = broken, 0
-
-    def work(self, task: bytes, storage_options: StorageOptions) -> Iterator[tuple[int, bytes]]:
-        """Fail, or work."""
-        self._count += 1
-        if self._count - 1 in self._broken:
-            raise StoreError("the worker lost its disk")
-        yield from super().work(task, storage_options)
-
-
 def broken(catalog: rs.Catalog, *numbers: int) -> None:
     catalog.procedures.remove("rewrite_data_files")
-    catalog.procedures.add(Breaking(*numbers))
+    catalog.procedures.add(FailingRuns(numbers))
 
 
 def test_failed_stage_loses_only_its_own_work(
@@ -225,7 +210,7 @@ def test_failed_stage_loses_only_its_own_work(
     broken(catalog, 1)
     row = call(catalog, in_stages())
     assert (row["rewritten_data_files_count"], row["failed_data_files_count"]) == (4, 1)
-    assert "a stage was not committed: the worker lost its disk" in caplog.text
+    assert f"a stage was not committed: {Fault.TASK_FAILED.value}" in caplog.text
     assert table.refresh() == version + 4
     assert rows(table) == before
 
@@ -234,7 +219,7 @@ def test_error_is_raised_if_every_stage_fails(catalog: rs.Catalog) -> None:
     table = table_of(catalog, range(3), range(3, 6), key=True)
     version = table.version
     broken(catalog, 0, 1)
-    with pytest.raises(StoreError, match="lost its disk"):
+    with pytest.raises(StoreError, match=Fault.TASK_FAILED.value):
         call(catalog, in_stages())
     assert table.refresh() == version
 

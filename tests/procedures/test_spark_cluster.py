@@ -43,8 +43,8 @@ def drive(master: str, folder: Path, *arguments: str) -> subprocess.CompletedPro
 @pytest.mark.parametrize(
     ("master", "faults"),
     [
-        (LOCAL, ["failing", "dying", "cancel"]),
-        (CLUSTER, ["failing", "dying", "executor", "zombie", "cancel"]),
+        (LOCAL, ["TASK_FAILED", "TASK_KILLED", "CANCELLED"]),
+        (CLUSTER, ["TASK_FAILED", "TASK_KILLED", "EXECUTOR_KILLED", "ZOMBIE", "CANCELLED"]),
     ],
 )
 def test_calls_survive_lost_tasks_and_executors(
@@ -55,11 +55,12 @@ def test_calls_survive_lost_tasks_and_executors(
 
 def test_two_attempts_of_a_task_that_both_report_count_once(tmp_path: Path) -> None:  # trap T29
     with two_hosts(tmp_path) as master:
-        check_rounds(master, tmp_path, "speculation")
+        check_rounds(master, tmp_path, "SPECULATED")
 
 
 @pytest.mark.parametrize(
-    ("master", "faults"), [(LOCAL, ["failing"]), (CLUSTER, ["failing", "executor", "zombie"])]
+    ("master", "faults"),
+    [(LOCAL, ["TASK_FAILED"]), (CLUSTER, ["TASK_FAILED", "EXECUTOR_KILLED", "ZOMBIE"])],
 )
 @pytest.mark.parametrize("subject", sorted(SUBJECTS.keys() - {"rewrite"}))
 def test_other_calls_survive_lost_tasks_and_executors(

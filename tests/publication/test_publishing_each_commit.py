@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,13 @@ from deltalake import DeltaTable, QueryBuilder
 from pyiceberg.table import StaticTable
 
 import rowsieve as rs
-from rowsieve.errors import InvalidInput, StoreError
+from rowsieve.errors import InvalidInput
 from rowsieve.metrics import CommitReport
-from rowsieve.objects import open_store
+from rowsieve.objects import LocalStore
 from rowsieve.publication.publication import Publication
 from rowsieve.retention.published_files import Format
+from tests.faults.stores import EveryStore
+from tests.faults.vocabulary import Fault
 from tests.small_tables import KV, kv, pairs
 
 BOTH = {"publish": "iceberg, delta"}
@@ -70,9 +73,19 @@ def test_each_commit_is_published(tmp_path: Path) -> None:
         table.set_properties({"publish": "csv"})
 
 
-@pytest.mark.parametrize("problem", [StoreError, OSError])
+def _is_below(folder: str, path: str) -> bool:
+    return path.startswith(folder)
+
+
+@pytest.mark.parametrize(
+    ("fault", "errors"),
+    [
+        (Fault.UNAVAILABLE, ["StoreError", "StoreError"]),
+        (Fault.NO_SPACE, ["StoreError", "NotCreated"]),
+    ],
+)
 def test_a_failed_publication_fails_no_commit(
-    problem: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fault: Fault, errors: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "t"
     table = rs.create_table(str(folder), KV, key=["k"], properties=BOTH)
@@ -83,21 +96,15 @@ def test_a_failed_publication_fails_no_commit(
             reports.append(report)
 
     table.report_to(Keeping())
-    store = type(open_store(str(folder)))
-    put = store.put_new
-
-    def full(self: Any, path: str, data: bytes) -> None:
-        if path.startswith(("metadata/", "_delta_log/")):
-            raise problem("no space left")
-        put(self, path, data)
-
     with monkeypatch.context() as patch:
-        patch.setattr(store, "put_new", full)
+        stores = EveryStore(patch, LocalStore)
+        for place in ("metadata/", "_delta_log/"):
+            stores.meet_where(fault, "put_new", partial(_is_below, place))
         assert table.upsert(kv((1, 10))).committed
     failed = [r for r in reports if isinstance(r, CommitReport) and r.error]
     assert [(r.operation, r.error) for r in failed] == [
-        ("publish iceberg", problem.__name__),
-        ("publish delta", problem.__name__),
+        ("publish iceberg", errors[0]),
+        ("publish delta", errors[1]),
     ]
     table.maintain()
     assert published(folder) == ([(1, 10)], [(1, 10)])

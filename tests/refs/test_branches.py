@@ -18,8 +18,10 @@ from rowsieve.errors import (
     UnsupportedOperation,
 )
 from rowsieve.objects import open_store
+from rowsieve.objects.ref_store import REFS
 from rowsieve.scan import read_split
 from rowsieve.storage.data_paths import writer_of_path
+from rowsieve.storage.log.refs import dropped_of
 from tests.small_tables import KV, appended, keyed, kv, pairs
 
 
@@ -328,6 +330,21 @@ def test_a_dropped_branch_leaves_no_folder(tmp_path: Path) -> None:
     (left,) = folder.iterdir()
     assert left.name.startswith("q3.")
     assert pairs(table.at_ref("q3")) == [(1, 1)]
+
+
+def test_a_deletion_of_a_dropped_branch_that_died_halfway_goes_on() -> None:
+    """Its log is gone, and the table still lists it as dropped."""
+    table = base()
+    with table.branch("audit").lease():  # so that it is not deleted at once
+        table.drop_branch("audit")
+    (folder,) = dropped_of(table.handle.latest().table.properties)
+    store = open_store(table.uri)
+    store.delete(store.list(f"{REFS}/{folder}"))
+    table.upsert(kv((1, 11)))
+    table.expire_versions(retain_last=1, grace_s=0)
+    table.vacuum(retain_last=1, grace_s=0)
+    assert not dropped_of(table.handle.latest().table.properties)
+    assert pairs(rowsieve.open_table(table.uri)) == [(1, 11), (2, 2), (3, 3)]
 
 
 def test_a_writer_of_a_dropped_branch_is_refused() -> None:

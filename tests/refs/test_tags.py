@@ -18,10 +18,12 @@ from rowsieve.errors import (
     VersionNotFound,
 )
 from rowsieve.objects import open_store
+from rowsieve.refs import registering
 from rowsieve.retention.dropping import close
 from rowsieve.storage.log.commit_request import CommitRequest
 from rowsieve.storage.log.log_entry import log_path
 from rowsieve.storage.snapshot import REFS_WRITER
+from tests.faults.interrupts import interrupted
 from tests.small_tables import appended, keyed, kv, pairs
 
 
@@ -192,13 +194,8 @@ def test_an_unfinished_creation_is_deleted_once_nobody_can_register_it(
 ) -> None:
     table = keyed({"k": [1], "v": [1]})
 
-    def die(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr("rowsieve.refs.registering.commit_refs", die)
-        with pytest.raises(KeyboardInterrupt):
-            table.tag("q")
+    with interrupted(registering, "commit_refs"):
+        table.tag("q")
     store = open_store(table.uri)
     (folder,) = store.folders("_rowsieve/refs")
     assert table.refs().num_rows == 0

@@ -466,3 +466,13 @@ def test_the_clock_of_a_writer_may_go_back(monkeypatch: pytest.MonkeyPatch) -> N
     assert table.expire_versions().versions == 0  # older than the clock: nothing is old
     table.expire_versions(retain_last=1)
     assert rows_of(rowsieve.open_table(table.uri)) == expected(3)
+
+
+def test_older_than_may_be_as_far_ahead_as_clocks_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = with_history(versions=2)
+    now = table.history()[0].timestamp + timedelta(days=1)
+    monkeypatch.setattr("time.time_ns", lambda: round(now.timestamp() * 1e6) * 1000)
+    limit = now + timedelta(minutes=1)
+    with pytest.raises(InvalidInput, match="in the future"):
+        table.expire_versions(older_than=limit + timedelta(microseconds=1))
+    assert table.expire_versions(older_than=limit, dry_run=True).versions == 1

@@ -15,6 +15,7 @@ from rowsieve.errors import CorruptData, SnapshotExpired, StoreError
 from rowsieve.objects import Details
 from rowsieve.retention import retaining
 from rowsieve.retention.leases import LEASES, Lease
+from rowsieve.storage.log.checkpoint import checkpoint_path
 from rowsieve.storage.log.commit_ids import new_id
 from rowsieve.storage.log.commit_log import CommitLog
 from rowsieve.storage.log.floors import floors_of
@@ -69,6 +70,27 @@ def test_a_listing_that_lags_by_any_one_name_hides_no_kept_file(call: str, earli
         rowsieve.open_table(table.uri).vacuum(retain_last=3, grace_s=0)
         check(table.uri, 4)
     raise AssertionError("never ended")
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_listing_without_the_first_entry_hides_no_start_of_a_log_without_checkpoints(
+    call: str,
+) -> None:
+    table = with_history(versions=5, checkpoint_interval="1000")
+    late = behind(table, lambda _, found: {p: x for p, x in found.items() if p != log_path(0)})
+    CALLS[call](late)
+    check(table.uri, 4)
+
+
+def test_the_checkpoint_of_the_floor_is_found_without_its_entry_and_its_name_in_a_listing() -> None:
+    table = with_history(versions=8, checkpoint_interval="2")
+    table.expire_versions(retain_last=3)
+    floor = floors_of(table.detail()["properties"]).oldest_version
+    table.handle.store.delete([log_path(floor)])
+    checkpoint = checkpoint_path(floor)
+    late = behind(table, lambda _, found: {p: x for p, x in found.items() if p != checkpoint})
+    late.remove_orphans(grace_s=0)
+    check(table.uri, 7, floor)
 
 
 @pytest.mark.parametrize("call", CALLS)

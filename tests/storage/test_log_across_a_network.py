@@ -6,7 +6,7 @@ There the log is read by other requests, many at a time; what it says must be th
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -15,7 +15,7 @@ from rowsieve.errors import StoreError, UnsupportedOperation
 from rowsieve.objects import ObjectStore, RemoteStore, Uploads
 from rowsieve.objects.uploads import MAX_BYTES
 from rowsieve.storage.log import commit_log as commit_log_module
-from rowsieve.storage.log.checkpoint import CHECKPOINTS, write_checkpoint
+from rowsieve.storage.log.checkpoint import CHECKPOINTS, checkpoint_path, write_checkpoint
 from rowsieve.storage.log.commit_log import CommitLog, CommitRequest
 from rowsieve.storage.log.log_entry import log_path
 from rowsieve.storage.log.log_head import _seen
@@ -70,41 +70,28 @@ def test_a_refresh_sees_by_a_later_checkpoint_that_the_next_entry_was_lost() -> 
     assert CommitLog(copy(inner, log_path(2))).latest(known) == newest
 
 
-class Expiring:
-    """A store whose `path` is read last of three requests, once old entries are gone."""
-
-    def __init__(self, before: ObjectStore, after: ObjectStore, path: str) -> None:
-        self._before, self._after, self._path = before, after, path
-        self._answered = threading.Semaphore(0)
-        self._is_expired = False
-        self.uri = before.uri
-        self.overlaps = True
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        def call(*args: Any) -> Any:
-            if self._is_expired or args[0] == self._path:
-                for _ in range(0 if self._is_expired else 2):
-                    self._answered.acquire()
-                self._is_expired = True
-                return getattr(self._after, name)(*args)
-            try:
-                return getattr(self._before, name)(*args)
-            finally:
-                self._answered.release()
-
-        return call
+@pytest.mark.parametrize("damaged", [(4,), (4, 2), (4, 2, 0), (2, 0), ()])
+def test_an_old_version_is_read_from_before_damaged_checkpoints(damaged: tuple[int, ...]) -> None:
+    log, _ = create(memory_store(), 6, checkpoint_interval="2")
+    write_checkpoint(log._store, log.at(0))
+    versions = {number: log.at(number) for number in range(1, 6)}
+    store = copy(log._store, changed={checkpoint_path(number): b"damaged" for number in damaged})
+    assert {number: CommitLog(store).at(number) for number in versions} == versions
 
 
 def test_invariant_rule_6_an_entry_that_expires_during_a_refresh_is_not_one_never_written() -> None:
-    before = memory_store()
-    _, known = create(before, 3, checkpoint_interval="2")
+    """Its number is asked for last of several, once retention has deleted it."""
+    inner = memory_store()
+    _, known = create(inner, 3, checkpoint_interval="2")
     newest = known
     for _ in range(6):
-        newest = commit(CommitLog(before), newest)
-    after = copy(before, *(log_path(version) for version in range(6)))
-    store = Expiring(before, after, log_path(known.version + 1))
+        newest = commit(CommitLog(inner), newest)
+    following = log_path(known.version + 1)
+    expire = partial(inner.delete, [log_path(version) for version in range(known.version + 2)])
+    store = FaultyStore(inner).overtake(expire, "get", lambda path: path == following)
     _seen.clear()  # of a process that has not been here for long
     assert CommitLog(store).latest(known) == newest
+    assert store.is_over
 
 
 def test_invariant_rule_3_no_entry_is_put_before_all_files_that_it_names_are_stored() -> None:

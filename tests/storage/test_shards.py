@@ -12,10 +12,16 @@ import pytest
 from rowsieve.errors import CorruptData, UnsupportedProtocol
 from rowsieve.objects import LocalStore, ObjectStore
 from rowsieve.stats.model import ColumnStatistics
-from rowsieve.storage.log.checkpoint import CHECKPOINTS, checkpoint_path, read_checkpoint
+from rowsieve.storage.log.checkpoint import (
+    CHECKPOINTS,
+    checkpoint_file,
+    checkpoint_path,
+    read_checkpoint,
+)
 from rowsieve.storage.log.commit_log import CommitLog
 from rowsieve.storage.log.log_entry import LOG, log_path
 from rowsieve.storage.manifests.manifest import NewPart, PartTable
+from rowsieve.storage.manifests.manifest_layout import FORMAT_VERSION
 from rowsieve.storage.manifests.segments import group_of
 from rowsieve.storage.manifests.shards import digest_of_ids
 from rowsieve.storage.snapshot import Snapshot
@@ -204,9 +210,28 @@ def test_a_file_that_is_gone_or_cut_is_read_from_the_log() -> None:
     assert found == head
 
 
+def test_a_file_that_is_gone_is_rebuilt_from_the_checkpoint_right_before_it() -> None:
+    """Older entries and checkpoints have expired: the parts of no other version are there."""
+    log, head = create(memory_store(), 5, checkpoint_interval="1")
+    files = {version: file_of_checkpoint(log._store, version) for version in range(1, 6)}
+    expired = [log_path(version) for version in range(5)]
+    expired += [
+        path for version in range(1, 4) for path in (checkpoint_path(version), files[version])
+    ]
+    assert CommitLog(copy(log._store, *expired, files[5])).latest() == head
+
+
+def file_of_checkpoint(store: ObjectStore, version: int) -> str:
+    return f"{CHECKPOINTS}/{checkpoint_file(store, version)}"
+
+
 def test_a_part_of_a_newer_format_is_not_read() -> None:
-    log, _ = five_parts()
+    log, head = five_parts()
     body = log._store.get(checkpoint_path(5)).rpartition(b'{"checksum"')[0]
+    newest = sealed(body.replace(b'"format":1', b'"format":%d' % FORMAT_VERSION))
+    known = copy(log._store, changed={checkpoint_path(5): newest})
+    known.delete([log_path(version) for version in range(5)])
+    assert CommitLog(known).latest() == head
     newer = sealed(body.replace(b'"format":1', b'"format":4'))
     with pytest.raises(UnsupportedProtocol, match="format version 4"):
         CommitLog(copy(log._store, changed={checkpoint_path(5): newer})).latest()

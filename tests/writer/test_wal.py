@@ -413,15 +413,9 @@ def test_an_owner_whose_claim_is_damaged(tmp_path: Path) -> None:
 def test_claims_that_meet_at_the_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a lock that works, the link still has one winner."""
     monkeypatch.setattr(fcntl, "flock", lambda *_: None)
-    link, second = os.link, list[Wal]()
-
-    def meeting(source: Path, target: Path) -> None:
-        if not second:
-            second.append(None)  # type: ignore[arg-type]
-            second[0] = opened(tmp_path)
-        link(source, target)
-
-    monkeypatch.setattr(os, "link", meeting)
+    second = list[Wal]()
+    calls = FileCalls(monkeypatch, names=["link"])
+    calls.overtake(lambda: second.append(opened(tmp_path)), "link")
     with pytest.raises(WalLocked, match="has just taken"):
         opened(tmp_path)
     second[0].append(b"one")

@@ -21,8 +21,8 @@ import pyarrow as pa
 
 import rowsieve as rs
 from rowsieve.providers.spark.jvm.java import spark_session
+from tests.faults.tasks import PATIENCE_S, executor_of_this_task
 from tests.procedures.cluster_driver import CONF
-from tests.procedures.cluster_faults import PATIENCE_S, executor_of_this_task
 
 ROWS = 4_000
 STRUCK = 2_500  # the row whose task has the fault

@@ -19,8 +19,8 @@ import rowsieve as rs
 from rowsieve.providers.spark.jvm.java import spark_session
 from rowsieve.providers.spark.procedure_engine import SparkEngine
 from rowsieve.providers.spark.store_options import passed_on
+from tests.faults.tasks import KillingExecutor
 from tests.procedures.cluster_driver import CALL, CONF, replace
-from tests.procedures.cluster_faults import KillingExecutor
 from tests.providers.spark.cluster_writes import ROWS, STRUCK, executor, struck
 from tests.stores.folder_server import folder_server
 

@@ -14,7 +14,7 @@ pytest.importorskip("pyspark")
 import rowsieve as rs
 from rowsieve.bridges.spark_columns.types import spark_schema
 from rowsieve.errors import StoreError, UnsupportedOperation
-from rowsieve.objects import ObjectNotFound, open_probe
+from rowsieve.objects import open_probe
 from rowsieve.objects.request_failures import Cause
 from rowsieve.procedures.engine import Job
 from rowsieve.providers.spark.cluster import task_stores
@@ -24,7 +24,10 @@ from rowsieve.providers.spark.source import RowsieveSource
 from rowsieve.providers.spark.source_options import WriteOptions
 from rowsieve.providers.spark.store_options import passed_on
 from rowsieve.providers.spark.writes.write_tasks import RowsieveWriter
+from tests.faults.stores import CAUSES, FaultyStore
+from tests.faults.vocabulary import Fault
 from tests.procedures.test_task_reports import Halves
+from tests.storage.log_fixtures import memory_store
 from tests.stores.folder_server import FolderServer, folder_server
 
 pytestmark = pytest.mark.spark
@@ -109,33 +112,42 @@ def test_a_process_asks_a_store_once(name: str, server: FolderServer) -> None:
     assert asked == [f"b/once-{name}/_rowsieve/reached"]
 
 
-class Answers:
-    """Stands for a probe whose store answers in one way."""
-
-    def __init__(self, cause: str | None) -> None:
-        self._cause = cause
-
-    def get(self, path: str) -> bytes:
-        if self._cause is None:
-            raise ObjectNotFound("absent", path=path)
-        raise StoreError("no", operation="read", path=path, cause=self._cause)
+def probed(monkeypatch: pytest.MonkeyPatch, fault: Fault | None) -> None:
+    """Let the store that tasks ask answer in one way; None: it has no such object."""
+    store = FaultyStore(memory_store())
+    if fault is not None:
+        store.meet_where(fault, "get")
+    monkeypatch.setattr(task_stores, "open_probe", lambda *_: store)
 
 
-@pytest.mark.parametrize("cause", [None, "denied", "throttled", "server", "reset", "unsupported"])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        None,
+        Fault.DENIED,
+        Fault.THROTTLED,
+        Fault.SERVER_ERROR,
+        Fault.RESET,
+        Fault.REFUSED,
+    ],
+)
 def test_an_answer_that_says_nothing_of_the_next_request_is_no_error(
-    cause: str | None, monkeypatch: pytest.MonkeyPatch
+    fault: Fault | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(task_stores, "open_probe", lambda *_: Answers(cause))
+    probed(monkeypatch, fault)
     task_stores.check_reached("s3://b/t", {})
 
 
-@pytest.mark.parametrize("cause", ["no_credentials", "expired", "unknown_host", "certificate"])
-def test_a_failure_is_asked_for_again(cause: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(task_stores, "open_probe", lambda *_: Answers(cause))
+@pytest.mark.parametrize(
+    "fault",
+    [Fault.NO_CREDENTIALS, Fault.EXPIRED_TOKEN, Fault.UNKNOWN_HOST, Fault.BAD_CERTIFICATE],
+)
+def test_a_failure_is_asked_for_again(fault: Fault, monkeypatch: pytest.MonkeyPatch) -> None:
+    probed(monkeypatch, fault)
     for _ in range(2):
         with pytest.raises(StoreError, match="a task on") as raised:
             task_stores.check_reached("s3://b/t", {})
-        assert raised.value.cause == cause
+        assert raised.value.cause == CAUSES[fault]
 
 
 def test_a_folder_is_not_probed(tmp_path: Path) -> None:

@@ -1,16 +1,17 @@
-"""Procedures whose tasks go wrong on purpose; Spark's workers import them from here.
+"""Procedures whose tasks meet a fault; Spark's workers import them from here.
 
 What happened is noted by empty files in a folder that the driver and all workers see.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
@@ -20,6 +21,7 @@ from rowsieve.errors import StoreError
 from rowsieve.procedures.built_ins.rewrite_data_files import RewriteDataFiles
 from rowsieve.procedures.procedure import CallContext, DistributedProcedure, Handle
 from rowsieve.statements.call_values import Value
+from tests.faults.vocabulary import Fault
 
 PATIENCE_S = 60.0
 Fragments: TypeAlias = Sequence[Sequence[bytes]]
@@ -78,12 +80,32 @@ class Faulty(DistributedProcedure):
 
 
 class FailingOnce(Faulty):
-    """Every task fails once after it has written its files."""
+    """Every task fails in its first attempt, or in several, after it has written its files."""
+
+    def __init__(
+        self, marks: Path, inner: DistributedProcedure | None = None, *, attempts: int = 1
+    ) -> None:
+        super().__init__(marks, inner)
+        self._attempts = attempts
 
     def fault(self, task: bytes, storage_options: StorageOptions) -> None:
-        """Fail at the first attempt of the task."""
-        if self.first(checksum(task)):
-            raise StoreError("the worker lost its disk")
+        """Fail at the first attempts of the task."""
+        name = checksum(task)
+        if any(self.first(f"{name}.{attempt}") for attempt in range(self._attempts)):
+            raise StoreError(Fault.TASK_FAILED.value)
+
+
+class FailingRuns(Faulty):
+    """Those runs of tasks fail, counted over all jobs of this process, that have these numbers."""
+
+    def __init__(self, numbers: Container[int]) -> None:
+        super().__init__(Path())
+        self._numbers, self._count = numbers, itertools.count()
+
+    def fault(self, task: bytes, storage_options: StorageOptions) -> None:
+        """Fail if it is the turn of one of the numbers."""
+        if next(self._count) in self._numbers:
+            raise StoreError(Fault.TASK_FAILED.value)
 
 
 class DyingOnce(Faulty):
@@ -170,12 +192,11 @@ def executor_of_this_task() -> int:
     return found
 
 
-def faults() -> dict[str, type[Any]]:
-    """The faults that a call survives, by name."""
-    return {
-        "failing": FailingOnce,
-        "dying": DyingOnce,
-        "executor": KillingExecutor,
-        "zombie": Zombie,
-        "speculation": Slow,
-    }
+SURVIVED: Final[Mapping[Fault, type[Any]]] = {
+    Fault.TASK_FAILED: FailingOnce,
+    Fault.TASK_KILLED: DyingOnce,
+    Fault.EXECUTOR_KILLED: KillingExecutor,
+    Fault.ZOMBIE: Zombie,
+    Fault.SPECULATED: Slow,
+}
+"""The faults that a call on a cluster survives."""
