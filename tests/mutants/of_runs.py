@@ -1,6 +1,6 @@
 """Promises of writers, differential tables and leases, broken: random runs of processes notice.
 
-Found within `make test` by the seeds named.
+Found within `make test` by the tests named, in the run of the seed that is named last.
 """
 
 from __future__ import annotations
@@ -15,56 +15,63 @@ CATALOGS = ("tests/simulation/test_catalogs.py",)
 TRANSACTIONS = ("tests/simulation/test_transaction_runs.py",)
 
 MUTANTS = (
-    Mutant(  # seed 0
+    Mutant(
         "writer/wal_owner.py",
         "a writer is never fenced",
         "if there is None or (there.st_ino, there.st_dev) != (ours.st_ino, ours.st_dev):",
         "if False:",
         WRITERS,
+        "0",
     ),
-    Mutant(  # seed 2
+    Mutant(
         "changes/event_order/too_late.py",
         "a truncate has no effect on what comes later",
         "    if place is None:",
         "    if True:",
         ORDERS,
+        "2",
     ),
-    Mutant(  # seed 7
+    Mutant(
         "writer/flushing.py",
         "records of a log are replayed twice",
         "return 0 if token is None else token.sequence",
         "return 0",
         WRITERS,
+        "7",
     ),
-    Mutant(  # seed 8
+    Mutant(
         "writer/wal.py",
         "files of a log go before their records are committed",
         "gone = [each for each in self._closed if each.last_sequence <= through]",
         "gone = self._closed",
         WRITERS,
+        "8",
     ),
-    Mutant(  # seed 3
+    Mutant(
         "writer/logged.py",
         "what is acknowledged is in no memtable",
         "self._memtables.add(MemtableEntry(sequence, changes, form, rows, len(payload), version))",
         "pass",
         WRITERS,
+        "3",
     ),
-    Mutant(  # seed 6
+    Mutant(
         "writer/logged.py",
         "replay lacks a record",
         "            if record.sequence > through:\n",
         "            if record.sequence > through + 1:\n",
         WRITERS,
+        "6",
     ),
-    Mutant(  # seed 12
+    Mutant(
         "differential/appending.py",
         "a frontier that moved meanwhile is not seen",
         "        nonlocal request\n        _check_upper(head, lower, time_type)\n",
         "        nonlocal request\n",
         UPDATES,
+        "12",
     ),
-    Mutant(  # seed 23
+    Mutant(
         "differential/appending.py",
         "an append takes `since` back",
         "        since = frontiers_of(head.table).since\n"
@@ -72,82 +79,94 @@ MUTANTS = (
         "        since = frontiers_of(base.table).since\n"
         "        return replace(request, info=with_frontiers(base.table, Frontiers(since, upper)))",
         UPDATES,
+        "23",
     ),
-    Mutant(  # seed 0
+    Mutant(
         "differential/advancing.py",
         "`since` passes times that leases hold",
         "        return max(since, _held_at(handle, head, living, wanted))",
         "        return max(since, wanted)",
         UPDATES,
+        "0",
     ),
-    Mutant(  # seed 22
+    Mutant(
         "differential/subscriptions.py",
         "an item has merged times",
         "            if may_have_merged(version.table, lower, time_type):\n",
         "            if False:\n",
         UPDATES,
+        "22",
     ),
-    Mutant(  # seed 8
+    Mutant(
         "writer/logged.py",
         "a memtable goes before its commit",
         "rows = self._memtables.drop(through, commit.version)",
         "rows = self._memtables.drop(through + 1, commit.version)",
         WRITERS,
+        "8",
     ),
-    Mutant(  # seed 8
+    Mutant(
         "compaction/rewrite_passes.py",
         "slices lose their tombstones",
         "                    writer.write_deletes(deleted[number])\n        yield writer",
         "                    pass\n        yield writer",
         SEEDS,
+        "8",
     ),
-    Mutant(  # seed 9
+    Mutant(
         "differential/subscriptions.py",
         "a subscription has a time twice",
         "            lower = upper\n",
         "            lower = upper - 1\n",
         UPDATES,
+        "9",
     ),
-    Mutant(  # seed 136
+    Mutant(
         "retention/leases.py",
         "retention ignores what publications hold",
         "        if published and (hold := _HOLD.fullmatch(path)) is not None:\n",
         "        if False and (hold := _HOLD.fullmatch(path)) is not None:\n",
         SEEDS,
+        "136",
     ),
-    Mutant(  # seed 40
+    Mutant(
         "retention/kept_versions.py",
         "leases keep nothing",
         "        leased = leases()\n",
         "        leased = None\n",
         SEEDS,
+        "40",
     ),
-    Mutant(  # seed 0
+    Mutant(
         "changes/event_order/late_changes.py",
         "late events replace newer ones",
         "        late = overtaken if late is None else late | overtaken\n",
         "        pass\n",
         ORDERS,
+        "0",
     ),
-    Mutant(  # seed 0
+    Mutant(
         "transactions/proofs.py",
         "what a transaction has read is not proved again",
         "self._reads = tuple(reads) if isolation is Isolation.SERIALIZABLE else ()",
         "self._reads = ()",
         TRANSACTIONS,
+        "0",
     ),
-    Mutant(  # seed 30 of databases
+    Mutant(
         "storage/log/moves.py",
         "a table takes commits at its former place",
         "if MOVED not in info.properties or (mark := mark_of(info.properties)) is None:",
         "if True or (mark := mark_of(info.properties)) is None:",
         CATALOGS,
+        "database 30",
     ),
-    Mutant(  # seed 10 of databases
+    Mutant(
         "objects/shared/section_store.py",
         "an entry stays behind when a table moves out",
         "for number in range(log.first, log.next_number):",
         "for number in range(log.first, log.next_number - 1):",
         CATALOGS,
+        "database 10",
     ),
 )

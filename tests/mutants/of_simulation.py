@@ -1,6 +1,6 @@
 """What commits and retention promise each other, broken: schedules of several processes notice.
 
-Found within `make test`: by a seed, or by a pair of calls with one preemption.
+Found within `make test`: by the seed, or the pair of calls with one preemption, that is named last.
 """
 
 from __future__ import annotations
@@ -16,35 +16,39 @@ PAIRS = ("tests/simulation/test_interleavings.py",)
 _PUT_FAILED = "            except (ObjectExists, StoreError) as error:\n"
 
 MUTANTS = (
-    Mutant(  # seed 1
+    Mutant(
         LOG,
         "every entry is ours",
         "if stored.commit_id != entry.commit_id:",
         "if False:",
         SEEDS,
+        "1",
     ),
-    Mutant(  # seed 1
+    Mutant(
         LOG,
         "a name that exists is another's",
         _PUT_FAILED,
         "            except ObjectExists:\n                return None\n"
         "            except StoreError as error:\n",
         SEEDS,
+        "1",
     ),
-    Mutant(  # seed 95
+    Mutant(
         LOG,
         "a lost answer is a lost number",
         _PUT_FAILED,
         "            except StoreError:\n                return None\n"
         "            except ObjectExists as error:\n",
         SEEDS,
+        "95",
     ),
-    Mutant(  # seed 6
+    Mutant(
         CONFLICTS,
         "changes do not see writes",
         "(Kind.READING, Kind.BLIND): Resolution.CHECK",
         "(Kind.READING, Kind.BLIND): Resolution.REBASE",
         SEEDS,
+        "6",
     ),
     Mutant(
         CONFLICTS,
@@ -52,6 +56,7 @@ MUTANTS = (
         "(Kind.READING, Kind.READING): Resolution.CHECK",
         "(Kind.READING, Kind.READING): Resolution.REBASE",
         PAIRS,
+        "keyed update update 1",
     ),
     Mutant(
         MUTATION,
@@ -59,6 +64,7 @@ MUTANTS = (
         "if keys.overlaps(own) and self._shares(added, i):",
         "if False:",
         PAIRS,
+        "keyed update delete_where 3",
     ),
     Mutant(
         "storage/log/floors.py",
@@ -66,6 +72,7 @@ MUTANTS = (
         "return lowest is not None and lowest < floor",
         "return False",
         PAIRS,
+        "keyed upsert remove_orphans 0",
     ),
     Mutant(
         ORPHANS,
@@ -73,55 +80,63 @@ MUTANTS = (
         " and path not in kept.paths",
         "",
         PAIRS,
+        "keyed upsert remove_orphans 0",
     ),
-    Mutant(  # seed 0
+    Mutant(
         EXPIRING,
         "files of kept versions expire",
         " if path not in kept.paths}",
         "}",
         SEEDS,
+        "0",
     ),
-    Mutant(  # the pair of two expiries
+    Mutant(
         EXPIRING,
         "retention's commits count as versions",
         "count -= entry.operation not in RETENTION_OPERATIONS",
         "count -= 1",
         PAIRS,
+        "keyed expire_versions expire_versions 0",
     ),
-    Mutant(  # the pair of an upsert and a new column
+    Mutant(
         "changes/column_changes.py",
         "data does not see that columns were changed",
         "    if head.schema.id != schema_id:\n        raise CommitConflict(",
         "    if False:\n        raise CommitConflict(",
         PAIRS,
+        "keyed upsert add_column 0",
     ),
-    Mutant(  # the pair of a compaction and an upsert
+    Mutant(
         "compaction/rewrite_passes.py",
         "rewritten rows are as new as the rewrite",
         'return writer.finish().with_commit_ts(pc.max(inputs.column("commit_ts_max")).as_py())',
         "return writer.finish()",
         PAIRS,
+        "keyed compact upsert 0",
     ),
-    Mutant(  # seed 30
+    Mutant(
         "retention/other_logs.py",
         "expiry forgets what branches and tags need",
         "return use(listing, replace(kept, paths=kept.paths | needed, tags=tags))",
         "return use(listing, replace(kept, tags=tags))",
         REFS,
+        "30",
     ),
-    Mutant(  # seed 21
+    Mutant(
         "refs/publishing.py",
         "a publication does not look at the table",
         "        self._check_unmoved(head)\n",
         "",
         REFS,
+        "21",
     ),
-    Mutant(  # seed 124
+    Mutant(
         "refs/renumbering.py",
         "new parts of several commits are never merged",
         "    if len(places) < 2:\n",
         "    if len(places):\n",
         REFS,
+        "124",
     ),
     Mutant(
         "retention/listing.py",

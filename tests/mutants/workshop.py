@@ -63,7 +63,8 @@ def ends_never(running: psutil.Process | psutil.Popen, cpu_limit_s: float | None
 class Mutant:
     """`what` is wrong in `module` once `new` stands in the place of `old`.
 
-    `tests` are those that must notice, if they are not those of the module.
+    `tests` are those that must notice, if they are not those of the module. `seed` is the run of a
+    machine that notices, by itself and within `make test` (`planted.py`).
     """
 
     module: str
@@ -71,6 +72,7 @@ class Mutant:
     old: str
     new: str
     tests: tuple[str, ...] = ()
+    seed: str = ""
 
     def __str__(self) -> str:
         return f"{self.module}: {self.what}"
