@@ -354,5 +354,5 @@ def test_an_entry_that_a_listing_does_not_show_yet_is_read(tmp_path: Path, hidde
     def lagging(_prefix: str, details: Details) -> Details:
         return {path: each for path, each in details.items() if not path.endswith(newest)}
 
-    seen = CatalogLog(ChangedListings(store, lagging))  # type: ignore[arg-type]
+    seen = CatalogLog(ChangedListings(store, lagging))
     assert seen.read().version == hidden

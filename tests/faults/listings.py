@@ -27,8 +27,8 @@ class ChangedListings:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    def details(self, prefix: str) -> Details:
-        return self._change(prefix, self._store.details(prefix))
+    def details(self, prefix: str, most: int | None = None) -> Details:
+        return self._change(prefix, self._store.details(prefix, most))
 
     def list(self, prefix: str, after: str | None = None, until: str | None = None) -> list[str]:
         names = self._store.list(prefix, after, until)

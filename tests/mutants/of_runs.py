@@ -12,6 +12,7 @@ WRITERS = ("tests/simulation/test_writer_runs.py",)
 UPDATES = ("tests/simulation/test_differential_runs.py",)
 ORDERS = ("tests/simulation/test_order_runs.py",)
 CATALOGS = ("tests/simulation/test_catalogs.py",)
+INLINE = ("tests/simulation/test_inline_changes.py",)
 TRANSACTIONS = ("tests/simulation/test_transaction_runs.py",)
 
 MUTANTS = (
@@ -168,5 +169,69 @@ MUTANTS = (
         "for number in range(log.first, log.next_number - 1):",
         CATALOGS,
         "database 10",
+    ),
+    Mutant(
+        "objects/shared/group_commit.py",
+        "a number that is taken in a shared log is given again",
+        "if section.number < log.next_number or log.has_left:",
+        "if log.has_left:",
+        CATALOGS,
+        "database 0",
+    ),
+    Mutant(
+        "changes/event_order/late_changes.py",
+        "an event does not see newer ones that were committed meanwhile",
+        "        if not len(above):\n            return False\n",
+        "        return False\n",
+        ORDERS,
+        "0",
+    ),
+    Mutant(
+        "changes/operations.py",
+        "an overwrite keeps the floor of late events",
+        "if head.table.late_floor == floor and properties is head.table.properties:",
+        "if True:",
+        ORDERS,
+        "0",
+    ),
+    Mutant(
+        "changes/column_order/resolving_columns.py",
+        "each value of a row is as new as the row",
+        "ranks = self.orders.ranks_of(field_id, rows, self.entries)",
+        "ranks = rows",
+        ORDERS,
+        "0",
+    ),
+    Mutant(
+        "publication/publish_version.py",
+        "a version that is published again is no longer held",
+        "    if moves:\n        store.delete([path for version, path in holds.items() if version",
+        "    if holds:\n        store.delete([path for version, path in holds.items() if 0",
+        SEEDS,
+        "0",
+    ),
+    Mutant(
+        "storage/log/log_reader.py",
+        "an old version is the one that was read last",
+        "(older.version, older.table.uuid) == (version, head.table.uuid)",
+        "older.table.uuid == head.table.uuid",
+        SEEDS,
+        "0",
+    ),
+    Mutant(
+        "storage/log/inline_parts.py",
+        "rows that stand in an entry are older than it",
+        "return parts if version is None else parts.with_commit_ts(version)",
+        "return parts if version is None else parts.with_commit_ts(max(version - 2, 0))",
+        INLINE,
+        "0",
+    ),
+    Mutant(
+        "transactions/proofs.py",
+        "blind writes do not meet what a transaction has read",
+        "self._kinds = kinds | {Kind.READING} if self._reads else kinds",
+        "self._kinds = kinds",
+        TRANSACTIONS,
+        "0",
     ),
 )

@@ -35,25 +35,32 @@ FOUND, UNSEEN = 0, 1
 LARGE: Final = ("hypothesis", "pyarrow.dataset", "pytest", "polars", "duckdb", "datafusion")
 
 
-class Broken(MetaPathFinder, SourceFileLoader):
-    """Imports the module of a mutant from its broken source."""
+class BrokenModule(SourceFileLoader):
+    """Loads the module of a mutant from its broken source, whatever is cached."""
 
     def __init__(self, planted: Mutant) -> None:
         name = "rowsieve." + planted.module.removesuffix(".py").replace("/", ".")
         super().__init__(name, str(REPOSITORY / "rowsieve" / planted.module))
         self._source = planted.applied(source_of(planted.module))
 
+    def get_code(self, fullname: str) -> CodeType:
+        """Compile the broken source."""
+        return compile(self._source, self.path, "exec", dont_inherit=True)
+
+
+class Finder(MetaPathFinder):
+    """Finds one module, which the loader has."""
+
+    def __init__(self, loader: SourceFileLoader) -> None:
+        self._loader = loader
+
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Find this module only."""
-        if fullname != self.name:
+        if fullname != self._loader.name:
             return None
-        return spec_from_file_location(fullname, self.path, loader=self)
-
-    def get_code(self, fullname: str) -> CodeType:
-        """Compile the broken source, whatever is cached."""
-        return compile(self._source, self.path, "exec", dont_inherit=True)
+        return spec_from_file_location(fullname, self._loader.path, loader=self._loader)
 
 
 def first_that_finds(planted: Mutant, seeds: Sequence[str]) -> str | None:
@@ -67,17 +74,18 @@ def first_that_finds(planted: Mutant, seeds: Sequence[str]) -> str | None:
         if running.wait() == UNSEEN:
             return None
         begun.seek(0)
-        return begun.read().splitlines()[-1]
+        seeds_begun = begun.read().split("\n")[:-1]
+        assert seeds_begun, f"{planted} cannot be imported"
+        return seeds_begun[-1]
 
 
 def _run_and_exit(planted: Mutant, seeds: Sequence[str], begun: IO[str]) -> None:
     status = FOUND  # also by an error
     try:
-        begun.write("the import of the module\n")
         quiet = os.open(os.devnull, os.O_WRONLY)
         os.dup2(quiet, 1)
         os.dup2(quiet, 2)
-        sys.meta_path.insert(0, Broken(planted))
+        sys.meta_path.insert(0, Finder(BrokenModule(planted)))
         machines = importlib.import_module("tests.mutants.machines")
         (machine,) = planted.tests
         for seed in seeds:

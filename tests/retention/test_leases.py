@@ -275,7 +275,7 @@ def test_a_listing_that_misses_a_renewal_meets_the_one_before(
         begun = store.details(LEASES)
         lease._renew()
         seen = {path: detail for path, detail in begun.items() if path in paths(store, LEASES)}
-        listed = ChangedListings(store, lambda *_: seen)
+        listed: Any = ChangedListings(store, lambda *_: seen)
         assert [each.version for each in lease_files(listed)] == [1]
     assert paths(store, LEASES) == set()
 
