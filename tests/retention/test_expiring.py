@@ -480,11 +480,12 @@ def test_older_than_may_be_as_far_ahead_as_clocks_differ(monkeypatch: pytest.Mon
 
 def test_files_that_a_compaction_replaced_before_a_checkpoint_go_with_their_versions() -> None:
     """Of a log from its beginning, and of one that begins with a checkpoint."""
-    table = with_history(versions=3, checkpoint_interval="2")
+    table = with_history(versions=3, checkpoint_interval="4")
     for _ in range(2):
         table.compact()
         for version in range(5):
             table.upsert(table_of((0, version)))
         table.compact()
+        table.upsert(table_of((0, 9)))
         table.expire_versions(retain_last=1, grace_s=0)
         assert paths(table.handle.store, "data") == {*table.files().column("path").to_pylist()}
