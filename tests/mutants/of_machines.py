@@ -26,7 +26,7 @@ MUTANTS = (
         "for part_id in head.parts.part_ids if part_id not in unchanged)",
         "for part_id in head.parts.part_ids[:1] if part_id not in unchanged)",
         SEEDS,
-        "6",
+        "11",
     ),
     Mutant(
         "changes/operations.py",
@@ -34,7 +34,7 @@ MUTANTS = (
         "unchanged = {identity[0] for identity in identities(head.parts) if identity in wanted}",
         "unchanged = set(head.parts.part_ids) & set(target.parts.part_ids)",
         SEEDS,
-        "26",
+        "82",
     ),
     Mutant(
         "executor/live_rows.py",
@@ -66,7 +66,7 @@ MUTANTS = (
         "tokens = {**tokens, entry.token[0]: _token(entry, entry.token[1])}",
         "tokens = {entry.token[0]: _token(entry, entry.token[1])}",
         SEEDS,
-        "29",
+        "6",
     ),
     Mutant(
         "storage/log/commit_log.py",
@@ -74,7 +74,7 @@ MUTANTS = (
         "        if token[1] > last.sequence:\n",
         "        if token[1] >= last.sequence:\n",
         SEEDS,
-        "6",
+        "12",
     ),
     Mutant(
         "change_feed/images.py",
@@ -82,7 +82,7 @@ MUTANTS = (
         "[PREIMAGE, DELETE, POSTIMAGE]",
         "[POSTIMAGE, DELETE, POSTIMAGE]",
         SEEDS,
-        "0",
+        "4",
     ),
     Mutant(
         "changes/computed.py",
@@ -91,7 +91,7 @@ MUTANTS = (
         "        matched_by=reads,",
         "touched_by=never,\n        matched_by=never,",
         SEEDS,
-        "14",
+        "27",
     ),
     Mutant(
         "changes/hiding.py",

@@ -192,7 +192,7 @@ MUTANTS = (
         "if head.table.late_floor == floor and properties is head.table.properties:",
         "if True:",
         ORDERS,
-        "0",
+        "20",
     ),
     Mutant(
         "changes/column_order/resolving_columns.py",
@@ -200,15 +200,15 @@ MUTANTS = (
         "ranks = self.orders.ranks_of(field_id, rows, self.entries)",
         "ranks = rows",
         ORDERS,
-        "0",
+        "7",
     ),
     Mutant(
         "publication/publish_version.py",
-        "a version that is published again is no longer held",
-        "    if moves:\n        store.delete([path for version, path in holds.items() if version",
-        "    if holds:\n        store.delete([path for version, path in holds.items() if 0",
+        "what is published is not held",
+        "    if moves and snapshot.version not in holds:",
+        "    if False:",
         SEEDS,
-        "0",
+        "136",
     ),
     Mutant(
         "storage/log/log_reader.py",
@@ -216,7 +216,7 @@ MUTANTS = (
         "(older.version, older.table.uuid) == (version, head.table.uuid)",
         "older.table.uuid == head.table.uuid",
         SEEDS,
-        "0",
+        "1",
     ),
     Mutant(
         "storage/log/inline_parts.py",
@@ -224,7 +224,7 @@ MUTANTS = (
         "return parts if version is None else parts.with_commit_ts(version)",
         "return parts if version is None else parts.with_commit_ts(max(version - 2, 0))",
         INLINE,
-        "0",
+        "3",
     ),
     Mutant(
         "transactions/proofs.py",

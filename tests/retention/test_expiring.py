@@ -478,9 +478,14 @@ def test_older_than_may_be_as_far_ahead_as_clocks_differ(monkeypatch: pytest.Mon
     assert table.expire_versions(older_than=limit, dry_run=True).versions == 1
 
 
-def test_files_that_a_compaction_replaced_before_a_checkpoint_go_with_their_versions() -> None:
+@pytest.mark.parametrize("is_trimmed", [False, True])
+def test_files_that_a_compaction_replaced_before_a_checkpoint_go_with_their_versions(
+    *, is_trimmed: bool
+) -> None:
     """Of a log from its beginning, and of one that begins with a checkpoint."""
-    table = with_history(versions=3, checkpoint_interval="4")
+    table = with_history(versions=2, checkpoint_interval="4")
+    if is_trimmed:
+        table.expire_versions(retain_last=1)
     for _ in range(2):
         table.compact()
         for version in range(5):
