@@ -19,6 +19,7 @@ from tests.simulation import (
     ref_runs,
     seeds,
     test_interleavings,
+    test_simulation,
     test_transaction_runs,
     writer_runs,
 )
@@ -28,6 +29,13 @@ from tests.ternary_logic.readers import ALONE
 from tests.ternary_logic.test_pairs import CONDITIONS
 
 Problems = Sequence[object]
+
+
+def _seed(name: str) -> Problems:
+    kind, _, number = name.rpartition(" ")
+    if kind == "streams":
+        return test_simulation.run_streams(int(number)).problems
+    return seeds.run_seed(int(number)).problems
 
 
 def _pair(name: str) -> Problems:
@@ -65,7 +73,7 @@ def _readers(name: str) -> Problems:
 
 
 MACHINES: Final[Mapping[str, Callable[[str], Problems]]] = {
-    "tests/simulation/test_simulation.py": lambda seed: seeds.run_seed(int(seed)).problems,
+    "tests/simulation/test_simulation.py": _seed,
     "tests/simulation/test_inline_changes.py": lambda seed: _inline(int(seed)),
     "tests/simulation/test_ref_runs.py": lambda seed: ref_runs.run_seed(int(seed)).problems,
     "tests/simulation/test_order_runs.py": lambda seed: order_runs.run_seed(int(seed)).problems,

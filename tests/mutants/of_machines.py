@@ -107,7 +107,7 @@ MUTANTS = (
         'token = (f"{_APPLICATION}{written[0].query_id}", batchId)',
         'token = (f"{_APPLICATION}{written[0].query_id}", 1)',
         SEEDS,
-        "29",
+        "streams 0",
     ),
     Mutant(
         "catalog/catalog_log.py",

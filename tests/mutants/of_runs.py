@@ -170,13 +170,13 @@ MUTANTS = (
         CATALOGS,
         "database 10",
     ),
-    Mutant(
+    Mutant(  # beyond the seeds of `make test`
         "objects/shared/group_commit.py",
         "a number that is taken in a shared log is given again",
         "if section.number < log.next_number or log.has_left:",
         "if log.has_left:",
         CATALOGS,
-        "database 0",
+        "database 109",
     ),
     Mutant(
         "changes/event_order/late_changes.py",
@@ -232,6 +232,6 @@ MUTANTS = (
         "self._kinds = kinds | {Kind.READING} if self._reads else kinds",
         "self._kinds = kinds",
         TRANSACTIONS,
-        "0",
+        "22",
     ),
 )

@@ -15,7 +15,7 @@ import pytest
 
 from tests.daily import today
 from tests.profiles import IS_DEEP
-from tests.simulation.seeds import run_seed
+from tests.simulation.seeds import Run, run_seed
 
 SEEDS = 20_000 if IS_DEEP else 300
 TOGETHER, OF_THE_DAY = 20, 10
@@ -61,6 +61,17 @@ def test_a_seed_has_one_trace_in_every_process() -> None:
 def test_no_seed_has_a_wrong_row(first: int) -> None:
     for seed in range(first, first + TOGETHER):
         check(seed)
+
+
+@pytest.mark.skipif(ONE is not None, reason="ROWSIEVE_SEED names one seed")
+@pytest.mark.parametrize("seed", range(400 if IS_DEEP else 4))
+def test_no_batch_of_long_streams_is_lost_or_twice(seed: int) -> None:
+    assert not run_streams(seed).problems
+
+
+def run_streams(seed: int) -> Run:
+    """Run actors that write several batches of a stream each."""
+    return run_seed(seed, calls=5, families=("stream", "upkeep"))
 
 
 @pytest.mark.skipif(IS_DEEP or ONE is not None, reason="make test runs the seeds of the day")
