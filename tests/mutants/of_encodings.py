@@ -33,7 +33,7 @@ MUTANTS = (
     Mutant(
         SUMS,
         "equal words are taken for equal rows",
-        "if not _are_equal(own, places, np.flatnonzero(~differs)):",
+        "if not _are_equal(columns, places, np.flatnonzero(~differs)):",
         "if False:",
         ("tests/differential/test_consolidation.py",),
     ),

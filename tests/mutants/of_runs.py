@@ -88,7 +88,7 @@ MUTANTS = (
         "        return max(since, _held_at(handle, head, living, wanted))",
         "        return max(since, wanted)",
         UPDATES,
-        "0",
+        "4",
     ),
     Mutant(
         "differential/subscriptions.py",
@@ -136,15 +136,7 @@ MUTANTS = (
         "        leased = leases()\n",
         "        leased = None\n",
         SEEDS,
-        "40",
-    ),
-    Mutant(
-        "changes/event_order/late_changes.py",
-        "late events replace newer ones",
-        "        late = overtaken if late is None else late | overtaken\n",
-        "        pass\n",
-        ORDERS,
-        "0",
+        "108",
     ),
     Mutant(
         "transactions/proofs.py",

@@ -56,7 +56,7 @@ MUTANTS = (
         "(Kind.READING, Kind.READING): Resolution.CHECK",
         "(Kind.READING, Kind.READING): Resolution.REBASE",
         PAIRS,
-        "keyed update update 1",
+        "keyed update delete_where 3",
     ),
     Mutant(
         MUTATION,
