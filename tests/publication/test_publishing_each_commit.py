@@ -110,6 +110,19 @@ def test_a_failed_publication_fails_no_commit(
     assert published(folder) == ([(1, 10)], [(1, 10)])
 
 
+def test_a_publication_keeps_what_another_format_holds(tmp_path: Path) -> None:
+    """A hold moves once it is many versions old: that of its own publication alone."""
+    folder = tmp_path / "t"
+    table = rs.create_table(str(folder), kv((1, 10), (2, 20)), key=["k"])
+    table.publish("delta")
+    for number in range(17):
+        table.upsert(kv((1, number)))
+    table.publish("iceberg")
+    table.compact()
+    table.vacuum(retain_last=1, grace_s=0)
+    assert published(folder) == ([(1, 16), (2, 20)], [(1, 10), (2, 20)])
+
+
 @pytest.mark.parametrize("kind", FORMATS)
 def test_retention_keeps_what_the_newest_publication_has(kind: Format, tmp_path: Path) -> None:
     folder = tmp_path / "t"
