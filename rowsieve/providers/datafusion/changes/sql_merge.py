@@ -206,14 +206,30 @@ class _Merging:
                 written.append(self._updated(fired))
         self._refuse_repeated([*written, *gone])
         rows = self._prepared([*written, *inserted])
-        if inserted:
-            self._refuse_present(self._prepared(inserted))
         deletes = None
         if gone:
             whole = pa.concat_tables(gone, promote_options="default")
             deletes = self._prepared_keys(whole)
+        if (new := self._prepared(inserted)) is not None:
+            if deletes is not None and not self._sequences:
+                new, deletes = self._without_common(new, deletes)
+            self._refuse_present(new)
         self._refuse_repeated([part for part in (rows, deletes) if part is not None])
         return Changes(rows, deletes)
+
+    def _without_common(self, new: pa.Table, deletes: pa.Table) -> tuple[pa.Table, pa.Table]:
+        """Leave out the keys of both: an inserted row replaces the deleted one of its key."""
+        names = list(self.order.names)
+        both = [
+            stored_keys(each.select(names), self.order, self._schema) for each in (new, deletes)
+        ]
+        columns = self.order.columns(pa.concat_tables(both))
+        positions = columns.sort()
+        second = np.flatnonzero(columns.repeats(positions))
+        alone = np.ones(len(positions), np.bool_)
+        alone[positions[second]] = alone[positions[second - 1]] = False
+        first = pa.array(alone[: new.num_rows])
+        return new.filter(first), deletes.filter(pa.array(alone[new.num_rows :]))
 
     def reads(self) -> Check:
         """The check that a concurrent commit conflicts: it changes rows that the merge reads."""
