@@ -65,6 +65,7 @@ def without_views(rows: pa.Table) -> pa.Table:
 
 def _assigned(values: Any, field: Field, target: pa.DataType) -> Any:
     values = _wide(_without_views(values))
+    _check_digits(values, field.name)
     if values.type == target or pa.types.is_null(values.type) or logical.is_nested(field.type):
         return values
     if isinstance(field.type, logical.Int):
@@ -79,6 +80,19 @@ def _assigned(values: Any, field: Field, target: pa.DataType) -> Any:
             f"{values[place]} without loss; round it or cast it in the statement"
         )
     return converted
+
+
+def _check_digits(values: pa.Array, name: str) -> None:
+    """EvaluationError for a decimal of more digits than its type, which DataFusion computes."""
+    if not (pa.types.is_decimal(values.type) or pa.types.is_nested(values.type)):
+        return
+    try:
+        values.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise EvaluationError(
+            f"sql: a value for column {name!r} has more digits than its type: {error}; nothing was "
+            "changed. Cast the operands to fewer digits, or exclude such rows"
+        ) from error
 
 
 def _check_range(values: pa.Array, type_: logical.Int, name: str) -> None:
