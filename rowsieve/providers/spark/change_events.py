@@ -22,8 +22,8 @@ def apply_events(
     """Apply the events in a DataFrame to a table in one commit, as `Table.apply_events` does.
 
     The frame has a column `value` with JSON text, or the columns of the envelope; it is collected
-    on the driver. `options` are the others of that method: `source`, `times`, `decimals`, `on_bad`
-    and `bad`. In the function of `foreachBatch` a call without a token has that of its batch.
+    on the driver. `options` are the others of that method, such as `source`, `times`, `on_bad` and
+    `schema_mode`. In the function of `foreachBatch` a call without a token has that of its batch.
     """
     engines.spark()  # MissingExtra without PySpark
     from rowsieve.providers.spark.writes.applied_events import apply_frame  # noqa: PLC0415 - PySpark
