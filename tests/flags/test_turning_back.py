@@ -136,27 +136,29 @@ def test_a_flag_in_every_order(name: str) -> None:
 
 
 def test_two_flags_are_turned_on_and_back_in_every_order() -> None:
-    pairs = [(a, b) for a, b in permutations(VALUES, 2)]
-    for first, second in some(pairs, 28, today().toordinal()):
-        rs.configure(Config())
-        story = Story(random.Random(f"{first}/{second}"))
-        on: dict[str, Any] = {}
-        last = (first, second) if hash_of(first, second) else (second, first)
-        for name, value in (
-            (first, VALUES[first][-1]),
-            (second, VALUES[second][-1]),
-            (last[0], VALUES[last[0]][0]),
-            (last[1], VALUES[last[1]][0]),
-        ):
-            on[name] = value
-            rs.configure(Config(**on))
-            story.change()
+    orders_of_two = [(on, back) for on in permutations(VALUES, 2) for back in (on, on[::-1])]
+    for number, (on, back) in enumerate(some(orders_of_two, 56, today().toordinal())):
+        turn_all(on, back, random.Random(f"{number}/{on}/{back}"))
+
+
+def test_all_flags_are_turned_on_and_back_in_random_orders() -> None:
+    """Of 11! orders, these; the date draws others each day."""
+    for number in some(range(40), 40):
+        draws = random.Random(f"{today()}/{number}")
+        on, back = (draws.sample(list(VALUES), len(VALUES)) for _ in range(2))
+        turn_all(on, back, draws)
+
+
+def turn_all(on: Sequence[str], back: Sequence[str], draws: random.Random) -> None:
+    """Turn these flags on for the process, one by one, then back; no row changes."""
+    rs.configure(Config())
+    story, turned = Story(draws), dict[str, Any]()
+    turns = [(name, draws.choice(VALUES[name][1:])) for name in on]
+    for name, value in (*turns, *((name, VALUES[name][0]) for name in back)):
+        turned[name] = value
+        rs.configure(Config(**turned))
+        story.change()
+        story.check()
+        if len(turned) == len(on):
+            story.table.compact()
             story.check()
-            if len(on) == 2:
-                story.table.compact()
-                story.check()
-
-
-def hash_of(first: str, second: str) -> bool:
-    """Half of the pairs go back in the order in which they came, half in the other."""
-    return (list(VALUES).index(first) + list(VALUES).index(second)) % 2 == 0
