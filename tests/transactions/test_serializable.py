@@ -8,11 +8,13 @@ read. `missed` counts the way's false conflicts, which are allowed but have to b
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+import rowsieve as rs
 from rowsieve import Table, Transaction
 from rowsieve.errors import TransactionConflict
 from tests.profiles import some
@@ -347,3 +349,22 @@ def test_very_many_conditions_become_one_that_matches_all_rows(
     changed(table, (50, 50))
     with pytest.raises(TransactionConflict):
         tx.commit()
+
+
+@pytest.mark.parametrize("isolation", ["serializable", "snapshot"])
+@pytest.mark.parametrize("deletes", [False, True])
+def test_conflict_checks_see_what_a_writer_flushed(
+    tmp_path: Path, isolation: Any, deletes: bool
+) -> None:  # trap T27
+    table = rs.create_table(tmp_path / "t", kv((1, 1), (2, 2)), key=["k"])
+    other = rs.open_table(table.uri)
+    with other.writer(wal_dir=tmp_path / "wal", flush_interval_s=3600) as writer:
+        tx = table.transaction(isolation=isolation)
+        assert tx.count("k = 1") == 1
+        tx.upsert(kv((1, 5)))
+        change = writer.delete(keys={"k": 1}) if deletes else writer.upsert({"k": 1, "v": 7})
+        change.result()
+        writer.flush()
+        with pytest.raises(TransactionConflict):
+            tx.commit()
+    assert pairs(rs.open_table(table.uri)) == ([] if deletes else [(1, 7)]) + [(2, 2)]
