@@ -24,6 +24,7 @@ from typer.core import TyperGroup
 
 import rowsieve
 from rowsieve.cli.command_list import GROUPS, SETTINGS, leave_as_text, listed, load
+from rowsieve.cli.completion_scripts import use_own_scripts
 from rowsieve.cli.interrupts import (
     end_on_interrupt,
     exit_code,
@@ -35,6 +36,7 @@ from rowsieve.cli.progress import begin, what_the_command_did, what_was_committe
 from rowsieve.errors import CommitConflict, CorruptData, RowsieveError, StoreError
 
 _COMPLETES = "_ROWSIEVE_COMPLETE"  # which the shell sets to complete a line
+_COMPLETION_OPTIONS = {"--install-completion", "--show-completion"}
 UNSAID, REFUSED, CONFLICT, BROKEN, NO_READER = 1, 3, 4, 5, 141
 
 
@@ -203,6 +205,8 @@ def main() -> None:
     """Run the command line and leave with its exit code."""
     if _COMPLETES in os.environ:
         sys.modules.setdefault("rich", None)  # type: ignore[arg-type]  # summaries need no markup
+    if _COMPLETION_OPTIONS.intersection(sys.argv):
+        use_own_scripts()
     try:
         app()
     except SystemExit as leaving:

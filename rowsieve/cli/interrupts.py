@@ -58,6 +58,11 @@ def was_interrupted() -> bool:
     return bool(_came)
 
 
+def was_terminated() -> bool:
+    """Return whether SIGTERM came, which ends a prompt too."""
+    return signal.SIGTERM in _came
+
+
 def forget_interrupt() -> None:
     """Go on after an interruption: a prompt drops the statement, not the process."""
     _came.clear()

@@ -32,7 +32,7 @@ def test_head_and_show_print_rows(lake: Path) -> None:
     assert run_rows("head", table, "--version", 0)[1]["s"] == LONG
     assert LONG in run("head", table, "--version", 0, "--output", "csv")
     lines = run("show", table, "id = 2", "--vertical").splitlines()
-    assert lines == ["── row 1 ──", "id  2", "s   b", "1 rows"]
+    assert lines == ["── row 1 ──", "id  2", "s   b", "1 row"]
 
 
 def test_du_counts_bytes_of_a_table_and_of_a_catalog(lake: Path) -> None:
@@ -68,14 +68,14 @@ def test_diff_shows_null_and_no_value_unlike_their_texts(tmp_path: Path) -> None
 
 def test_a_width_shortens_values_and_chooses_columns_by_worth() -> None:
     names = ["id", "a", "b", "_change_type"]
-    lines, shown = text_table(names, [(1, LONG, LONG, "insert")], 60, ["_change_type"])
+    lines, shown = text_table(names, [(1, LONG, LONG, "insert")], 35, ["_change_type"])
     assert shown == 2
     assert lines[0].split() == ["id", "...", "_change_type"]
     whole, every = text_table(names, [(1, LONG, LONG, "insert")], None, ["_change_type"])
     assert (every, LONG in whole[2]) == (4, True)
-    cut, _ = text_table(["s"], [(LONG,)], 80)
+    cut, _ = text_table(["s"], [(LONG,)], 40)
     assert cut[2] == "x" * 39 + "…"
-    assert list(vertical_lines(["s", "n"], [(LONG, 1)], 60))[1:] == [f"s  {'x' * 54}…", "n  1"]
+    assert list(vertical_lines(["s", "n"], [(LONG, 1)], 60))[1:] == [f"s  {'x' * 56}…", "n  1"]
 
 
 @pytest.mark.parametrize(

@@ -90,23 +90,22 @@ def test_a_prompt_takes_lines_until_a_semicolon_and_goes_on_after_errors(
         "id",
         "──",
         "2",
-        "1 rows",
+        "1 row",
         "",
         "── row 1 ──",
         "name  a",
-        "1 rows",
+        "1 row",
         "id  int64 NOT NULL",
         "name  string",
     ]
     assert "zz" in run.stderr
     assert "unknown command \\unknown" in run.stderr
     assert typed.prompts[:4] == ["rowsieve>", "...>", "rowsieve>", "rowsieve>"]
-    assert (tmp_path / "state" / "rowsieve" / "history").exists()
 
 
 def test_a_prompt_completes_words_tables_and_their_columns(lake: Path) -> None:
     catalog = rs.Catalog(lake)
-    talk = prompt.Prompt(catalog, lambda text, vertical: None)
+    talk = prompt.Prompt(catalog, lambda text, vertical: None, lambda: None)
     assert talk._candidates("db", "SELECT * FROM db") == ["db.t", "db."]
     assert talk._candidates("na", "SELECT na FROM db.t") == ["name"]
     assert talk._candidates("sel", "sel") == ["SELECT"]

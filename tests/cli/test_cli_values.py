@@ -16,11 +16,12 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from rich.cells import cell_len
 from typer.testing import CliRunner
 
 import rowsieve as rs
 from rowsieve.cli import app as cli
-from rowsieve.cli.printing.text_table import text_table
+from rowsieve.cli.printing.text_table import text_table, vertical_lines
 from rowsieve.types.cell_text import cell
 from tests.cli.test_cli import run, run_json, text_file
 from tests.faults.interrupts import interrupting
@@ -72,7 +73,19 @@ def test_columns_leave_from_the_middle_where_a_terminal_is_narrow() -> None:
     assert lines[0].split() == ["c0", "c1", "...", "c7", "c8"]
     assert max(map(len, lines)) <= 60
     assert text_table(names, [row], None)[1] == 9
-    assert text_table(["one"], [["x" * 100]], 20)[0][2] == "x" * 39 + "…"
+    assert text_table(["one"], [["x" * 100]], 20)[0][2] == "x" * 19 + "…"
+
+
+def test_values_are_shortened_before_columns_are_left_out() -> None:
+    row = [2**62, "x" * 50, "日本" * 20]
+    for width, cut in ((110, 40), (85, 30), (65, 20)):
+        lines, shown = text_table(["id", "a", "b"], [row], width)
+        number, text, wide = lines[2].split()
+        assert (shown, number, len(text)) == (3, str(2**62), cut)
+        assert cut - 1 <= cell_len(wide) <= cut
+    lines = list(vertical_lines(["id", "b"], [["7", "日本" * 20]], 40))
+    assert [cell_len(line) for line in lines[1:]] == [5, 39]
+    assert cell_len(next(reversed(list(vertical_lines(["n" * 50], [["x" * 50]], 40))))) == 62
 
 
 def test_wide_letters_and_numbers_are_aligned() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -127,7 +128,7 @@ def sql(
         return
     from rowsieve.cli.prompting.prompt import Prompt, is_terminal
 
-    prompt = Prompt(catalog, run, rows.vertical)
+    prompt = Prompt(catalog, run, partial(check_catalog, catalog, options), rows.vertical)
     prompt.talk() if is_terminal() else prompt.script(sys.stdin.read())
 
 

@@ -22,6 +22,7 @@ from rowsieve.cli.options import (
 )
 from rowsieve.cli.output import print_facts, print_json, print_table
 from rowsieve.shown import size_text
+from rowsieve.storage.log.refs import without_refs
 
 
 @expanded
@@ -115,12 +116,18 @@ def inspect(
     if not detail["distinct_counts"]:
         del detail["distinct_counts"]
     del detail["flags"]
+    detail["properties"] = without_refs(detail["properties"])
+    if refs := table.refs().column("name").to_pylist():
+        detail["refs"] = refs
     if flags := flags_set(table):
         detail["flags"] = flags
     print_facts({name: _shown(value) for name, value in detail.items()})
     kinds = [tuple(column.values()) for column in columns]
     print_table(
-        ["id", "column", "type", "null", "comment"][: len(kinds[0])], kinds, wide=report.wide
+        ["id", "column", "type", "null", "comment"][: len(kinds[0])],
+        kinds,
+        wide=report.wide,
+        first=("column", "type", "null"),
     )
     if listed:
         print_table(list(listed[0]), [tuple(part.values()) for part in listed], wide=report.wide)
@@ -157,7 +164,7 @@ def du(
         )
         for each in sizes
     ]
-    print_table(heads, cells, wide=wide)
+    print_table(heads, cells, wide=wide, first=("table", "all files", "rows"))
 
 
 def _all_tables(storage_option: list[str] | None) -> list[str]:
@@ -233,7 +240,12 @@ def profile(
         return
     typer.echo(f"version {statistics.version}: {statistics.summary}")
     rows = [tuple(column) for column in statistics.columns]
-    print_table(list(statistics.columns[0]._fields) if rows else ["name"], rows, wide=report.wide)
+    print_table(
+        list(statistics.columns[0]._fields) if rows else ["name"],
+        rows,
+        wide=report.wide,
+        first=("name", "lower", "upper", "nulls", "distinct", "exact"),
+    )
 
 
 def _shown(value: Any) -> Any:

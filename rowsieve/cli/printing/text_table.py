@@ -9,14 +9,16 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 
 from rowsieve.shown import printable
 from rowsieve.types.cell_text import cell, is_number
 
 GAP: Final = "  "
 LEFT_OUT: Final = "..."
-MAX_CELL: Final = 40  # characters of one value, where there is a width
+CELL_CAPS: Final = (40, 30, 20)  # cells of one value in a table: the first by which all fit
+MAX_CELL: Final = CELL_CAPS[0]
+MIN_CELL: Final = 10  # cells of one value in a line of its own, however narrow the terminal
 _CUT: Final = "…"
 
 
@@ -28,14 +30,20 @@ def text_table(
 ) -> tuple[list[str], int]:
     """The lines, and the number of columns that they show: those of `first` and others that fit.
 
-    A single column may be wider than `width`. None for `width` shows all columns and whole values.
+    Values are shortened before columns are left out, numbers last. A single column may be wider
+    than `width`. None for `width` shows all columns and whole values.
     """
     heads = [printable(name) for name in names]
-    cells = [[_shortened(cell(value), width) for value in row] for row in rows]
+    cells = [[cell(value) for value in row] for row in rows]
     numbers = [bool(rows) and all(is_number(row[i]) for row in rows) for i in range(len(names))]
-    widths = [
-        max([cell_len(head), *(cell_len(row[i]) for row in cells)]) for i, head in enumerate(heads)
-    ]
+    widths = _widths(heads, cells)
+    for most in CELL_CAPS if width is not None else ():
+        caps = [max(cell_len(head), most) for head in heads]
+        caps = [MAX_CELL if number else cap for cap, number in zip(caps, numbers, strict=True)]
+        cells = [[_shortened(*each) for each in zip(row, caps, strict=True)] for row in cells]
+        widths = _widths(heads, cells)
+        if _fits(widths, width):
+            break
     shown = _fitting(widths, width, [names.index(name) for name in first if name in names])
     lines = []
     for row in (heads, *cells):
@@ -60,13 +68,25 @@ def vertical_lines(
         yield f"── row {number:,} ──"
         for head, value in zip(heads, row, strict=True):
             text = cell(value)
-            if width is not None and len(text) > (most := max(MAX_CELL, width - longest - 4)):
-                text = text[: most - 1] + _CUT
+            if width is not None:
+                text = _shortened(text, max(MIN_CELL, width - longest - len(GAP)))
             yield f"{head}{' ' * (longest - cell_len(head))}{GAP}{text}"
 
 
-def _shortened(text: str, width: int | None) -> str:
-    return text if width is None or len(text) <= MAX_CELL else text[: MAX_CELL - 1] + _CUT
+def _shortened(text: str, most: int) -> str:
+    """The text in `most` cells of a terminal; a wide character has two."""
+    if cell_len(text) <= most:
+        return text
+    return set_cell_size(text, most - 1).rstrip() + _CUT
+
+
+def _widths(heads: Sequence[str], cells: Sequence[Sequence[str]]) -> list[int]:
+    columns = enumerate(heads)
+    return [max([cell_len(head), *(cell_len(row[i]) for row in cells)]) for i, head in columns]
+
+
+def _fits(widths: Sequence[int], width: int | None) -> bool:
+    return width is None or sum(widths) + len(GAP) * (len(widths) - 1) <= width
 
 
 def _fitting(widths: Sequence[int], width: int | None, first: Sequence[int]) -> list[int]:
@@ -75,7 +95,7 @@ def _fitting(widths: Sequence[int], width: int | None, first: Sequence[int]) -> 
     A column that is too wide leaves its place to narrower ones.
     """
     count = len(widths)
-    if width is None or sum(widths) + len(GAP) * (count - 1) <= width:
+    if width is None or _fits(widths, width):
         return list(range(count))
     others = [place for place in _from_both_ends(count) if place not in first]
     by_worth = [*first, *others]

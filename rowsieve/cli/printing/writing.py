@@ -54,7 +54,8 @@ def show_rows(
     else:
         print_table(schema.names, shown[:wanted], wide=wide, first=first)
     more = ", more rows exist: use --limit to show them" if len(shown) > wanted else ""
-    typer.echo(f"{len(shown[:wanted])} rows{more}")
+    count = len(shown[:wanted])
+    typer.echo(f"{count} {'row' if count == 1 else 'rows'}{more}")
 
 
 def write_rows(schema: pa.Schema, batches: Batches, output: Format, limit: int | None) -> None:

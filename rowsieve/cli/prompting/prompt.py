@@ -13,13 +13,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 import typer
 
-from rowsieve.cli.interrupts import forget_interrupt, was_interrupted
+from rowsieve.cli.interrupts import forget_interrupt, was_interrupted, was_terminated
 from rowsieve.cli.own_words import in_own_words
-from rowsieve.errors import InvalidInput, RowsieveError
+from rowsieve.errors import InvalidInput, NotFound, RowsieveError
 from rowsieve.shown import printable_lines
 
 if TYPE_CHECKING:
@@ -39,15 +39,20 @@ _WORDS: Final = (
 )
 _BYTE_ORDER_MARK: Final = "\ufeff"
 _LEAVES: Final = ("\\q", "exit", "quit")
+_WITHOUT_BACKSLASH: Final = ("help",)  # commands as other prompts have them
 _DESCRIBES: Final = re.compile(r"\\d\s+(\S+)")
 
 
 @dataclass(slots=True)
 class Prompt:
-    """Reads statements for a catalog; `run` runs one and prints its rows, vertically or not."""
+    """Reads statements for a catalog; `run` runs one and prints its rows, vertically or not.
+
+    `check` raises an error where there is no catalog.
+    """
 
     catalog: Catalog | Database
     run: Callable[[str, bool], None]
+    check: Callable[[], None]
     vertical: bool = False
     _columns: dict[str, list[str]] = field(default_factory=dict)
 
@@ -60,7 +65,11 @@ class Prompt:
     def talk(self) -> None:
         """Ask for statements until the end of the input; errors are printed."""
         typer.echo(f"{self.catalog.uri}: statements end with ;  \\? for help, \\q to leave")
-        with _LineEditing(self._candidates):
+        try:
+            self.check()
+        except NotFound as error:  # a statement may create it
+            typer.echo(str(error), err=True)
+        with _LineEditing(self._candidates) as editing:
             waiting = ""
             while True:
                 try:
@@ -69,21 +78,26 @@ class Prompt:
                     typer.echo("")
                     return
                 except KeyboardInterrupt:
+                    if was_terminated():
+                        raise
                     forget_interrupt()
                     waiting = ""
                     typer.echo("")
                     continue
+                editing.save()
                 if not waiting and line.strip().rstrip(";") in _LEAVES:
                     return
                 waiting = self._take(line, waiting)
 
     def _take(self, line: str, waiting: str) -> str:
         """Run what is complete with this line; return the text that waits for more."""
-        if not waiting and line.lstrip().startswith("\\"):
-            self._attempt(partial(self._command, line.strip()))
+        command = line.strip()
+        if not waiting and (command.startswith("\\") or command.rstrip(";") in _WITHOUT_BACKSLASH):
+            self._attempt(partial(self._command, command))
             return ""
         statements, rest = split_statements(f"{waiting}\n{line}" if waiting else line)
         for statement in statements:
+            self._columns.clear()  # a statement may change them
             if not self._attempt(partial(self.run, statement, self.vertical)):
                 return ""
         return rest if has_tokens(rest) else ""
@@ -93,6 +107,8 @@ class Prompt:
         try:
             work()
         except KeyboardInterrupt:
+            if was_terminated():
+                raise
             typer.echo("interrupted; the history of a table tells what was committed", err=True)
         except RowsieveError as error:
             if not was_interrupted():
@@ -107,13 +123,14 @@ class Prompt:
         if line == "\\x":
             self.vertical = not self.vertical
         elif line == "\\d":
+            self.check()
             for name in self.catalog.tables():
                 typer.echo(name)
         elif match := _DESCRIBES.fullmatch(line):
             for column in self.catalog.open_table(match[1].rstrip(";")).schema:
                 null = "" if column.nullable else " NOT NULL"
                 typer.echo(f"{column.name}  {column.type}{null}")
-        elif line == "\\?":
+        elif line == "\\?" or line.rstrip(";") in _WITHOUT_BACKSLASH:
             typer.echo(_HELP)
         else:
             raise InvalidInput(f"unknown command {line}; \\? lists the commands")
@@ -170,33 +187,50 @@ def has_tokens(text: str) -> bool:
 
 
 class _LineEditing:
-    """Edit lines by readline where Python has it, with a history in the user's state folder."""
+    """Edit lines by readline where Python has it, with a history in the user's state folder.
+
+    The history has each line once it is read: a prompt that is killed loses none, and prompts at
+    the same time keep those of each other.
+    """
 
     def __init__(self, candidates: Callable[[str, str], list[str]]) -> None:
         self._candidates = candidates
         self._shown: list[str] = []
+        self._saved = 0  # lines of readline's history
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Self:
         try:
             import readline
         except ImportError:  # Windows
-            return
+            return self
         readline.set_history_length(HISTORY_LINES)
         with suppress(OSError):
             readline.read_history_file(history_file())
+        self._saved = readline.get_current_history_length()
         readline.set_completer_delims(" \t\n,()=<>;")
         readline.set_completer(self._complete)
         is_libedit = "libedit" in (readline.__doc__ or "")
         readline.parse_and_bind("bind ^I rl_complete" if is_libedit else "tab: complete")
+        return self
 
     def __exit__(self, *_: object) -> None:
-        with suppress(ImportError, OSError):
+        with suppress(ImportError):
             import readline
 
             readline.set_completer(None)
-            history_file().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            readline.write_history_file(history_file())
-            history_file().chmod(0o600)
+
+    def save(self) -> None:
+        """Append the lines that are new to the history file."""
+        with suppress(ImportError, OSError, AttributeError):  # libedit may lack the function
+            import readline
+
+            if (count := readline.get_current_history_length() - self._saved) <= 0:
+                return
+            self._saved += count
+            path = history_file()
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+            readline.append_history_file(count, path)
 
     def _complete(self, word: str, state: int) -> str | None:
         import readline
