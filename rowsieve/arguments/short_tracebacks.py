@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
-from typing import Final, TypeVar
+from collections.abc import Callable, Iterator
+from functools import wraps
+from typing import Final, ParamSpec, TypeVar
 
 from rowsieve.errors import RowsieveError
 
 E = TypeVar("E", bound=Exception)
 T = TypeVar("T")
+P = ParamSpec("P")
 
 SETTING: Final = "ROWSIEVE_TRACEBACKS"
 
@@ -28,6 +30,21 @@ def shortened(error: E) -> E:
     if error.__cause__ is not None:
         error.__context__ = error.__cause__
     return error.with_traceback(None)
+
+
+def shortening(function: Callable[P, T]) -> Callable[P, T]:
+    """The function; its errors are shortened in a prompt."""
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return function(*args, **kwargs)
+        except RowsieveError as error:
+            if is_shortened():
+                raise shortened(error) from None
+            raise
+
+    return call
 
 
 def with_short_tracebacks(items: Iterator[T]) -> Iterator[T]:

@@ -25,12 +25,12 @@ from rowsieve.bridges.session import Session, in_session
 from rowsieve.bridges.sql.syntax import in_syntax
 from rowsieve.bridges.translation import Exactness, Note, Translation, translated
 from rowsieve.bridges.translation_picture import translation_picture
-from rowsieve.errors import InvalidInput, UnsupportedOperation
+from rowsieve.errors import InvalidInput, UnknownColumn, UnsupportedOperation
 from rowsieve.pictures.translated import TranslatedTable
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.ir import And, Predicate, conjoin, root_conjuncts
 from rowsieve.predicate.semantics import NanOrder, Semantics
-from rowsieve.types.encodings import schema_of_arrow
+from rowsieve.types.encodings import refuse_unsupported, schema_of_arrow
 from rowsieve.types.schema import Schema
 
 
@@ -68,7 +68,11 @@ def translate(
     meant = origin.semantics_for(expression, session) if semantics is None else semantics
     running = None if aim.running is None else aim.running()
     theirs = in_session(aim.semantics, target_session or running)
-    read = _in(origin.read, session, origin)(expression, columns)
+    try:
+        read = _in(origin.read, session, origin)(expression, columns)
+    except UnknownColumn as error:
+        refuse_unsupported(error.name, schema)
+        raise
     made: Translation[Any, Any] = Translation(None, Exactness.UNSUPPORTED, expression, read.notes)
     writes = _in(aim.writes, target_session, aim)
     write = partial(

@@ -134,6 +134,10 @@ _HOMES: Final = {
     "predicate_to_json": "codec",
 }
 """The module of each public name that is not part of the tree."""
+_RAISE_INPUT_ERRORS: Final = frozenset(
+    {"delta_bounds", "frame_bounds", "iceberg_bounds", "matching", "predicate_from_json", "prune"}
+)
+"""Functions that people call at a prompt; `bind` is the module of its name, which does the same."""
 
 
 def __getattr__(name: str) -> Any:
@@ -147,7 +151,13 @@ def __getattr__(name: str) -> Any:
 
         hint = hint_for(name, {}, __all__)
         raise AttributeError(f"module 'rowsieve.predicate' has no attribute {name!r}{hint}")
-    return getattr(import_module(f"rowsieve.predicate.{_HOMES.get(name, 'ir')}"), name)
+    member = getattr(import_module(f"rowsieve.predicate.{_HOMES.get(name, 'ir')}"), name)
+    if name not in _RAISE_INPUT_ERRORS:
+        return member
+    from rowsieve.arguments.short_tracebacks import shortening  # noqa: PLC0415 - at first use
+
+    globals()[name] = shortening(member)
+    return globals()[name]
 
 
 def __dir__() -> list[str]:

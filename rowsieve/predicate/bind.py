@@ -14,11 +14,7 @@ from typing import Final, TypeAlias, assert_never, get_args
 
 import pyarrow as pa
 
-from rowsieve.errors import (
-    InvalidInput,
-    InvalidPredicate,
-    UnsupportedOperation,
-)
+from rowsieve.errors import InvalidInput, InvalidPredicate, UnknownColumn, UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.binding.aliased_values import (
     EQUATED,
@@ -86,7 +82,7 @@ from rowsieve.predicate.limits import check_limits
 from rowsieve.predicate.literal_values import check_literal, constant_type, from_scalar, int_range
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.aliases import may_compare
-from rowsieve.types.encodings import schema_of_arrow
+from rowsieve.types.encodings import refuse_unsupported, schema_of_arrow
 from rowsieve.types.logical import (
     Bool,
     Decimal,
@@ -124,10 +120,11 @@ def bind(
 
     By default, constants are computed and functions of columns are inverted (`simplify`).
     `within_limits`: `check_limits` has already accepted the tree. The fields of a schema of pyarrow
-    are numbered from 1, depth first.
+    are numbered from 1, depth first. Its columns of types that tables do not support, such as null,
+    are left out; SchemaMismatch if the predicate names one.
     """
-    schema = as_schema(schema)
-    binder = _binder(schema, semantics, now_us)
+    columns = as_schema(schema)
+    binder = _binder(columns, semantics, now_us)
     if not within_limits:
         if not isinstance(predicate, get_args(ir.Predicate)):
             raise InvalidInput(
@@ -135,10 +132,14 @@ def bind(
                 "expressions become one by rowsieve.translate(…, target='rowsieve')"
             )
         check_limits(predicate)
-    root = binder.predicate(predicate)
+    try:
+        root = binder.predicate(predicate)
+    except UnknownColumn as error:
+        refuse_unsupported(error.name, schema)
+        raise
     if simplified:
-        return BoundPredicate(simplify(root, semantics), schema.id, semantics)
-    return BoundPredicate(root, schema.id, semantics, predicate)
+        return BoundPredicate(simplify(root, semantics), columns.id, semantics)
+    return BoundPredicate(root, columns.id, semantics, predicate)
 
 
 def bind_each(

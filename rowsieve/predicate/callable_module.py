@@ -11,9 +11,12 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from rowsieve.arguments.short_tracebacks import shortening
+
 
 def callable_as(name: str, function: Callable[..., Any]) -> None:
-    """Let the module with this name be called as the function."""
+    """Let the module with this name be called as the function; its errors are short in a prompt."""
+    called = shortening(function)
 
     class CallableModule(ModuleType):
         """A module that is called as its function."""
@@ -21,6 +24,6 @@ def callable_as(name: str, function: Callable[..., Any]) -> None:
         __doc__ = function.__doc__
 
         def __call__(self, *args: Any, **kwargs: Any) -> Any:
-            return function(*args, **kwargs)
+            return called(*args, **kwargs)
 
     sys.modules[name].__class__ = CallableModule

@@ -359,15 +359,36 @@ def schema_of(
 def schema_of_arrow(schema: pa.Schema) -> Schema:
     """Return the schema with ids from 1 for one that calls pass again and again: it is cached.
 
-    The key is the serialized form, because schemas of pyarrow are equal if only their metadata
-    differs, which names types.
+    Columns of types that tables do not support, such as null, are left out: a condition that names
+    one is refused, and `refuse_unsupported` says why. The key is the serialized form, because
+    schemas of pyarrow are equal if only their metadata differs, which names types.
     """
     return _deserialized(schema.serialize().to_pybytes())
 
 
 @cached_by_arrow_schema
 def _deserialized(serialized: bytes) -> Schema:
-    return schema_of(pa.ipc.read_schema(pa.BufferReader(serialized)))[0]
+    schema = pa.ipc.read_schema(pa.BufferReader(serialized))
+    names = Counter(name.casefold() for name in schema.names)
+    # Engines may take a name in another case for this one, so such columns are not left out.
+    columns = [each for each in schema if _is_supported(each) or names[each.name.casefold()] > 1]
+    return schema_of(pa.schema(columns, schema.metadata))[0]
+
+
+def _is_supported(field: pa.Field) -> bool:
+    try:
+        logical_type(field, lambda: 0)
+    except SchemaMismatch:
+        return False
+    return True
+
+
+def refuse_unsupported(name: str, schema: object) -> None:
+    """Raise SchemaMismatch if the column of this schema, or table, has no type of ours."""
+    schema = getattr(schema, "schema", schema)
+    for field in schema if isinstance(schema, pa.Schema) else ():
+        if field.name == name:
+            logical_type(field, lambda: 0)
 
 
 def _zoned_field(field: logical.Field) -> pa.Field:

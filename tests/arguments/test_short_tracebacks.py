@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import rowsieve as rs
+from rowsieve import predicate
 from rowsieve.errors import RowsieveError
 
 
@@ -39,6 +40,13 @@ CALLS: dict[str, Callable[[rs.Table], Any]] = {
     "a translation that is not whole": lambda table: rs.translate(
         "soundex(id) = 'a'", "spark", target="duckdb", schema=table.schema
     ).exact(),
+    "bounds of a column that is not there": lambda table: predicate.prune(
+        predicate.IsNull(predicate.Column("id")), table.schema, min={"zz": [1]}
+    ),
+    "a tree that does not fit": lambda table: predicate.bind(
+        predicate.IsNull(predicate.Column("zz")), table.schema
+    ),
+    "statistics that are not JSON": lambda table: predicate.delta_bounds(["{"], table.schema),
 }
 
 
