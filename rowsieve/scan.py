@@ -201,13 +201,16 @@ class Scan:
         batches = self.to_batches() if progress is None else self._with_bar(progress)
         return pa.Table.from_batches(batches, schema=self._execution.schema)
 
-    def _with_bar(self, progress: ShownProgress) -> Iterator[pa.RecordBatch]:
+    def _with_bar(self, progress: ShownProgress | None) -> Iterator[pa.RecordBatch]:
         with shown(progress, "parts read") as show:
             for batch in self.to_batches():
                 if show is not None:
                     metrics = self.metrics
                     show(metrics.parts_read, metrics.parts_considered - metrics.parts_pruned)
                 yield batch
+            if show is not None:  # some may not have been needed
+                parts = self.metrics.parts_considered - self.metrics.parts_pruned
+                show(parts, parts)
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """Return the rows as a stream of batches of up to 65,536 rows."""

@@ -17,6 +17,7 @@ from rowsieve.pictures.health import Health
 from rowsieve.pictures.key_ranges import KeyRanges, Panel
 from rowsieve.pictures.profile import ColumnProfile, Profile
 from rowsieve.pictures.timeline import Timeline
+from rowsieve.progress_bars import ShownProgress
 from rowsieve.scan import Scan
 from rowsieve.storage.snapshot import Snapshot
 
@@ -111,13 +112,18 @@ class PictureMethods(TableMethods):
         )
         return difference_of(self.handle.store.uri, versions, last.table.key, feed, samples)
 
-    def profile(self, *, exact: bool = False) -> Profile:
+    def profile(self, *, exact: bool = False, progress: ShownProgress | None = None) -> Profile:
         """Return a picture of the columns: NULLs, bounds, and how many values differ.
 
         The facts of `summarize`: from statistics, without reading a file; with `exact`, the rows
         are read where statistics are not exact. Different values are those of `distinct_counts`.
         """
-        rows = cast("FrameMethods", self).summarize(exact=exact).to_arrow().to_pylist()
+        rows = (
+            cast("FrameMethods", self)
+            .summarize(exact=exact, progress=progress)
+            .to_arrow()
+            .to_pylist()
+        )
         counts = cast("ReadMethods", self).distinct_counts()
         columns = [
             ColumnProfile(

@@ -14,6 +14,7 @@ from rowsieve.arguments.peer_names import TABLE, unknown_attribute
 from rowsieve.errors import InvalidInput
 from rowsieve.frame_text import Rows, frame_text
 from rowsieve.planner.statistics import ColumnSummary
+from rowsieve.progress_bars import ShownProgress
 from rowsieve.scan import Columns, Scan
 from rowsieve.table_methods.read_methods import ReadMethods
 from rowsieve.types.shown_values import python_value
@@ -104,12 +105,12 @@ class FrameMethods(ReadMethods):
         rows = self._in_order(where=where, columns=columns, limit=count).to_arrow()
         sys.stdout.write(f"{frame_text(rows)}\n")
 
-    def summarize(self, *, exact: bool = False) -> Rows:
+    def summarize(self, *, exact: bool = False, progress: ShownProgress | None = None) -> Rows:
         """Return for each column its rows, NULLs and bounds; `Rows` prints like a data frame.
 
         From the statistics of the version, without reading a file: bounds may be wider, and NULLs
         more, than those of the rows; the column `exact` says where they are not. With `exact`, the
-        rows are read where statistics are not exact.
+        rows are read where statistics are not exact; `progress=True` shows a bar of the parts read.
         """
         scan = self._scanned()
         statistics = scan.statistics()
@@ -117,7 +118,7 @@ class FrameMethods(ReadMethods):
         rows = statistics.rows
         summaries = dict(statistics.columns)
         if exact and (inexact or not statistics.rows_exact):
-            measured, rows = _measured(self._scanned(columns=inexact or None))
+            measured, rows = _measured(self._scanned(columns=inexact or None), progress)
             summaries |= measured
         types = {field.name: str(field.type) for field in scan.schema}
         entries = [
@@ -160,12 +161,12 @@ def _is_exact(summary: ColumnSummary) -> bool:
     return summary.lower_exact and summary.upper_exact and summary.null_count_exact
 
 
-def _measured(scan: Scan) -> tuple[dict[str, ColumnSummary], int]:
+def _measured(scan: Scan, progress: ShownProgress | None) -> tuple[dict[str, ColumnSummary], int]:
     """Read the columns; return their exact summaries, and the number of rows."""
     ends: dict[str, list[pa.Scalar]] = {name: [] for name in scan.schema.names}
     nulls = dict.fromkeys(scan.schema.names, 0)
     rows = 0
-    for batch in scan.to_batches():
+    for batch in scan._with_bar(progress):
         rows += batch.num_rows
         for name, values in zip(batch.schema.names, batch.columns, strict=True):
             nulls[name] += values.null_count

@@ -20,6 +20,7 @@ from rowsieve.changes.data.ingest import read_data
 from rowsieve.changes.method_base import TableMethods
 from rowsieve.changes.table_handle import Handle
 from rowsieve.errors import InvalidInput, UnknownColumn
+from rowsieve.progress_bars import ShownProgress, shown_rows_written
 from rowsieve.statements.merge_statement import Action, Merge, MergeClause, Values, When
 from rowsieve.statements.tokens import Target, quoted
 from rowsieve.storage.log.log_entry import Commit
@@ -147,8 +148,10 @@ class Merging:
         """Delete the rows of the table that match no row of the source."""
         return self._with(When.NOT_MATCHED_BY_SOURCE, Action.DELETE, None, condition)
 
-    def execute(self) -> Commit:
+    def execute(self, *, progress: ShownProgress | None = None) -> Commit:
         """Merge in one commit; a merge that changes nothing commits nothing.
+
+        `progress=True` shows a bar of the rows written.
 
         KeyViolation if clauses change a row of the table for two rows of the source, or insert a
         key twice, or one that the table has.
@@ -159,7 +162,7 @@ class Merging:
                 "when_not_matched_insert_all() or another one before execute()"
             )
         call, handle = self._call, self._handle
-        with handle.failures_reported("merge"):
+        with handle.failures_reported("merge"), shown_rows_written(progress):
             if (done := handle.committed_before(call.token)) is not None:
                 return done
             return engines.datafusion_merge().merge_rows(

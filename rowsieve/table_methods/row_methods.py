@@ -238,7 +238,7 @@ class RowMethods(TableMethods):
         )
         return apply_events(self, data, options)
 
-    @changes("delete")
+    @changes("delete", shows_rows=True)
     def delete(
         self,
         where: Any = None,
@@ -252,6 +252,7 @@ class RowMethods(TableMethods):
         on_too_late: OnTooLate | None = None,
         token: Token | None = None,
         retry_timeout_s: RetryTimeout = RETRY_TIMEOUT_S,
+        progress: ShownProgress | None = None,  # noqa: ARG002 - `changes` takes it
     ) -> Commit:
         """Delete rows by predicate, by key (`keys`: Arrow data with the key columns), or by plan.
 
@@ -262,7 +263,7 @@ class RowMethods(TableMethods):
         commits insert survive. A delete by plan deletes exactly the rows that the plan returns, and
         raises StalePlan if the table has a newer version, or a concurrent commit changes the plan's
         result. CommitConflict if concurrent commits prevent the delete for `retry_timeout_s`
-        seconds.
+        seconds. `progress=True` shows a bar of the deletes written.
         """
         where = with_values(where, params, "delete")
         if (where is not None) + (keys is not None) + (plan is not None) != 1:
@@ -287,7 +288,7 @@ class RowMethods(TableMethods):
         change = self.handle.change("delete_keys", metadata, token, retry_timeout_s, on_too_late)
         return delete_keys(self.handle, change, keys, metadata, token)
 
-    @changes("update")
+    @changes("update", shows_rows=True)
     def update(
         self,
         assignments: Annotated[Mapping[str, Any], Example("{'delay': 'delay + 5'}")],
@@ -300,6 +301,7 @@ class RowMethods(TableMethods):
         metadata: Metadata | None = None,
         token: Token | None = None,
         retry_timeout_s: RetryTimeout = RETRY_TIMEOUT_S,
+        progress: ShownProgress | None = None,  # noqa: ARG002 - `changes` takes it
     ) -> Commit:
         """Assign columns in every matching row: `{"delay": "delay + 5"}`.
 
@@ -307,7 +309,7 @@ class RowMethods(TableMethods):
         booleans, None, dates, times, decimals, bytes, Arrow scalars, and text by `rs.lit`. With
         `plan`, changes exactly the rows that the plan returns, and evaluates with the plan's
         semantics and time; StalePlan as for `delete`. CommitConflict if concurrent commits prevent
-        the update for `retry_timeout_s` seconds.
+        the update for `retry_timeout_s` seconds. `progress=True` shows a bar of the rows written.
         """
         where = with_values(where, params, "update")
         if not assignments:

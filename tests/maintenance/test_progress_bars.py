@@ -163,3 +163,29 @@ def test_a_bar_of_an_import_is_drawn_on_a_terminal(
     out, err = capsys.readouterr()
     assert out == ""
     assert "files read" in err
+
+
+def test_changes_by_condition_and_exact_summaries_show_what_they_did(tmp_path: Path) -> None:
+    rows = pa.table({"id": range(9), "v": range(9)})
+    table = rs.create_table(tmp_path / "t", rows, ["id"])
+    table.delete("id = 8")
+    calls: dict[str, list[tuple[int, int]]] = {}
+
+    def noted(name: str) -> Callable[[int, int], None]:
+        return lambda done, total: calls.setdefault(name, []).append((done, total))
+
+    table.summarize(exact=True, progress=noted("summarize"))
+    table.profile(exact=True, progress=noted("profile"))
+    table.update({"v": "v + 1"}, where="id < 3", progress=noted("update"))
+    table.delete("id < 2", progress=noted("delete"))
+    table.delete(keys={"id": [2]}, progress=noted("keys"))
+    merging = table.merge([{"id": 3, "v": 0}, {"id": 20, "v": 0}], on="id")
+    merging.when_matched_update_all().when_not_matched_insert_all().execute(progress=noted("merge"))
+    assert {name: each[-1] for name, each in calls.items()} == {
+        "summarize": (2, 2),
+        "profile": (2, 2),
+        "update": (3, 3),
+        "delete": (2, 2),
+        "keys": (1, 1),
+        "merge": (2, 2),
+    }

@@ -409,14 +409,18 @@ def write_parts(
     writer = PartWriter(
         store, schema, key, properties, base_version, collecting, uploads, sequence=sequence
     )
-    if rows is not None and (show := ROWS_WRITTEN.get()) is not None:
+    show = ROWS_WRITTEN.get()
+    total = sum(each.num_rows for each in (rows, deletes) if each is not None)
+    if rows is not None and show is not None:
         for start in range(0, rows.num_rows, ROW_GROUP_ROWS):
             writer.write(rows.slice(start, ROW_GROUP_ROWS))
-            show(min(start + ROW_GROUP_ROWS, rows.num_rows), rows.num_rows)
+            show(min(start + ROW_GROUP_ROWS, rows.num_rows), total)
     elif rows is not None:
         writer.write(rows)
     if deletes is not None:
         writer.write_deletes(deletes)
+        if show is not None:
+            show(total, total)
     return writer.finish()
 
 
