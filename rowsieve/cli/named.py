@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import typer
 
 import rowsieve
-from rowsieve.errors import InvalidInput, NotFound
+from rowsieve.errors import InvalidInput, NotFound, did_you_mean
 
 if TYPE_CHECKING:
     from rowsieve.arguments.annotations import StorageOptions
@@ -34,7 +34,15 @@ def use_catalog(uri: str | None, database: str | None) -> None:
 
 
 def use_ref(name: str | None) -> None:
-    """Let the arguments of this command mean a branch or tag of the table; None: the table."""
+    """Let the arguments of this command mean a branch or tag of the table; None: the table.
+
+    Wrong usage if it is written like the number of a version, which no branch or tag has.
+    """
+    if name is not None and (number := name.removeprefix("v")).isdecimal():
+        raise typer.BadParameter(
+            f"--ref takes the name of a branch or tag, and {name!r} is how a version is written; "
+            f"use --version {number[:18]} after the command instead"
+        )
     _REF.set(name)
 
 
@@ -62,6 +70,13 @@ def located(table: str, options: StorageOptions | None) -> str:
     catalog, ref = catalog_of(options), _REF.get()
     uri = table if catalog is None else catalog.uri_of(table)
     return uri if ref is None else rowsieve.open_table(uri, ref=ref, storage_options=options).uri
+
+
+def named_like(table: str, options: StorageOptions | None) -> str:
+    """What to add to an error about a table that is not there: the nearest name of the catalog."""
+    if (catalog := catalog_of(options)) is None:
+        return ""
+    return did_you_mean(table, catalog.tables())
 
 
 def check_catalog(catalog: Catalog | Database, options: StorageOptions | None) -> None:

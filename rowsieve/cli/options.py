@@ -17,7 +17,8 @@ import typer
 
 import rowsieve
 from rowsieve.cli import completing
-from rowsieve.cli.named import located
+from rowsieve.cli.named import located, named_like
+from rowsieve.errors import TableNotFound
 
 if TYPE_CHECKING:
     from rowsieve.bridges.session import Session
@@ -251,4 +252,9 @@ def open_at(
     """Open the table that a command names."""
     options = read_pairs(storage_option, "--storage-option")
     location = located(uri, options)
-    return rowsieve.open_table(location, version=version, as_of=as_of, storage_options=options)
+    try:
+        return rowsieve.open_table(location, version=version, as_of=as_of, storage_options=options)
+    except TableNotFound as error:
+        if near := named_like(uri, options):
+            raise TableNotFound(f"{error}{near}") from error
+        raise

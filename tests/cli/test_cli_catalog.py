@@ -233,3 +233,16 @@ def test_a_table_and_a_database_are_no_catalogs(lake: Path) -> None:
     rs.Database(database).create_table("t", pa.table({"a": [1]}))
     assert "it is a table" in run("--catalog", table, "tables", code=3)
     assert "--database" in run("--catalog", database, "namespaces", code=3)
+
+
+def test_a_name_that_is_nearly_right_is_answered_with_the_right_one(lake: Path) -> None:
+    catalog = rs.Catalog(lake)
+    catalog.create_namespace("db")
+    catalog.create_table("db.t", {"id": [1]}, ["id"])
+    assert "did you mean 'db.t'?" in run("--catalog", lake, "head", "db.tt", code=3)
+
+
+@pytest.mark.parametrize("name", ["v1", "1"])
+def test_a_version_is_no_branch_or_tag(lake: Path, name: str) -> None:
+    message = run("--catalog", lake, "--ref", name, "head", "db.t", code=2)
+    assert "use --version 1 after the command" in " ".join(message.split())
