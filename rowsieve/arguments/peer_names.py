@@ -30,6 +30,7 @@ TABLE: Final[Mapping[str, str]] = {
     "df": "to_pandas()",
     "drop_columns": 'drop_column("name")',
     "dtypes": "schema.types",
+    "explain": "scan(where).explain()",
     "fetchall": "to_arrow().to_pylist()",
     "fetchdf": "to_pandas()",
     "file_uris": "files()",
