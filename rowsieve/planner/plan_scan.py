@@ -67,14 +67,13 @@ def plan_scan(
         check_limits(predicate)
     predicate = normalize(predicate, semantics, within_limits=True)
     bound = bound_filter(predicate, schema, semantics, now_us)
-    enough = limit if pruning and not ordered else None
     decision = decide(snapshot, bound) if pruning and constrained else Decision(bound)
-    bound = decision.filter
     if decision.refuted:
         pruned = pruned_by_constraints(facts)
     else:
-        pruned = prune_parts(facts, bound if pruning else None, limit=enough)
-    pieces = pieces_of(facts, pruned, filtered=bound is not None)
+        enough = limit if pruning and not ordered else None
+        pruned = prune_parts(facts, decision.filter if pruning else None, limit=enough)
+    pieces = pieces_of(facts, pruned, filtered=decision.filter is not None)
     return ScanPlan(
         table_uri=table_uri,
         table_uuid=snapshot.table.uuid,
@@ -83,7 +82,7 @@ def plan_scan(
         key=snapshot.table.key,
         columns=table_columns(schema.names) if columns is None else columns,
         predicate=predicate,
-        filter=bound,
+        filter=decision.filter,
         semantics=semantics,
         now_us=now_us,
         limit=limit,

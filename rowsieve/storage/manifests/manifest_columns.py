@@ -128,11 +128,10 @@ class Columns:
         self.schema: Final = blocks[0].source.schema if schema is None else schema
         self.blocks: Final = blocks
         is_whole = isinstance(only, pa.Table) and only.schema.equals(self.schema)
-        self._table: Final[pa.Table | None] = only if is_whole else None
+        table: Any = only if is_whole else None
+        self._table: Final[pa.Table | None] = table
         """The only table in memory, if it has exactly this schema."""
-        self._length: Final = (
-            int(rows.num_rows) if isinstance(rows, pa.Table) else sum(map(len, blocks))
-        )
+        self._length: Final[int] = sum(map(len, blocks)) if table is None else table.num_rows
         self._read: dict[str, pa.ChunkedArray] = {}
         self.derived: dict[Hashable, Any] = {}
 

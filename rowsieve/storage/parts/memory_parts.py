@@ -13,10 +13,11 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.metrics import WriterMetrics
 from rowsieve.stats.collect import Collecting
 from rowsieve.storage.constraints import RowChecks
 from rowsieve.storage.manifests.key_bounds import key_bound
-from rowsieve.storage.manifests.manifest import NewPart, PartEntry, PartTable
+from rowsieve.storage.manifests.manifest import FileRef, NewPart, PartEntry, PartTable
 from rowsieve.storage.parts.memory_rows import rows_in_memory
 from rowsieve.storage.parts.tombstones import DELETED_AT, tombstone_schema
 from rowsieve.types.logical import Field
@@ -54,14 +55,9 @@ def memory_parts(
         gone = rows_in_memory(f"{path}.deletes", deletes, columns)
     if data is None and gone is None:
         return PartTable.empty()
-    if collecting is not None:
-        metrics = collecting.metrics
-        metrics.parts_written += 1
-        for ref in (data, gone):
-            metrics.rows_written += 0 if ref is None else ref.rows
-            metrics.bytes_written += 0 if ref is None else ref.size_bytes
-        metrics.arrow_bytes += sum(each.nbytes for each in (rows, deletes) if each is not None)
     sources = [each for each, ref in ((rows, data), (deletes, gone)) if ref is not None]
+    if collecting is not None:
+        _count(collecting.metrics, [ref for ref in (data, gone) if ref is not None], sources)
     lower, upper = _bounds(key, sources)
     entry = PartEntry(
         part_id=part_id,
@@ -79,6 +75,14 @@ def memory_parts(
         oldest_delete=None if gone is None else _oldest(deletes),
     )
     return PartTable.of([new], schema, key, sequence)
+
+
+def _count(metrics: WriterMetrics, refs: Sequence[FileRef], sources: Sequence[pa.Table]) -> None:
+    """Add a part to the counters of the writer."""
+    metrics.parts_written += 1
+    metrics.rows_written += sum(ref.rows for ref in refs)
+    metrics.bytes_written += sum(ref.size_bytes for ref in refs)
+    metrics.arrow_bytes += sum(each.nbytes for each in sources)
 
 
 def _bounds(

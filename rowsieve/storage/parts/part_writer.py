@@ -92,18 +92,15 @@ class PartWriter:
         *,
         checked: bool = False,
     ) -> None:
-        self._forms = FileForms.of(properties, schema, key, sequence)
-        self._checks = None
-        if self._forms.has_checks and not checked:
-            self._checks = RowChecks.of(properties, schema, key)
+        self._forms = forms = FileForms.of(properties, schema, key, sequence)
+        must_check = forms.has_checks and not checked
+        self._checks = RowChecks.of(properties, schema, key) if must_check else None
         self._sketched = tuple(sketched)
         self._bound_bytes = bound_bytes
-        self._clustered = None
-        if self._forms.is_clustered and sorted_by is None:
-            self._clustered = ClusteredRows.of(properties, schema, key)
+        must_sort = forms.is_clustered and sorted_by is None
+        self._clustered = ClusteredRows.of(properties, schema, key) if must_sort else None
         order = sorted_by if self._clustered is None else self._clustered.order
         self._sort_order = None if order is None else order.to_text(schema)
-        self._run_count = 0
         self._uploads = Uploads(store) if uploads is None else uploads
         self._waits = uploads is None
         self._schema = schema
@@ -113,15 +110,11 @@ class PartWriter:
         self._sequence = KeyOrder(tuple(sequence)) if sequence else None
         self._base_version = base_version
         self._collecting = Collecting() if collecting is None else collecting
-        self._collector = partial(
-            StatisticsCollector,
-            self._forms.collected.fields,
-            self._forms.statistics,
-            self._collecting,
-        )
+        columns = forms.collected.fields
+        self._collector = partial(StatisticsCollector, columns, forms.statistics, self._collecting)
         self._nan_columns: frozenset[str] = frozenset()  # by their names in files
         self._pending: list[pa.Table] = []
-        self._pending_rows = self._pending_bytes = 0
+        self._pending_rows = self._pending_bytes = self._run_count = 0
         self._open: _OpenPart | None = None
         self._finished: list[_FinishedRows] = []
         self._deletes: list[pa.Table] = []
