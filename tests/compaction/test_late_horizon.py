@@ -120,11 +120,13 @@ def test_forever_keeps_all_deletes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_many_small_parts_are_merged_with_their_deletes() -> None:
     table = ordered(*((i, 0, "a") for i in range(200)))
+    version = table.version
     for n in range(1, 90):
         apply(table, (n, n, None if n % 3 else "b"), (n + 90, n, "c"))
     before = rows(table)
     table.compact()
     assert rows(table) == before
+    assert deleted_at(table) == {n: version + n for n in range(1, 90) if n % 3}
     assert apply(table, *((n, n - 1, "late") for n in range(1, 90))) == 89
     assert rows(table) == before
 
@@ -136,10 +138,17 @@ def test_rewritten_deletes_keep_the_commit_of_their_own() -> None:
     table.compact()
     apply(table, (3, 10, None))
     table.compact()
-    (path,) = table.handle.newest.parts.column("deletes.path").to_pylist()
-    data = table.handle.store.get(path)
-    stored = pq.read_table(pa.BufferReader(data))
-    assert stored.column(DELETED_AT.name).to_pylist() == [version, version + 1, version + 3]
+    assert deleted_at(table) == {1: version, 2: version + 1, 3: version + 3}
+
+
+def deleted_at(table: Table) -> dict[int, int]:
+    """The versions in which keys were deleted, as the tombstones of all parts say."""
+    versions: dict[int, int] = {}
+    for path in table.handle.newest.parts.column("deletes.path").drop_null().to_pylist():
+        stored = pq.read_table(pa.BufferReader(table.handle.store.get(path)))
+        keys, dates = (stored.column(place).to_pylist() for place in (0, DELETED_AT.name))
+        versions |= dict(zip(keys, dates, strict=True))
+    return versions
 
 
 REWRITE = "CALL system.rewrite_data_files('db.t', options => map('rewrite-all', 'true'{}))"

@@ -18,7 +18,7 @@ MUTANTS = (
         "return log.as_of(timestamp_us).version",
         "return log.as_of(timestamp_us).version + 1",
         SEEDS,
-        "173",
+        "245",
     ),
     Mutant(
         "changes/operations.py",

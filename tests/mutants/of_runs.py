@@ -205,8 +205,8 @@ MUTANTS = (
     Mutant(
         "storage/log/log_reader.py",
         "an old version is the one that was read last",
-        "(older.version, older.table.uuid) == (version, head.table.uuid)",
-        "older.table.uuid == head.table.uuid",
+        "return next((s for s in known if s and (s.version, s.table.uuid) == wanted), None)",
+        "return next((s for s in known if s and s.table.uuid == table_uuid), None)",
         SEEDS,
         "1",
     ),

@@ -31,7 +31,7 @@ MUTANTS = (
         "            except ObjectExists:\n                return None\n"
         "            except StoreError as error:\n",
         SEEDS,
-        "1",
+        "99",
     ),
     Mutant(
         LOG,
@@ -48,7 +48,7 @@ MUTANTS = (
         "(Kind.READING, Kind.BLIND): Resolution.CHECK",
         "(Kind.READING, Kind.BLIND): Resolution.REBASE",
         SEEDS,
-        "6",
+        "23",
     ),
     Mutant(
         CONFLICTS,
@@ -88,15 +88,14 @@ MUTANTS = (
         " if path not in kept.paths}",
         "}",
         SEEDS,
-        "0",
+        "4",
     ),
     Mutant(
         EXPIRING,
         "retention's commits count as versions",
         "count -= entry.operation not in RETENTION_OPERATIONS",
         "count -= 1",
-        PAIRS,
-        "keyed expire_versions expire_versions 0",
+        ("tests/retention/test_expiring.py",),
     ),
     Mutant(
         "changes/column_changes.py",
@@ -120,7 +119,7 @@ MUTANTS = (
         "return use(listing, replace(kept, paths=kept.paths | needed, tags=tags))",
         "return use(listing, replace(kept, tags=tags))",
         REFS,
-        "30",
+        "1",
     ),
     Mutant(
         "refs/publishing.py",

@@ -281,3 +281,24 @@ def test_an_append_table_and_columns_that_change() -> None:
     table.compact()
     assert count_in_memory(table) == 0
     assert table.scan().count() == 2
+
+
+@pytest.mark.parametrize(
+    ("condition", "keys"),
+    [
+        ("l = ARRAY[3]", [3]),
+        ("NOT (l = ARRAY[3])", [1, 5]),
+        ("l[1] > 2", [3, 5]),
+        ("l IS NULL", [4]),
+        ("s.a > 1", [3]),
+        ("s.a IS NULL", [4, 5]),
+        ("b > 'x'", [3]),
+        ("k > 3", [4, 5]),
+    ],
+)
+def test_columns_without_an_order_decide_no_row_in_memory(condition: str, keys: list[int]) -> None:
+    columns = {"k": [1], "l": [[1]], "s": [{"a": 1}], "b": [b"x"]}
+    table = rs.create_table(fresh_uri(), pa.table(columns), key=["k"], properties=INLINE)
+    more = {"l": [[3], None, [5, 6]], "s": [{"a": 3}, None, {"a": None}], "b": [b"z", None, b"w"]}
+    table.upsert(pa.table({"k": [3, 4, 5], **more}))
+    assert sorted(table.scan(condition, ["k"]).to_arrow()["k"].to_pylist()) == keys
