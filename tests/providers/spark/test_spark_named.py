@@ -277,6 +277,16 @@ def test_rows_are_changed(spark: Any, own: rs.Catalog) -> None:
     assert [view.name for view in spark.catalog.listTables() if "named" in view.name] == []
 
 
+def test_a_statement_begins_a_namespace_that_spark_does_not_have(
+    spark: Any, own: rs.Catalog
+) -> None:
+    sql(spark, "CREATE TABLE begun.t (id INT) USING rowsieve OPTIONS (key 'id')", own)
+    assert own.open_table("begun.t").key == ("id",)
+    with pytest.raises(InvalidInput, match="is not named"):
+        sql(spark, "CREATE TABLE default.t (id INT) USING rowsieve OPTIONS (key 'id')", own)
+    assert own.tables("default") == []
+
+
 def test_a_table_has_a_life_in_statements(spark: Any, own: rs.Catalog) -> None:
     options = "USING rowsieve OPTIONS (key 'id', property.checkpoint_interval '7')"
     sql(spark, f"CREATE TABLE lake.new.made (id BIGINT NOT NULL, v DECIMAL(9, 2)) {options}", own)

@@ -99,15 +99,22 @@ class Names:
     def place(self, parts: Sequence[str]) -> tuple[Any, str] | None:
         """The catalog of ours in which a statement creates a table, and its name there.
 
-        None for a name of Spark's, and for one of two parts whose namespace we do not have.
+        None for a name of Spark's, and for one of two parts whose namespace several catalogs may
+        get. A namespace that neither Spark nor the only catalog has is begun there.
         """
-        places = []
+        places, free = [], []
         for catalog, namespace, name in self._places(parts):
             spaces = [each for each in catalog.namespaces() if self._same(each, namespace)]
             if len(parts) == 3 or spaces:
                 places.append((catalog, f"{spaces[0] if spaces else namespace}.{name}"))
-        if places and len(parts) == 2 and self.session.catalog.databaseExists(quoted(parts[0])):
-            raise _ambiguous(parts, "a namespace of the catalog and a database of Spark's")
+            elif parts[0].lower() not in (_BY_PATH, *_OF_SPARK):
+                free.append((catalog, f"{namespace}.{name}"))
+        if len(parts) == 2 and self.session.catalog.databaseExists(quoted(parts[0])):
+            if places:
+                raise _ambiguous(parts, "a namespace of the catalog and a database of Spark's")
+            return None
+        if not places and len(free) == 1:
+            return free[0]
         if len(places) > 1:
             raise _ambiguous(parts, "a namespace of several catalogs")
         return places[0] if places else None
