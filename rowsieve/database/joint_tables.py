@@ -42,6 +42,7 @@ class JointTable:
         options = plain.storage_options
         held = Handle(store, CommitLog(store), snapshot, storage_options=options)
         held.collecting, held.own_reporter = plain.collecting, plain.own_reporter
+        held.writer = plain.writer  # the commit takes its turn among the writer's calls (rule 19)
         return JointTable(plain, held)
 
     @staticmethod

@@ -104,6 +104,27 @@ def test_rows_that_open_writers_acknowledged_are_in_the_transaction(
     assert pairs(database.open_table("b"))[-1] == (9, 10)
 
 
+def test_a_transaction_conflicts_with_what_a_writer_acknowledged_since(
+    database: rs.Database, tmp_path: Path
+) -> None:  # invariants, rule 19: its commit takes a turn among the calls of the writer
+    context, table = session(database, "a"), database.open_table("b")
+    context.register_table("b", table)
+    with table.writer(wal_dir=tmp_path / "wal", flush_interval_s=3600) as writer:
+        context.sql("BEGIN")
+        assert rows(context, "SELECT count(*) FROM b") == [(2,)]
+        writer.upsert({"k": 1, "v": 9}).result()
+        context.sql("UPDATE b SET v = 10 WHERE k = 1")
+        with pytest.raises(TransactionConflict):
+            context.sql("COMMIT")
+        writer.upsert({"k": 2, "v": 9}).result()
+        context.sql("BEGIN")
+        context.sql("UPDATE a SET v = 1")
+        context.sql("UPDATE b SET v = v + 1")
+        context.sql("COMMIT")
+        assert pairs(table) == [(1, 10), (2, 10)]
+    assert pairs(database.open_table("b")) == [(1, 10), (2, 10)]
+
+
 def test_tables_of_other_logs_are_refused_or_read(database: rs.Database) -> None:
     other = rs.Database(fresh_uri()).create_table("c", kv((1, 1)), ["k"])
     context = session(database)
