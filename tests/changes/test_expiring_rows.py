@@ -161,7 +161,7 @@ def test_a_column_of_the_condition_cannot_go() -> None:
         lambda: table.rename_column("v", "w"),
     )
     for change in changes:
-        with pytest.raises(InvalidSchemaChange, match="change the property with set_properties"):
+        with pytest.raises(InvalidSchemaChange, match="unset the property first"):
             change()
     table.unset_properties(["expire_rows_when"])
     table.rename_column("v", "w")

@@ -56,7 +56,9 @@ class Terminal:
 
     def _read(self, until: float) -> bool:
         """Read what is shown; False at the end of the program, or when the time is over."""
-        if not select.select([self._terminal], [], [], max(0, until - time.monotonic()))[0]:
+        waiting = select.poll()  # select.select takes no descriptor above 1,023
+        waiting.register(self._terminal, select.POLLIN)
+        if not waiting.poll(1000 * max(0, until - time.monotonic())):
             return False
         try:
             data = os.read(self._terminal, 65_536)

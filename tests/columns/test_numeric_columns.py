@@ -254,7 +254,7 @@ def test_the_command_line_reads_numbers_of_files(tmp_path: Path) -> None:
         "1.5", "9" * 50, None, "1" + "0" * 60
     ]  # fmt: skip
     shown = runner.invoke(cli.app, ["query", "SELECT n FROM t WHERE n['approx'] < 2", uri])
-    assert [line.strip() for line in shown.output.splitlines()] == ["n", "───", "1.5", "1 rows"]
+    assert [line.strip() for line in shown.output.splitlines()] == ["n", "───", "1.5", "1 row"]
     digits = "9" * 50
     for output, line in (
         ("csv", f'2,"{digits}"'),

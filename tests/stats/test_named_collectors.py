@@ -99,7 +99,7 @@ def test_the_property_is_checked() -> None:
     with pytest.raises(InvalidInput, match="twice"):
         table.set_properties({"collectors": "v: tens, v: tens"})
     table.set_properties({"collectors": "v: tens"})
-    with pytest.raises(InvalidSchemaChange, match="change the property"):
+    with pytest.raises(InvalidSchemaChange, match="unset the property first"):
         table.rename_column("v", "w")
     pairs = collector_names({"collectors": ' a : x.y-z ,"odd, name":b'}, SCHEMA)
     assert pairs == {1: "x.y-z", 2: "b"}

@@ -22,7 +22,6 @@ from rowsieve.cli.options import (
 )
 from rowsieve.cli.output import print_facts, print_json, print_table
 from rowsieve.shown import size_text
-from rowsieve.storage.log.refs import without_refs
 
 
 @expanded
@@ -101,6 +100,7 @@ def inspect(
     """Show a table's columns, key, version and sizes, and optionally its parts."""
     from rowsieve.cli.commands.inspected import columns_of, flags_set, parts_of
     from rowsieve.pictures.page import page, section, write_html
+    from rowsieve.storage.log.refs import without_refs
 
     table = at.table(uri)
     if report.html is not None:
