@@ -32,9 +32,14 @@ def extension(name: str, type_: pa.DataType) -> pa.Field:
 
 
 def stored(
-    field: Any, value: Any, declared: Any = None, form: str = "debezium", **options: Any
+    field: Any,
+    value: Any,
+    declared: Any = None,
+    form: Any = "debezium",
+    text: bool = True,
+    **options: Any,
 ) -> Any:
-    """The value that a column has after an event with this one."""
+    """The value that a column has after an event with this one, as JSON text or as a dict."""
     field = field if isinstance(field, pa.Field) else pa.field("v", field)
     table = rowsieve.create_table(fresh_uri(), pa.schema([("id", pa.int64()), field]), key=["id"])
     event: dict[str, Any] = {"op": "c", "after": {"id": 1, "v": value}}
@@ -49,7 +54,7 @@ def stored(
         row = [{"field": "id", "type": "int64"}, {"field": "v", **declared}]
         after = {"field": "after", "type": "struct", "fields": row}
         event = {"schema": {"type": "struct", "fields": [after]}, "payload": event}
-    table.apply_events([json.dumps(event)], format=form, **options)  # type: ignore[arg-type]
+    table.apply_events([json.dumps(event) if text else event], format=form, **options)
     return table.scan().to_arrow().column("v")[0].as_py()
 
 
@@ -307,3 +312,37 @@ def test_a_value_that_does_not_fit_makes_the_event_bad(name: str) -> None:
     with pytest.raises(InvalidData, match="event 0, counted from 0: column 'v' cannot be") as error:
         stored(field, value, declared, **options)
     assert text in str(error.value)
+
+
+DOCUMENTS = {
+    "text in debezium": ("debezium", '{"a": 1.00}', '{"a": 1.00}'),
+    "null of JSON in debezium": ("debezium", "null", "null"),
+    "text that is no document in maxwell": ("maxwell", "x", '"x"'),
+    "object in maxwell": ("maxwell", {"a": [1, None, "é"]}, '{"a": [1, null, "é"]}'),
+    "number in maxwell": ("maxwell", 2**70, str(2**70)),
+    "boolean in maxwell": ("maxwell", True, "true"),
+    "NULL in maxwell": ("maxwell", None, None),
+    "text in canal": ("canal", "[1]", "[1]"),
+}
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_columns_of_json_take_events_that_are_dicts(name: str) -> None:
+    form, value, document = DOCUMENTS[name]
+    assert stored(extension("json", pa.string()), value, form=form, text=False) == document
+
+
+@pytest.mark.parametrize("text", [True, False])
+def test_columns_of_json_take_the_text_of_wal2json(text: bool) -> None:
+    column = extension("json", pa.string())
+    assert stored(column, '{"a": [1.00]}', form="wal2json", text=text) == '{"a": [1.00]}'
+
+
+def test_columns_of_json_take_events_that_are_structs() -> None:
+    schema = pa.schema([("id", pa.int64()), extension("json", pa.string())])
+    table = rowsieve.create_table(fresh_uri(), schema, key=["id"])
+    table.apply_events(
+        pa.table({"op": ["c", "c"], "after": [{"id": 1, "v": "[1]"}, {"id": 2, "v": None}]}),
+        format="debezium",
+    )
+    assert table.scan(order_by_key=True).to_arrow()["v"].to_pylist() == ["[1]", None]

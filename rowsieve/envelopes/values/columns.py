@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -115,7 +116,7 @@ def _of_kind(kind: str, values: Sequence[Any], target: TargetColumn) -> Column:
     unchanged = np.empty(0, np.int64)
     reasons: dict[int, str] = {}
     given: Sequence[Any] | pa.Array = values
-    if kind == "str" and not logical.is_nested(target.field.type):
+    if kind == "str" and not (logical.is_nested(target.field.type) or _is_document(target)):
         with suppress(UnicodeEncodeError):  # which is refused when it is converted
             given = pa.array(values, pa.string())
     if target.rules.unavailable:
@@ -167,6 +168,8 @@ def _converted(kind: str, values: Any, target: TargetColumn) -> pa.Array:
     field_ = target.field
     if kind == "null":
         return pa.nulls(len(values), arrow_type(field_.type))
+    if isinstance(field_.type, logical.Json) and kind != "raw":
+        return conform_values(_decoded_documents(kind, values, target), field_.type, field_.name)
     if kind == "int" and not isinstance(values, pa.Array):
         kind, values = _integers(values)
         if is_single(field_.type):
@@ -226,6 +229,27 @@ def _documents(values: Sequence[Any], target: TargetColumn) -> pa.Array:
         )
     texts = [None if raw is None else msgspec.json.decode(raw, type=str | None) for raw in raws]
     return pa.array(texts, pa.string())
+
+
+def _decoded_documents(kind: str, values: Any, target: TargetColumn) -> pa.Array:
+    """JSON documents of events that were dicts or Arrow data, not text: as `_documents` has them.
+
+    Of a document that is written as it is, its decoded value is what there is.
+    """
+    if _is_document(target) and not isinstance(values, pa.Array):
+        values = [None if each is None else _document(each) for each in values]
+    elif _is_document(target) or kind != "str":
+        raise SchemaMismatch(f"a value of the kind {kind} is not one of {_expected(target)}")
+    return values if isinstance(values, pa.Array) else pa.array(values, pa.string())
+
+
+def _is_document(target: TargetColumn) -> bool:
+    """Whether values of a column are JSON documents themselves, and not their text."""
+    return target.rules.nested_json and isinstance(target.field.type, logical.Json)
+
+
+def _document(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def _reason(error: Exception, target: TargetColumn, value: Any) -> str:
