@@ -28,7 +28,7 @@ from rowsieve.types.conform import conform
 from rowsieve.types.encodings import arrow_field
 from rowsieve.types.logical import Field
 from rowsieve.types.ordering.column_order import COLUMN_ORDER
-from rowsieve.types.ordering.keys import KeyOrder
+from rowsieve.types.ordering.keys import KeyOrder, flat
 from rowsieve.types.schema import Schema
 from rowsieve.types.shown_values import shown_row
 
@@ -126,10 +126,17 @@ def prepare_events(
 
 
 def _compared(given: GivenValues, control: Sequence[str]) -> pa.Table:
-    """What two changes must have in common to be the same one."""
+    """What two changes must have in common to be the same one, by names that a message shows.
+
+    What stands in a column that its row keeps has no meaning.
+    """
     table = given.table.drop_columns([*control])
-    for number, mask in enumerate(given.absent.values()):
-        table = table.append_column(f"absent {number}", pa.array(mask))
+    for place, name in enumerate(table.column_names):
+        mask = given.absent_in(name)
+        if mask is not None:
+            present = pa.array(np.arange(len(mask)), mask=mask)
+            table = table.set_column(place, name, flat(table.column(place)).take(present))
+            table = table.append_column(f"{name} is kept", pa.array(mask))
     return table
 
 

@@ -263,3 +263,15 @@ def test_values_that_are_not_given_are_not_looked_at(table: Table) -> None:
 def test_a_null_that_is_given_replaces_a_value(table: Table) -> None:
     table.upsert([{"k": 1, "big": None}], columns="given")
     assert table.scan().to_arrow().to_pylist()[0]["big"] is None
+
+
+def test_what_stands_in_a_kept_column_does_not_tell_two_changes_apart(table: Table) -> None:
+    change = {"op": "u", "lsn": 1, "k": 1, "need": 2, "big": 7, "kept": ["big"]}
+    options: dict[str, Any] = {"op": "op", "sequence": "lsn", "missing": "keep"}
+    again = change | {"big": None, "kept": ["BIG"]}
+    table.apply_changes([change, again], unchanged="kept", **options)
+    assert table.scan(columns=["need", "big"]).to_arrow().to_pylist() == [
+        {"need": 2, "big": 2**63 - 1}
+    ]
+    with pytest.raises(KeyViolation, match=r"one of them is .*'big is kept': False"):
+        table.apply_changes([change, change | {"kept": None}], unchanged="kept", **options)
