@@ -303,6 +303,27 @@ REFUSED: dict[str, tuple[Any, Any, Any, dict[str, Any], str]] = {
     "2**53 + 1": (pa.float64(), 2**53 + 1, None, {}, "float64"),
     "uuid": (extension("uuid", pa.binary(16)), "x", None, {}, "UUID"),
     "json": (extension("json", pa.string()), {"a": 1}, None, {}, "str"),
+    "no scale": (
+        pa.decimal128(5, 2),
+        "AQ==",
+        connect("Decimal", "bytes"),
+        {},
+        "without the number",
+    ),
+    "scale of no digits": (
+        pa.decimal128(5, 2),
+        "AQ==",
+        connect("Decimal", "bytes", scale="--²"),
+        {},
+        "without the number",
+    ),
+    "scale of 20 digits": (
+        pa.int64(),
+        "AQ==",
+        connect("Decimal", "bytes", scale="9" * 20),
+        {},
+        "without the number",
+    ),
 }
 
 
@@ -346,3 +367,10 @@ def test_columns_of_json_take_events_that_are_structs() -> None:
         format="debezium",
     )
     assert table.scan(order_by_key=True).to_arrow()["v"].to_pylist() == ["[1]", None]
+
+
+@pytest.mark.parametrize("fields", [5, True, "x", {"a": 1}, [5], None])
+def test_a_schema_that_is_none_of_connect_declares_nothing(fields: Any) -> None:
+    table = rowsieve.create_table(fresh_uri(), pa.schema([("id", pa.int64())]), key=["id"])
+    event = {"schema": {"fields": fields}, "payload": {"op": "c", "after": {"id": 1}}}
+    assert table.apply_events([json.dumps(event)], format="debezium").changes == 1

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.envelopes.values import durations
-from rowsieve.envelopes.values.semantic_types import Declared, WrittenValues
+from rowsieve.envelopes.values.semantic_types import LARGEST_SCALE, Declared, WrittenValues
 from rowsieve.envelopes.values.text_rules import TextRules
 from rowsieve.types import interval_bytes, logical
 from rowsieve.types.encodings import arrow_type
@@ -126,6 +126,8 @@ def text_of_number(values: pa.Array, target: TargetColumn) -> pa.Array:
 def scaled_integer(values: pa.Array, target: TargetColumn) -> pa.Array:
     """Base64 of a big-endian integer, whose scale the schema has."""
     assert target.declared is not None
+    if target.declared.scale is None:
+        raise ValueError("the schema declares a decimal without the number 'scale' in parameters")
     return _scaled(values, target.declared.scale, target)
 
 
@@ -142,7 +144,7 @@ def variable_scale(values: list[Any], target: TargetColumn) -> pa.Array:
         if not (
             isinstance(value, Mapping)
             and type(value.get("scale")) is int
-            and abs(value["scale"]) <= 100_000
+            and abs(value["scale"]) <= LARGEST_SCALE
             and isinstance(value.get("value"), str | bytes)
         ):
             raise ValueError("a number is a struct only with the fields 'scale' and 'value'")

@@ -68,10 +68,10 @@ SEMANTICS: Final[Mapping[str, WrittenValues]] = {
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """The type that an event's schema declares for a column."""
+    """The type that an event's schema declares for a column; `scale` if it declares one."""
 
     written: WrittenValues
-    scale: int = 0
+    scale: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +130,8 @@ _WRITTEN: Final[Mapping[WrittenValues, pa.DataType]] = {
     WrittenValues.BITS: pa.binary(),
 }
 _WIDEST: Final = 38  # digits
+LARGEST_SCALE: Final = 100_000
+"""Digits behind the point, or zeros before it, of decimals that events may have."""
 
 
 def column_types(schema: Any) -> dict[str, pa.DataType]:
@@ -143,7 +145,7 @@ def column_types(schema: Any) -> dict[str, pa.DataType]:
             type_ = _PLAIN.get(str(each.get("type")))
             if semantic == "io.debezium.data.Json":
                 type_ = pa.json_()
-        elif known.written is WrittenValues.DECIMAL:
+        elif known.written is WrittenValues.DECIMAL and known.scale is not None:
             type_ = pa.decimal128(_precision(each), known.scale)
         else:
             type_ = (
@@ -177,10 +179,13 @@ def _row_fields(schema: Any) -> Iterator[Mapping[str, Any]]:
 
 def _fields(schema: Any) -> list[Mapping[str, Any]]:
     fields = schema.get("fields") if isinstance(schema, Mapping) else None
-    return [each for each in fields or () if isinstance(each, Mapping)]
+    return [each for each in fields if isinstance(each, Mapping)] if type(fields) is list else []
 
 
-def _scale(declared: Mapping[str, Any]) -> int:
+def _scale(declared: Mapping[str, Any]) -> int | None:
     parameters = declared.get("parameters")
-    scale = parameters.get("scale") if isinstance(parameters, Mapping) else None
-    return int(scale) if isinstance(scale, str | int) and str(scale).lstrip("-").isdigit() else 0
+    digits = str(parameters.get("scale") if isinstance(parameters, Mapping) else None)
+    unsigned = digits.removeprefix("-")
+    if not (unsigned.isascii() and unsigned.isdigit() and len(unsigned) <= len(str(LARGEST_SCALE))):
+        return None
+    return int(digits) if int(unsigned) <= LARGEST_SCALE else None
