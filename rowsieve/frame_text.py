@@ -24,7 +24,11 @@ _LEFT_OUT: Final = "…"
 
 
 class Rows:
-    """A few rows that print like a data frame; `to_arrow()` and engines get them as Arrow data."""
+    """A few rows that print like a data frame; `to_arrow()` and engines get them as Arrow data.
+
+    Every other name is that of the `pyarrow.Table`: `rows["id"]`, `rows.num_rows`,
+    `rows.to_pylist()`.
+    """
 
     def __init__(self, rows: pa.Table, title: str = "") -> None:
         self._rows = rows
@@ -38,6 +42,24 @@ class Rows:
         """Export the rows as an Arrow C stream."""
         return self._rows.__arrow_c_stream__(requested_schema)
 
+    def __getattr__(self, name: str) -> Any:
+        """Return the attribute of the pyarrow Table with this name."""
+        if name.startswith("_"):  # protocols of copies and of other libraries ask for these
+            raise AttributeError(f"Rows has no attribute {name!r}")
+        return getattr(self._rows, name)
+
+    def __getitem__(self, key: int | str | slice) -> Any:
+        """Return a column by its name or place, or a range of rows, as a pyarrow Table does."""
+        return self._rows[key]
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *filter(_is_public, dir(self._rows))})
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self._rows == (other.to_arrow() if isinstance(other, Rows) else other))
+
+    __hash__ = None  # type: ignore[assignment] # as a pyarrow Table, which compares its values
+
     def __len__(self) -> int:
         return int(self._rows.num_rows)
 
@@ -46,6 +68,10 @@ class Rows:
 
     def _repr_html_(self) -> str:
         return frame_html(self._rows, self._title)
+
+
+def _is_public(name: str) -> bool:
+    return not name.startswith("_")
 
 
 def frame_text(rows: pa.Table, title: str = "", width: int | None = None) -> str:

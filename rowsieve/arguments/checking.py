@@ -35,7 +35,8 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         positional, kinds, required = kinds_of(function)
         if len(args) > len(positional):
-            return function(*args, **kwargs)  # raises TypeError
+            _refuse_by_place(function, positional, len(args))
+            return function(*args, **kwargs)  # takes any number
         if missing := required.difference(positional[: len(args)], kwargs):
             names = ", ".join(map(repr, sorted(missing)))
             raise TypeError(f"{_shown(function)}() missing required arguments: {names}")
@@ -122,6 +123,20 @@ def _refuse_unknown(
     name = next(name for name in given if name not in kinds)
     hint = did_you_mean(name, [each for each in kinds if each not in ("self", "cls")])
     raise TypeError(f"{_shown(function)}() got an unexpected keyword argument {name!r}{hint}")
+
+
+def _refuse_by_place(function: Callable[..., Any], positional: tuple[str, ...], given: int) -> None:
+    """Raise TypeError for too many arguments, unless the function takes any number of them."""
+    parameters = inspect.signature(function).parameters.values()
+    if any(each.kind is inspect.Parameter.VAR_POSITIONAL for each in parameters):
+        return
+    receiver = positional[:1] in (("self",), ("cls",))
+    named = [each.name for each in parameters if each.kind is inspect.Parameter.KEYWORD_ONLY]
+    hint = f"; name the others, such as {named[0]}=…" if named else ""
+    takes, given = len(positional) - receiver, given - receiver
+    raise TypeError(
+        f"{_shown(function)}() takes at most {takes} arguments by position, got {given}{hint}"
+    )
 
 
 def _parameter_kinds(function: Callable[..., Any]) -> set[Any]:

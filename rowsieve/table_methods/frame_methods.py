@@ -56,11 +56,11 @@ class FrameMethods(ReadMethods):
         """Export all rows of the newest version as an Arrow C stream."""
         return self._scanned().__arrow_c_stream__(requested_schema)
 
-    def head(self, count: int = 5) -> pa.Table:
+    def head(self, count: int = 5) -> Rows:
         """Return the first rows: in key order, or in file order if the table has no key."""
-        return self._rows(order_by_key=bool(self.handle.newest.table.key), limit=count)
+        return Rows(self._rows(order_by_key=bool(self.handle.newest.table.key), limit=count))
 
-    def tail(self, count: int = 5) -> pa.Table:
+    def tail(self, count: int = 5) -> Rows:
         """Return the last rows: in key order, or in file order if the table has no key.
 
         Reads the last splits of the plan only, as many as have that many rows.
@@ -74,9 +74,9 @@ class FrameMethods(ReadMethods):
                 break
         empty = self._in_order(limit=0).to_arrow()
         rows = pa.concat_tables([empty, *reversed(pieces)])
-        return rows.slice(max(0, rows.num_rows - count))
+        return Rows(rows.slice(max(0, rows.num_rows - count)))
 
-    def sample(self, count: int = 5, *, where: Any = None, seed: int | None = None) -> pa.Table:
+    def sample(self, count: int = 5, *, where: Any = None, seed: int | None = None) -> Rows:
         """Return rows that are chosen at random, each with the same probability; reads all rows.
 
         With `seed`, the same rows of a version each time.
@@ -97,7 +97,7 @@ class FrameMethods(ReadMethods):
                     _keep(chosen, (-float(numbers[row]), place + row, batch.slice(row, 1)), count)
             place += batch.num_rows
         rows = [row for _, _, row in sorted(chosen, key=lambda each: each[1])]
-        return pa.Table.from_batches(rows, schema=scan.schema).combine_chunks()
+        return Rows(pa.Table.from_batches(rows, schema=scan.schema).combine_chunks())
 
     def show(self, count: int = 10, *, where: Any = None, columns: Columns | None = None) -> None:
         """Print the first rows that match, as a data frame."""

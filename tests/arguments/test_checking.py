@@ -13,8 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import rowsieve as rs
 from rowsieve.arguments import ANY_TEXT, Example, checked, checked_methods
 from rowsieve.errors import InvalidInput
+from tests.small_tables import keyed
 
 
 class Teller(Protocol):
@@ -161,8 +163,8 @@ def test_positions_and_names_are_checked_alike() -> None:
         take("place", "id")
 
 
-def test_too_many_and_unknown_arguments_are_pythons_own_error() -> None:
-    with pytest.raises(TypeError, match="positional"):
+def test_too_many_and_unknown_arguments_are_type_errors() -> None:
+    with pytest.raises(TypeError, match="by position"):
         take(*["a", ["b"], "c"])  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="unexpected keyword argument 'nope'"):
         take(nope=1)  # type: ignore[call-arg]
@@ -232,3 +234,29 @@ def test_wrong_names_of_arguments_are_answered_in_the_words_of_the_caller() -> N
     with pytest.raises(TypeError, match=r"^upsert\(\) missing required arguments: 'data'$"):
         owner.upsert()
     assert owner.options(a=1, b=2) == {"a": 1, "b": 2}
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        pytest.param(
+            lambda table: table.update({"v": 1}, "k = 1"),
+            r"^update\(\) takes at most 1 arguments by position, got 2; name the others, "
+            r"such as where=…$",
+            id="method",
+        ),
+        pytest.param(
+            lambda table: rs.translate("k = 1", "postgres", "spark", schema=table),
+            "such as target=…",
+            id="function",
+        ),
+        pytest.param(lambda table: table.refresh(1), "at most 0 .* got 1$", id="nothing to name"),
+    ],
+)
+def test_too_many_arguments_by_position_say_which_to_name(
+    call: Callable[[Any], object], says: str
+) -> None:
+    table = keyed({"k": [1], "v": [2]})
+    with pytest.raises(TypeError, match=says):
+        call(table)
+    assert table.version == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import datetime
 import math
 import random
@@ -82,7 +83,7 @@ def test_a_sample_has_distinct_rows_each_as_likely() -> None:
     rows = table.sample(20, seed=7)
     keys = rows["k"].to_pylist()
     assert len(set(keys)) == 20
-    assert rows.equals(table.sample(20, seed=7))
+    assert rows == table.sample(20, seed=7)
     assert table.sample(20, seed=8)["k"].to_pylist() != keys
     assert sorted(table.sample(1_000)["k"].to_pylist()) == list(range(300))
     assert set(table.sample(50, where="k < 10")["k"].to_pylist()) == set(range(10))
@@ -202,4 +203,24 @@ def test_values_of_our_own_types_are_shown_as_people_write_them(
     assert lines[1].split() == ["uuid", "interval", "interval", "numeric"]
     assert lines[2].split("  ")[:3] == [str(number), "1 months 2 days 3 seconds", "86400 seconds"]
     assert lines[4].split() == ["NULL", "NULL", "NULL", "1.5"]
-    assert "<td>1 months 2 days 3 seconds</td>" in frame_html(table.head())
+    assert "<td>1 months 2 days 3 seconds</td>" in table.head()._repr_html_()
+
+
+def test_a_few_rows_print_like_a_data_frame_and_are_used_like_a_table() -> None:
+    """Markup in names and values is text in a notebook."""
+    markup = "<script>alert(1)</script>"
+    data = pa.table({"k": [1, 2, 3], markup: [markup, None, "c"]})
+    table = rs.create_table(fresh_uri(), data, ["k"])
+    for rows in (table.head(2), table.tail(3), table.sample(3, seed=1)):
+        assert repr(rows).split()[:2] == ["k", markup]
+        html = rows._repr_html_()
+        assert "<script" not in html
+        assert html.count("&lt;script&gt;") == 2
+        assert rows[markup].to_pylist()[0] == markup
+        assert rows.num_rows == len(rows) == len(rows.to_pylist())
+        assert rows == rows.to_arrow() == pa.table(rows)
+        assert copy.deepcopy(rows) == rows
+        assert {"num_rows", "to_arrow"} <= set(dir(rows))
+    assert table.head(1) != table.head(2)
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = table.head().nothing
