@@ -246,7 +246,7 @@ def test_wrong_names_of_arguments_are_answered_in_the_words_of_the_caller() -> N
             id="method",
         ),
         pytest.param(
-            lambda table: rs.translate("k = 1", "postgres", "spark", schema=table),
+            lambda table: rs.translate("k = 1", "postgres", "spark", schema=table),  # type: ignore[call-arg]
             "such as target=…",
             id="function",
         ),
