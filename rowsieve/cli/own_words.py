@@ -26,7 +26,7 @@ _COMMANDS: Final = {
     "unset_properties": "rowsieve unset",
 }
 _CALL: Final = re.compile(
-    rf"(?<![\w/.])(?:rs\.|table\.|t\.)?({'|'.join(_COMMANDS)})\b(?:\(\))?(?![\w(/])"
+    rf"(?<![\w/.])(?<!CALL )(?:rs\.|table\.|t\.)?({'|'.join(_COMMANDS)})\b(?:\(\))?(?![\w(/])"
 )
 _WITH_PARENTHESES: Final = re.compile(r"(?<![\w/.])(?:table\.|t\.)?(history|refs)\(\)")
 _PARAMETER: Final = re.compile(r"\bparams=\{'(\w+)': …\}")

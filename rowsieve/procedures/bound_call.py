@@ -35,17 +35,17 @@ def bound_arguments(procedure: AnyProcedure, call: Call, time_zone: str) -> dict
         parts = _parts(named[_TABLE])
         if not parts:
             raise InvalidInput(
-                f"{name}: table is {named[_TABLE]!r}; give the namespace and the name, as in "
+                f"CALL {name}: table is {named[_TABLE]!r}; give the namespace and the name, as in "
                 "table => 'db.events'"
             )
         if _NAMES & named.keys():
-            raise InvalidInput(f"{name}: give table, or schema and table_name, not both")
+            raise InvalidInput(f"CALL {name}: give table, or schema and table_name, not both")
         _check_catalog(name, parts, call.catalog)
         del named[_TABLE]
         named[SCHEMA.name], named[TABLE_NAME.name] = parts[-2:]
     if "where" in named:
         if FILTER.name in named:
-            raise InvalidInput(f"{name}: where and {FILTER.name} are the same; give one")
+            raise InvalidInput(f"CALL {name}: where and {FILTER.name} are the same; give one")
         named[FILTER.name] = named.pop("where")
     by_place = _by_place(procedure, call)
     return bind_arguments(name, procedure.parameters, positional, named, time_zone, by_place)

@@ -80,7 +80,7 @@ def bind_arguments(
         where = "" if by_place is parameters else " after the table"
         names = ", ".join(each.name for each in by_place) or "none"
         raise InvalidInput(
-            f"{procedure} takes at most {len(by_place)} arguments{where} ({names}), and "
+            f"CALL {procedure} takes at most {len(by_place)} arguments{where} ({names}), and "
             f"{len(positional)} were given"
         )
     given = {parameter.name: value for parameter, value in zip(by_place, positional, strict=False)}
@@ -89,7 +89,7 @@ def bind_arguments(
         if (known := by_name.get(name.lower())) is None:
             raise InvalidInput(_unknown(procedure, name, parameters))
         if known in given:
-            raise InvalidInput(f"{procedure}: the argument {known} is given twice; remove one")
+            raise InvalidInput(f"CALL {procedure}: the argument {known} is given twice; remove one")
         given[known] = value
     return {each.name: _bound(procedure, each, given, time_zone) for each in parameters}
 
@@ -106,7 +106,7 @@ def _bound(
     if value is None:
         if parameter.required:
             raise InvalidInput(
-                f"{procedure} needs the argument {parameter.name} ({parameter.type.value}); "
+                f"CALL {procedure} needs the argument {parameter.name} ({parameter.type.value}); "
                 f"add for example {parameter.example}"
             )
         return parameter.default
@@ -116,7 +116,7 @@ def _bound(
         value = value.text
     if not _fits(value, parameter.type):
         raise InvalidInput(
-            f"{procedure}: the argument {parameter.name} is {parameter.type.value}, and "
+            f"CALL {procedure}: the argument {parameter.name} is {parameter.type.value}, and "
             f"{value!r} is not; give for example {parameter.example}"
         )
     return value
@@ -155,7 +155,7 @@ def _instant(
         return from_microseconds(to_microseconds(moment))
     except (ValueError, InvalidInput, InvalidPredicate) as error:
         raise InvalidInput(
-            f"{procedure}: the argument {parameter.name} is {parameter.type.value}, and "
+            f"CALL {procedure}: the argument {parameter.name} is {parameter.type.value}, and "
             f"{value.text if isinstance(value, TimeLiteral) else value!r} is not: {error}; give "
             f"for example {parameter.example}, a time of the session's zone"
         ) from error
@@ -164,4 +164,4 @@ def _instant(
 def _unknown(procedure: str, name: str, parameters: Sequence[Parameter]) -> str:
     names = [each.name for each in parameters]
     hint = did_you_mean(name, names)
-    return f"{procedure} has no argument {name!r}; it takes {', '.join(names) or 'none'}{hint}"
+    return f"CALL {procedure} has no argument {name!r}; it takes {', '.join(names) or 'none'}{hint}"

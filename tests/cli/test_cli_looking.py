@@ -115,6 +115,11 @@ def test_messages_name_options_and_commands(lake: Path, tmp_path: Path) -> None:
     assert in_own_words(path, ["version"]) == path
 
 
+def test_errors_of_call_have_the_words_of_the_statement(lake: Path) -> None:
+    error = run("--catalog", lake, "call", "CALL system.fast_forward(table => 'db.t')", code=3)
+    assert "CALL fast_forward needs the argument" in error
+
+
 def test_a_column_that_is_too_wide_leaves_its_place_to_narrow_ones() -> None:
     names = ["id", "a", "b", "c", "d"]
     row = (10**19, "x" * 38, "y" * 38, 1.5, 10**19)
