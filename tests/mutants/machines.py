@@ -14,6 +14,8 @@ import rowsieve
 from rowsieve.config import current
 from tests.simulation import (
     catalogs,
+    database_histories,
+    database_runs,
     differential_runs,
     order_runs,
     ref_runs,
@@ -59,6 +61,13 @@ def _catalog(name: str) -> Problems:
     return catalogs.run_catalog(int(seed), kind).problems
 
 
+def _database(name: str) -> Problems:
+    kind, _, seed = name.rpartition(" ")
+    if kind == "history":
+        return database_histories.run_history(int(seed)).problems
+    return database_runs.run_seed(int(seed)).problems
+
+
 def _updates(seed: int) -> Problems:
     runs = (differential_runs.run_seed(seed, alters=alters) for alters in (False, True))
     return [problem for run in runs for problem in run.problems]
@@ -81,6 +90,7 @@ MACHINES: Final[Mapping[str, Callable[[str], Problems]]] = {
     "tests/simulation/test_transaction_runs.py": lambda seed: _transactions(int(seed)),
     "tests/simulation/test_differential_runs.py": lambda seed: _updates(int(seed)),
     "tests/simulation/test_catalogs.py": _catalog,
+    "tests/simulation/test_database_runs.py": _database,
     "tests/simulation/test_interleavings.py": _pair,
     "tests/ternary_logic/test_pairs.py": _readers,
 }

@@ -14,6 +14,7 @@ ORDERS = ("tests/simulation/test_order_runs.py",)
 CATALOGS = ("tests/simulation/test_catalogs.py",)
 INLINE = ("tests/simulation/test_inline_changes.py",)
 TRANSACTIONS = ("tests/simulation/test_transaction_runs.py",)
+DATABASES = ("tests/simulation/test_database_runs.py",)
 
 MUTANTS = (
     Mutant(
@@ -225,5 +226,45 @@ MUTANTS = (
         "self._kinds = kinds",
         TRANSACTIONS,
         "22",
+    ),
+    Mutant(
+        "objects/shared/joint.py",
+        "an entry lacks one of its tables",
+        "version = self._group.commit(list(self._waiting.values()), list(self._next.items()))",
+        "version = self._group.commit([*self._waiting.values()][:1], list(self._next.items()))",
+        DATABASES,
+        "1",
+    ),
+    Mutant(
+        "database/transactions.py",
+        "a table that was only read is not proved",
+        "self._joint = joint = JointCommit(self.shared.group, proofs)",
+        "self._joint = joint = JointCommit(self.shared.group, {})",
+        DATABASES,
+        "history 1",
+    ),
+    Mutant(
+        "objects/shared/joint.py",
+        "a table that was overtaken is committed without a new proof",
+        "                self._prove(error.tables & self._read.keys())\n",
+        "                self._next.clear()\n",
+        DATABASES,
+        "history 1",
+    ),
+    Mutant(
+        "database/database.py",
+        "a reader of two tables takes two versions",
+        "            return self._opened_at(name, state)\n\n        return opened",
+        "            return self.open_table(name)\n\n        return opened",
+        DATABASES,
+        "history 1",
+    ),
+    Mutant(
+        "database/joint_tables.py",
+        "a transaction reads each table as it is when it is first used",
+        "snapshot = at_state(plain, plain.newest, shared.log, state)",
+        "snapshot = shared and plain.log.latest()",
+        DATABASES,
+        "history 1",
     ),
 )

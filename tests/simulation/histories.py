@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 import pyarrow as pa
 
-from rowsieve import Table
+from rowsieve import Scan
 from rowsieve.errors import (
     CommitConflict,
     CorruptData,
@@ -58,18 +58,25 @@ def run_history(seed: int, *, each: int = 4, transacts: float = 0.0) -> History:
         create_table(URI, rows, key=["k"] if setting.keyed else None, properties=setting.properties)
         for number in range(draws.choice([2, 3])):
             plan = FaultPlan(draws.choice(FAULTS))
-            actor = _Appender(world, f"a{number}", world.process(f"p{number}", plan), found)
+            process = world.process(f"p{number}", plan)
+            actor = Appender(world, f"a{number}", process, found, OneTable)
             scheduler.spawn(actor.process, actor.name, partial(actor.run, each, transacts))
         keeper = world.process("keeper")
         scheduler.spawn(keeper, "keeper", lambda: _keep(world, keeper, random.Random(seed)))
-        problems = _finished(world, found)
+        problems = finished(world, found, OneTable)
     return History(seed, found, problems)
 
 
-def _finished(world: World, found: list[Transaction]) -> list[str]:
+def finished(
+    world: World,
+    found: list[Transaction],
+    open_place: Callable[[World, SimulatedProcess], Place],
+) -> list[str]:
+    """Run the actors, read all lists, and return what is wrong."""
+
     def read_all() -> None:
         now = world.scheduler.now_us + 1
-        lists = lists_of(world.table(world.judge))
+        lists = open_place(world, world.judge).read()
         found.append(Transaction(READ_ALL_AT_THE_END, now, now + 1, read=lists))
 
     world.run()
@@ -77,46 +84,100 @@ def _finished(world: World, found: list[Transaction]) -> list[str]:
     return world.problems or anomalies(found)
 
 
-class _Appender:
+class Place(Protocol):
+    """Where lists are."""
+
+    def read(self) -> Lists:
+        """Read all lists of the newest version."""
+        ...
+
+    def append(self, keys: Sequence[int], element: int) -> int:
+        """Append to some lists in one statement or transaction; to how many."""
+        ...
+
+    def transact(self, asked: Sequence[int], keys: Sequence[int], element: int) -> Lists:
+        """Read some lists, append to others, and commit both as one transaction."""
+        ...
+
+
+class OneTable:
+    """The lists of one table."""
+
+    def __init__(self, world: World, process: SimulatedProcess) -> None:
+        self._table = world.table(process)
+
+    def read(self) -> Lists:
+        """Read all lists of the newest version."""
+        return lists_of(self._table.scan())
+
+    def append(self, keys: Sequence[int], element: int) -> int:
+        """Append by one statement."""
+        commit = self._table.update(appended(element), where=any_of(keys))
+        return commit.rows_written
+
+    def transact(self, asked: Sequence[int], keys: Sequence[int], element: int) -> Lists:
+        """Append by a statement for each list."""
+        with self._table.transaction() as tx:
+            lists = lists_of(tx.scan(any_of(asked)))
+            for key in keys:
+                tx.update(appended(element), where=f"k = {key}")
+        return lists
+
+
+def appended(element: int) -> dict[str, str]:
+    """The assignment that appends to a list."""
+    return {"v": f"concat(v, '{element},')"}
+
+
+def any_of(keys: Sequence[int]) -> str:
+    """The condition for the rows of some lists."""
+    return " OR ".join(f"k = {key}" for key in keys)
+
+
+class Appender:
     """An actor that appends to lists and reads them."""
 
     def __init__(
-        self, world: World, name: str, process: SimulatedProcess, found: list[Transaction]
+        self,
+        world: World,
+        name: str,
+        process: SimulatedProcess,
+        found: list[Transaction],
+        open_place: Callable[[World, SimulatedProcess], Place],
     ) -> None:
-        self.name, self.process = name, process
+        self.name, self.process, self._open = name, process, open_place
         self._world, self._found = world, found
         self._draws = random.Random(f"{world.seed} {name}")
 
     def run(self, count: int, transacts: float) -> None:
         """Make so many transactions."""
-        table = self._world.table(self.process)
+        place = self._open(self._world, self.process)
         for number in range(count):
             if transacts and self._draws.random() < transacts:
-                self._transact(table, number)
+                self._transact(place, number)
                 continue
             if self._draws.random() < 0.35:
-                self._read(table, number)
+                self._read(place, number)
             else:
-                self._append(table, number)
+                self._append(place, number)
 
-    def _read(self, table: Table, number: int) -> None:
+    def _read(self, place: Place, number: int) -> None:
         begun = self._now()
         try:
-            lists = lists_of(table)
+            lists = place.read()
         except (StoreError, CorruptData):
             return
         self._found.append(Transaction(f"{self.name}.{number}", begun, self._now(), read=lists))
 
-    def _append(self, table: Table, number: int) -> None:
+    def _append(self, place: Place, number: int) -> None:
         keys = sorted(self._draws.sample(KEYS, self._draws.randint(1, 2)))
         element = 100 * (1 + int(self.name[1:])) + number
-        where = " OR ".join(f"k = {key}" for key in keys)
         begun, ended, refused = self._now(), None, False
         injected = self._injected()
         try:
-            commit = table.update({"v": f"concat(v, '{element},')"}, where=where)
+            rows = place.append(keys, element)
             ended = self._now()
-            assert commit.rows_written == len(keys)
+            assert rows == len(keys)
         except CommitConflict:
             refused = self._injected() == injected
         except RowsieveError as error:
@@ -125,7 +186,7 @@ class _Appender:
         name = f"{self.name}.{number}"
         self._found.append(Transaction(name, begun, ended, element, keys, is_refused=refused))
 
-    def _transact(self, table: Table, number: int) -> None:
+    def _transact(self, place: Place, number: int) -> None:
         """Read some lists, append to others, and commit both as one transaction."""
         keys = sorted(self._draws.sample(KEYS, self._draws.randint(1, 2)))
         asked = self._draws.sample(KEYS, self._draws.randint(1, 3))
@@ -133,11 +194,7 @@ class _Appender:
         begun, ended, refused, injected = self._now(), None, False, self._injected()
         lists: Lists = {}
         try:
-            with table.transaction() as tx:
-                read = lists_of(tx, " OR ".join(f"k = {key}" for key in asked))
-                for key in keys:
-                    tx.update({"v": f"concat(v, '{element},')"}, where=f"k = {key}")
-            lists, ended = read, self._now()
+            lists, ended = place.transact(asked, keys, element), self._now()
         except CommitConflict:
             refused = self._injected() == injected
         except RowsieveError as error:
@@ -166,9 +223,9 @@ def _keep(world: World, process: SimulatedProcess, draws: random.Random) -> None
                 table.analyze()
 
 
-def lists_of(table: Table, where: str | None = None) -> Lists:
-    """Read lists of the newest version."""
-    rows = table.scan(where).to_arrow().to_pylist()
+def lists_of(scan: Scan) -> Lists:
+    """Read lists."""
+    rows = scan.to_arrow().to_pylist()
     return {row["k"]: [int(text) for text in row["v"].split(",") if text] for row in rows}
 
 

@@ -20,7 +20,13 @@ from tests.faults.files import ERRORS
 from tests.faults.vocabulary import Fault
 from tests.simulation.bucket import SimulatedStore
 from tests.simulation.processes import SimulatedProcess
-from tests.simulation.scheduler import Scheduler, SimulatedThread, current_task
+from tests.simulation.scheduler import (
+    Scheduler,
+    SimulatedCondition,
+    SimulatedEvent,
+    SimulatedThread,
+    current_task,
+)
 
 CALLS: Final = ("pwrite", "write", "fsync", "link", "unlink", "replace", "ftruncate", "mkdir")
 ON_LOG: Final = (Fault.NO_SPACE, Fault.IO_ERROR)
@@ -96,51 +102,3 @@ def _request(process: Any, name: str, path: Path) -> None:
     fault = store._request(name, str(path), ON_LOG if name in ("pwrite", "fsync") else ())
     if fault is not None:
         raise OSError(ERRORS[fault], os.strerror(ERRORS[fault]))
-
-
-class SimulatedCondition:
-    """Takes the place of `threading.Condition`: one task runs at a time, so nobody is locked."""
-
-    def __init__(self, scheduler: Scheduler) -> None:
-        self._scheduler, self._notified = scheduler, 0
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def wait(self, timeout: float | None = None) -> None:
-        """Give way until somebody notifies, or the time has come."""
-        before, now_us = self._notified, self._scheduler.now_us
-        wakes_us = None if timeout is None else now_us + max(1, round(timeout * 1e6))
-        self._scheduler.park("condition", lambda: self._notified != before, wakes_us)
-
-    def notify_all(self) -> None:
-        """Let all go on that wait."""
-        self._notified += 1
-
-
-class SimulatedEvent:
-    """Takes the place of `threading.Event`."""
-
-    def __init__(self, scheduler: Scheduler) -> None:
-        self._scheduler, self._is_set = scheduler, False
-
-    def is_set(self) -> bool:
-        """Whether it is set."""
-        return self._is_set
-
-    def set(self) -> None:
-        """Let all go on that wait."""
-        self._is_set = True
-
-    def clear(self) -> None:
-        """Let later waits wait."""
-        self._is_set = False
-
-    def wait(self, timeout: float | None = None) -> bool:
-        """Give way until it is set, or the time has come."""
-        wakes_us = None if timeout is None else self._scheduler.now_us + round(timeout * 1e6)
-        self._scheduler.park("event", self.is_set, wakes_us)
-        return self._is_set

@@ -20,7 +20,13 @@ from rowsieve.executor.merging import visibility
 from rowsieve.executor.merging.visibility import VisibilityCache
 from rowsieve.objects import ObjectStore, fetching, store_opening
 from rowsieve.objects.location import Location
-from rowsieve.objects.shared import shared_log, shared_reader, shared_tables
+from rowsieve.objects.shared import (
+    group_commit,
+    joint,
+    shared_log,
+    shared_reader,
+    shared_tables,
+)
 from rowsieve.parquet import bloom_reader, footer
 from rowsieve.parquet.statistics import row_groups
 from rowsieve.planner.cache import PlanCache
@@ -31,6 +37,8 @@ from tests.simulation.bucket import SimulatedStore
 from tests.simulation.scheduler import (
     Scheduler,
     SimulatedClock,
+    SimulatedCondition,
+    SimulatedEvent,
     SimulatedFuture,
     SimulatedPool,
     SimulatedThread,
@@ -100,6 +108,12 @@ def replaced_world(
         patch.setattr(fetching, "_pools", _AnyProcess(pool))
         patch.setattr(fetching, "Threads", lambda *_, **__: pool)
         patch.setattr(engine, "_thread_pool", lambda _: _InTurn())
+        waits = SimpleNamespace(
+            Event=lambda: SimulatedEvent(scheduler),
+            Condition=lambda: SimulatedCondition(scheduler),
+        )
+        for module in (group_commit, joint):
+            patch.setattr(module, "threading", waits)
         patch.setattr(leases, "threading", SimpleNamespace(Thread=thread, Event=threading.Event))
         patch.setattr(store_opening, "_open_memory", open_memory)
         patch.setattr(uuid, "uuid4", lambda: uuid.UUID(int=ids.getrandbits(128), version=4))

@@ -300,3 +300,58 @@ class SimulatedThread:
         """Give way until it has ended."""
         if (task := self._task) is not None:
             self._scheduler.park("join", lambda: task.is_done)
+
+
+class SimulatedCondition:
+    """Takes the place of `threading.Condition`, lock included: its holder may give way."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler, self._notified = scheduler, 0
+        self._is_locked = False
+
+    def __enter__(self) -> None:
+        if self._is_locked:
+            self._scheduler.park("lock", lambda: not self._is_locked)
+        self._is_locked = True
+
+    def __exit__(self, *_: object) -> None:
+        self._is_locked = False
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Give way until somebody notifies, or the time has come."""
+        before, now_us = self._notified, self._scheduler.now_us
+        wakes_us = None if timeout is None else now_us + max(1, round(timeout * 1e6))
+        self._is_locked = False
+        self._scheduler.park(
+            "condition", lambda: self._notified != before and not self._is_locked, wakes_us
+        )
+        self.__enter__()
+
+    def notify_all(self) -> None:
+        """Let all go on that wait."""
+        self._notified += 1
+
+
+class SimulatedEvent:
+    """Takes the place of `threading.Event`."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler, self._is_set = scheduler, False
+
+    def is_set(self) -> bool:
+        """Whether it is set."""
+        return self._is_set
+
+    def set(self) -> None:
+        """Let all go on that wait."""
+        self._is_set = True
+
+    def clear(self) -> None:
+        """Let later waits wait."""
+        self._is_set = False
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Give way until it is set, or the time has come."""
+        wakes_us = None if timeout is None else self._scheduler.now_us + round(timeout * 1e6)
+        self._scheduler.park("event", self.is_set, wakes_us)
+        return self._is_set
