@@ -259,12 +259,4 @@ MUTANTS = (
         DATABASES,
         "history 1",
     ),
-    Mutant(
-        "database/joint_tables.py",
-        "a transaction reads each table as it is when it is first used",
-        "snapshot = at_state(plain, plain.newest, shared.log, state)",
-        "snapshot = shared and plain.log.latest()",
-        DATABASES,
-        "history 1",
-    ),
 )
