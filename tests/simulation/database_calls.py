@@ -111,7 +111,8 @@ class Raise:
     def on_rows(self, states: dict[str, Rows]) -> object:
         """Update the rows."""
         rows = states[self.table]
-        states[self.table] = rows | {k: rows[k] + self.by for k in _matching(rows, self.condition)}
+        more = {k: rows[k] + self.by for k in _matching(rows, self.condition)}
+        states[self.table] = {**rows, **more}
         return None
 
 

@@ -201,6 +201,6 @@ class DatabaseJudge:
                 states[beside.uri] = known = self._of_branch(table_id, ref)
                 if (rows := not_ingested(rows_of(pinned(beside)))) != known[beside.version]:
                     self._wrong(f"{name}@{ref_name} has {rows}, not {known[beside.version]}")
-        for mark, uri, number, rows in self._told.branch_reads:
-            if uri in states and not_ingested(rows) != states[uri][number]:
-                self._wrong(f"{mark} read {rows} of {uri} at {number}: {states[uri][number]}")
+        for mark, uri, number, read in self._told.branch_reads:
+            if uri in states and not_ingested(read) != states[uri][number]:
+                self._wrong(f"{mark} read {read} of {uri} at {number}: {states[uri][number]}")
