@@ -21,9 +21,9 @@ from rowsieve.errors import StoreError
 from rowsieve.procedures.built_ins.rewrite_data_files import RewriteDataFiles
 from rowsieve.procedures.procedure import CallContext, DistributedProcedure, Handle
 from rowsieve.statements.call_values import Value
+from tests.faults.marks import PATIENCE_S, is_first, wait_for
 from tests.faults.vocabulary import Fault
 
-PATIENCE_S = 60.0
 Fragments: TypeAlias = Sequence[Sequence[bytes]]
 
 
@@ -65,18 +65,11 @@ class Faulty(DistributedProcedure):
 
     def first(self, name: str) -> bool:
         """Whether this is the first call with the name, in any process."""
-        try:
-            os.close(os.open(self.marks / name, os.O_CREAT | os.O_EXCL))
-        except FileExistsError:
-            return False
-        return True
+        return is_first(self.marks / name)
 
     def wait_for(self, name: str) -> bool:
         """Wait until something has happened; False if it did not."""
-        ends = time.monotonic() + PATIENCE_S
-        while not (found := (self.marks / name).exists()) and time.monotonic() < ends:
-            time.sleep(0.02)
-        return found
+        return wait_for(self.marks / name)
 
 
 class FailingOnce(Faulty):

@@ -13,48 +13,42 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
 import rowsieve as rs
 from rowsieve.providers.spark.jvm.java import spark_session
-from tests.faults.tasks import PATIENCE_S, executor_of_this_task
+from tests.faults.marks import PATIENCE_S, is_first, wait_for
+from tests.faults.tasks import executor_of_this_task
+from tests.faults.vocabulary import Fault
 from tests.procedures.cluster_driver import CONF
 
 ROWS = 4_000
 STRUCK = 2_500  # the row whose task has the fault
 
 
-def first(mark: Path) -> bool:
-    """Whether this is the first call, in any process."""
-    try:
-        os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
-    except FileExistsError:
-        return False
-    return True
-
-
 def executor(marks: Path) -> None:
     """Kill the executor, once."""
-    if first(marks / "struck"):
+    if is_first(marks / "struck"):
         os.kill(executor_of_this_task(), signal.SIGKILL)
         time.sleep(PATIENCE_S)  # the worker process ends with its executor
 
 
 def speculation(marks: Path) -> None:
     """Hold the first attempt until Spark runs a second one; both go on to the end."""
-    if not first(marks / "struck"):
+    if not is_first(marks / "struck"):
         (marks / "again").touch()
         return
-    ends = time.monotonic() + PATIENCE_S
-    while not (marks / "again").exists() and time.monotonic() < ends:
-        time.sleep(0.02)
+    wait_for(marks / "again")
 
 
-FAULTS: dict[str, Callable[[Path], None]] = {"executor": executor, "speculation": speculation}
+FAULTS: Final[Mapping[Fault, Callable[[Path], None]]] = {
+    Fault.EXECUTOR_KILLED: executor,
+    Fault.SPECULATED: speculation,
+}
 
 
 def struck(spark: Any, fault: Callable[[Path], None], marks: Path) -> Any:
@@ -70,17 +64,17 @@ def struck(spark: Any, fault: Callable[[Path], None], marks: Path) -> Any:
     return spark.range(0, ROWS, 1, 4).select("id", made("id").alias("s"))
 
 
-def survived(spark: Any, folder: Path, name: str, *, presorted: bool) -> None:
+def survived(spark: Any, folder: Path, fault: Fault, *, presorted: bool) -> None:
     """A write with the fault is one commit, and has every row once."""
     marks = folder / "marks"
     marks.mkdir(parents=True)
     old = pa.table({"id": range(0, 2 * ROWS, 2), "s": ["old"] * ROWS})
     table = rs.create_table(folder / "t", old, key=["id"])
     commit = table.write_spark(
-        struck(spark, FAULTS[name], marks), mode="upsert", presorted=presorted
+        struck(spark, FAULTS[fault], marks), mode="upsert", presorted=presorted
     )
     assert (marks / "struck").exists(), "nothing went wrong"
-    assert name != "speculation" or (marks / "again").exists(), "no second attempt"
+    assert fault is not Fault.SPECULATED or (marks / "again").exists(), "no second attempt"
     assert (commit.version, commit.rows_written, table.refresh()) == (1, ROWS, 1)
     wanted = dict.fromkeys(range(0, 2 * ROWS, 2), "old") | {i: f"new {i}" for i in range(ROWS)}
     found = table.scan().to_arrow()
@@ -96,7 +90,7 @@ def main(master: str, folder: Path, rounds: int, faults: list[str]) -> None:
         for name in faults:
             for presorted in (True, False):
                 place = folder / f"{number}-{name}-{presorted}"
-                survived(spark, place, name, presorted=presorted)
+                survived(spark, place, Fault[name], presorted=presorted)
                 sys.stdout.write(f"{number} {name} {presorted}\n")
                 sys.stdout.flush()
     spark.stop()

@@ -176,7 +176,7 @@ def test_a_table_is_streamed_into_another_through_restarts(
     spark: Any, table: rs.Table, tmp_path: Path
 ) -> None:
     """The sink fails, dies and is repeated; a query is also stopped between batches."""
-    from tests.providers.spark.spark_faults import FaultySource
+    from tests.faults.spark_writes import FaultySource
 
     spark.dataSource.register(FaultySource)
     rng = random.Random(5)

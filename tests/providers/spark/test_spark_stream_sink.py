@@ -98,15 +98,15 @@ def test_many_batches_with_restarts_in_the_middle_are_written_once(
     spark: Any, tmp_path: Path
 ) -> None:
     """Tasks fail and die; the driver's process fails before, after and in its commit."""
-    from tests.providers.spark.spark_faults import FaultySource
+    from tests.faults.spark_writes import COMMIT_FAULTS, STREAM_CYCLE, FaultySource
 
     spark.dataSource.register(FaultySource)
-    batches = 500 if IS_DEEP else 35
+    batches = 500 if IS_DEEP else STREAM_CYCLE
     table, feed = rs.create_table(str(tmp_path / "log"), ROWS), Feed(spark, tmp_path, ROWS)
     feed.sink = "rowsieve_faulty"
     for i in range(batches):
         feed.put((i, "a"), (i, "b"))
-    failing = [batch for batch in range(batches) if batch % 35 in (3, 21, 28)]  # the others: tasks
+    failing = [batch for batch in range(batches) if batch % STREAM_CYCLE in COMMIT_FAULTS]
     assert feed.run_to_the_end(table) == len(failing)
     table.refresh()
     found = table.scan().to_arrow()

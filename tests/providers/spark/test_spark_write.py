@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -16,14 +17,20 @@ from rowsieve.errors import (
     SchemaMismatch,
     UnsupportedOperation,
 )
+from tests.faults.vocabulary import Fault
 from tests.profiles import IS_DEEP
 
 pytestmark = pytest.mark.spark
+ATTEMPTS = 4  # of a task, in the session of the tests
 
 
 def rows_of(*ids: int, text: str = "v") -> pa.Table:
     texts = pa.array([f"{text}{i}" for i in ids], pa.string())
     return pa.table({"id": pa.array(ids, pa.int64()), "s": texts})
+
+
+def named(faults: Sequence[Fault]) -> str:
+    return " ".join(fault.name for fault in faults)
 
 
 @pytest.fixture
@@ -214,28 +221,35 @@ def test_a_key_deleted_in_two_tasks_is_refused_unless_grouped(spark: Any, table:
 
 
 @pytest.mark.parametrize(
-    ("fault", "attempts_with_files"),
-    [("failing_tasks", 2), ("dying_tasks", 2), ("failing_twice", 2), ("killed_tasks", 2)],
+    "faults",
+    [
+        (Fault.TASK_FAILED,),
+        (Fault.TASK_KILLED,),
+        (Fault.TASK_FAILED, Fault.TASK_FAILED_BEFORE),
+        (Fault.TASK_KILLED_BEFORE, Fault.TASK_KILLED),
+    ],
+    ids=named,
 )
 def test_tasks_that_run_again_write_once(
-    spark: Any, table: rs.Table, fault: str, attempts_with_files: int
+    spark: Any, table: rs.Table, faults: tuple[Fault, ...]
 ) -> None:
     faulty = frame(spark, 5, 6, 7, 8, partitions=2).write.format("rowsieve_faulty")
-    faulty.mode("append").options(**{"mode": "upsert", "metadata.fault": fault}).save(table.uri)
+    options = {"mode": "upsert", "metadata.task_faults": named(faults)}
+    faulty.mode("append").options(**options).save(table.uri)
     assert content(table) == {0: "v0", 1: "v1", 2: "v2", 5: "v5", 6: "v6", 7: "v7", 8: "v8"}
     assert [commit.rows_written for commit in table.history()] == [4, 3]
     table.refresh()
     listed = table.handle.pinned.parts.table.column("data.path").to_pylist()
     orphans = data_files(table) - {path.removeprefix("data/") for path in listed}
-    assert len(orphans) == attempts_with_files
+    assert len(orphans) == 2  # each task wrote files in one attempt that failed
 
 
 def test_a_task_that_always_fails_fails_the_write(spark: Any, table: rs.Table) -> None:
     faulty = frame(spark, 5, 6, 7, 8, partitions=2).write.format("rowsieve_faulty")
-    with pytest.raises(Exception, match="it always fails"):
-        faulty.mode("append").options(
-            **{"mode": "upsert", "metadata.fault": "one_fails_for_good"}
-        ).save(table.uri)
+    options = {"metadata.task_faults": named([Fault.TASK_FAILED] * ATTEMPTS)}
+    options |= {"mode": "upsert", "metadata.partition": "0"}
+    with pytest.raises(Exception, match=Fault.TASK_FAILED.value):
+        faulty.mode("append").options(**options).save(table.uri)
     assert unchanged(table)
 
 
@@ -244,17 +258,16 @@ def test_an_abort_after_the_commit_undoes_nothing(
 ) -> None:
     """Spark calls `abort` when `commit` raises, even if it landed (rule 15)."""
     faulty = frame(spark, 5, 6).write.format("rowsieve_faulty").mode("append")
-    with pytest.raises(Exception, match="after the commit"):
-        faulty.options(**{"mode": "upsert", "metadata.fault": "failing_after_commit"}).save(
-            table.uri
-        )
+    options = {"mode": "upsert", "metadata.commit_fault": Fault.LOST_ANSWER.name}
+    with pytest.raises(Exception, match=Fault.LOST_ANSWER.value):
+        faulty.options(**options).save(table.uri)
     assert (tmp_path / "aborted").read_text() == "1"
     assert content(table) == {0: "v0", 1: "v1", 2: "v2", 5: "v5", 6: "v6"}
 
 
 def test_a_commit_in_between_does_not_conflict(spark: Any, table: rs.Table) -> None:
     faulty = frame(spark, 1, 5).write.format("rowsieve_faulty").mode("append")
-    faulty.options(**{"mode": "upsert", "metadata.fault": "behind_another"}).save(table.uri)
+    faulty.options(**{"mode": "upsert", "metadata.overtaken_by": "upsert"}).save(table.uri)
     assert content(table) == {0: "v0", 1: "v1", 2: "v2", 5: "v5", 100: "other"}
     assert rs.open_table(table.uri).version == 2
 
@@ -262,7 +275,7 @@ def test_a_commit_in_between_does_not_conflict(spark: Any, table: rs.Table) -> N
 def test_another_table_in_its_place_is_a_conflict(spark: Any, table: rs.Table) -> None:
     faulty = frame(spark, 5).write.format("rowsieve_faulty").mode("append")
     with pytest.raises(Exception, match=r"CommitConflict: .* was replaced by another one"):
-        faulty.options(**{"mode": "upsert", "metadata.fault": "behind_another_table"}).save(
+        faulty.options(**{"mode": "upsert", "metadata.overtaken_by": "create_table"}).save(
             table.uri
         )
     assert content(rs.open_table(table.uri)) == {7: "new"}
@@ -345,6 +358,6 @@ def test_frames_that_cannot_be_written_fail_before_spark_is_asked(
 
 @pytest.fixture(autouse=True)
 def faulty_source(spark: Any) -> None:
-    from tests.providers.spark.spark_faults import FaultySource
+    from tests.faults.spark_writes import FaultySource
 
     spark.dataSource.register(FaultySource)
