@@ -13,6 +13,7 @@ ORPHANS, EXPIRING = "retention/orphans.py", "retention/expiring.py"
 SEEDS = ("tests/simulation/test_simulation.py",)
 REFS = ("tests/simulation/test_ref_runs.py",)
 PAIRS = ("tests/simulation/test_interleavings.py",)
+_RESOLVED = "    return Resolution.CONFLICT if kind is None else MATRIX[ours, kind]\n"
 _PUT_FAILED = "            except (ObjectExists, StoreError) as error:\n"
 
 MUTANTS = (
@@ -45,16 +46,18 @@ MUTANTS = (
     Mutant(
         CONFLICTS,
         "changes do not see writes",
-        "(Kind.READING, Kind.BLIND): Resolution.CHECK",
-        "(Kind.READING, Kind.BLIND): Resolution.REBASE",
+        _RESOLVED,
+        f"    if (ours, kind) == (Kind.READING, Kind.BLIND):\n"
+        f"        return Resolution.REBASE\n{_RESOLVED}",
         SEEDS,
         "23",
     ),
     Mutant(
         CONFLICTS,
         "changes do not see each other",
-        "(Kind.READING, Kind.READING): Resolution.CHECK",
-        "(Kind.READING, Kind.READING): Resolution.REBASE",
+        _RESOLVED,
+        f"    if (ours, kind) == (Kind.READING, Kind.READING):\n"
+        f"        return Resolution.REBASE\n{_RESOLVED}",
         PAIRS,
         "keyed update delete_where 3",
     ),
@@ -95,7 +98,8 @@ MUTANTS = (
         "retention's commits count as versions",
         "count -= entry.operation not in RETENTION_OPERATIONS",
         "count -= 1",
-        ("tests/retention/test_expiring.py",),
+        PAIRS,
+        "keyed expire_versions expire_versions 5",
     ),
     Mutant(
         "changes/column_changes.py",

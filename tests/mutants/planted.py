@@ -1,10 +1,11 @@
 """Faults that are planted for machines: each is found by the run that its mutant names.
 
 `python -m tests.mutants.planted [TEXT]` plants those whose names have the text, one at a time, and
-says which are found. `TEXT FIRST LAST` tries seeds, and names the first that finds each.
+says which are found; `today` those that have their turn on this day. `TEXT FIRST LAST` tries seeds,
+and names the first that finds each.
 
-Each fault has a fork of a process that has not imported the package, so that the broken module is
-the only one that there is. A fault joins by its `seed`.
+Each fault has a fork of a process that has imported the machines, in which the functions of its
+module get the broken code. So a fault must be inside a function. A fault joins by its `seed`.
 """
 
 from __future__ import annotations
@@ -15,16 +16,16 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec, SourceFileLoader
-from importlib.util import spec_from_file_location
 from tempfile import TemporaryFile
-from types import CodeType, ModuleType
+from types import CodeType
 from typing import IO, Final
 
 import psutil
 
+from tests.daily import today
 from tests.mutants import of_machines, of_runs, of_simulation
+from tests.mutants.forked import break_functions
+from tests.mutants.machines import MACHINES
 from tests.mutants.workshop import REPOSITORY, Mutant, ends_never, source_of
 
 PLANTED: Final = tuple(
@@ -32,35 +33,23 @@ PLANTED: Final = tuple(
 )
 CPU_LIMIT_S: Final = 60.0
 FOUND, UNSEEN = 0, 1
-LARGE: Final = ("hypothesis", "pyarrow.dataset", "pytest", "polars", "duckdb", "datafusion")
+OF_THE_DAY: Final = 5
 
 
-class BrokenModule(SourceFileLoader):
-    """Loads the module of a mutant from its broken source, whatever is cached."""
-
-    def __init__(self, planted: Mutant) -> None:
-        name = "rowsieve." + planted.module.removesuffix(".py").replace("/", ".")
-        super().__init__(name, str(REPOSITORY / "rowsieve" / planted.module))
-        self._source = planted.applied(source_of(planted.module))
-
-    def get_code(self, fullname: str) -> CodeType:
-        """Compile the broken source."""
-        return compile(self._source, self.path, "exec", dont_inherit=True)
+def plant(fault: Mutant) -> None:
+    """Break the functions of a module in this process; fails if a fault is outside of them."""
+    whole = source_of(fault.module)
+    broken = fault.applied(whole)
+    assert _outside(whole) == _outside(broken), f"{fault} is outside of functions"
+    importlib.import_module("rowsieve." + fault.module.removesuffix(".py").replace("/", "."))
+    break_functions(REPOSITORY / "rowsieve" / fault.module, broken)
 
 
-class Finder(MetaPathFinder):
-    """Finds one module, which the loader has."""
-
-    def __init__(self, loader: SourceFileLoader) -> None:
-        self._loader = loader
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        """Find this module only."""
-        if fullname != self._loader.name:
-            return None
-        return spec_from_file_location(fullname, self._loader.path, loader=self._loader)
+def _outside(source: str) -> object:
+    """What an import of a module executes."""
+    code = compile(source, "", "exec")
+    constants = [each for each in code.co_consts if not isinstance(each, CodeType)]
+    return code.co_code, code.co_names, constants
 
 
 def first_that_finds(planted: Mutant, seeds: Sequence[str]) -> str | None:
@@ -75,7 +64,7 @@ def first_that_finds(planted: Mutant, seeds: Sequence[str]) -> str | None:
             return None
         begun.seek(0)
         seeds_begun = begun.read().split("\n")[:-1]
-        assert seeds_begun, f"{planted} cannot be imported"
+        assert seeds_begun, f"{planted} cannot be planted"
         return seeds_begun[-1]
 
 
@@ -85,13 +74,12 @@ def _run_and_exit(planted: Mutant, seeds: Sequence[str], begun: IO[str]) -> None
         quiet = os.open(os.devnull, os.O_WRONLY)
         os.dup2(quiet, 1)
         os.dup2(quiet, 2)
-        sys.meta_path.insert(0, Finder(BrokenModule(planted)))
-        machines = importlib.import_module("tests.mutants.machines")
+        plant(planted)
         (machine,) = planted.tests
         for seed in seeds:
             begun.write(f"{seed}\n")
             begun.flush()
-            if machines.MACHINES[machine](seed):
+            if MACHINES[machine](seed):
                 break
         else:
             status = UNSEEN
@@ -100,13 +88,16 @@ def _run_and_exit(planted: Mutant, seeds: Sequence[str], begun: IO[str]) -> None
         os._exit(status)
 
 
+def of_the_day() -> Sequence[Mutant]:
+    """The faults that have their turn today: each has it once in so many days."""
+    days = -(-len(PLANTED) // OF_THE_DAY)
+    return PLANTED[today().toordinal() % days :: days]
+
+
 def main(text: str = "", *numbers: str) -> int:
     """Plant the faults whose names have a text; return how many are not found."""
     logging.disable(logging.CRITICAL)
-    for name in LARGE:
-        importlib.import_module(name)
-    assert "rowsieve" not in sys.modules
-    chosen = [each for each in PLANTED if text in str(each)]
+    chosen = of_the_day() if text == "today" else [each for each in PLANTED if text in str(each)]
     tried = range(*map(int, numbers)) if numbers else ()
     unseen = 0
     for planted in chosen:

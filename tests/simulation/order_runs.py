@@ -115,8 +115,8 @@ def draw_events(draws: random.Random) -> list[Event]:
     """A batch of the source's events: of one key and sequence there is one, always the same."""
     events: dict[tuple[int, int], Event] = {}
     for _ in range(draws.randint(1, 4)):
-        key, lsn = draws.randrange(KEYS), draws.randrange(12)
-        own = random.Random(f"event {key} {lsn}")
+        key, number = draws.randrange(KEYS), draws.randrange(12)
+        own, lsn = random.Random(f"event {key} {number}"), 2 * number
         event: dict[str, Any] = {"k": key, "lsn": lsn, "op": own.choice("uuud")}
         for name in COLUMNS if event["op"] == "u" else ():
             if own.random() < 0.6:
@@ -161,8 +161,8 @@ class Appliers:
         )
 
     def _write(self, events: Sequence[Event], _: random.Random) -> tuple[Effect, OrderCall]:
-        """Whole rows, at sequences of their own."""
-        rows = [{**row, "lsn": 100 + row["lsn"]} for row in _whole_rows(events)]
+        """Whole rows, between the sequences of events."""
+        rows = [{**row, "lsn": row["lsn"] + 1} for row in _whole_rows(events)]
         return self._applied(rows), lambda table, notes: table.upsert(_table_of(rows), **notes)
 
     def _overwrite(self, events: Sequence[Event], _: random.Random) -> tuple[Effect, OrderCall]:
@@ -181,7 +181,7 @@ class Appliers:
         )
 
     def _truncate(self, _: Sequence[Event], draws: random.Random) -> tuple[Effect, OrderCall]:
-        lsn = draws.randrange(12)
+        lsn = 2 * draws.randrange(12)
         source = {"connector": "postgresql", "lsn": lsn, "ts_ms": 1, "snapshot": "false"}
         event = json.dumps({"before": None, "after": None, "source": source, "op": "t", "ts_ms": 1})
         return (

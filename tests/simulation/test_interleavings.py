@@ -22,7 +22,7 @@ SOME = (
     Calls(("upsert", "remove_orphans"), keyed=True),
     Calls(("update", "update"), keyed=True, variant=1),
     Calls(("update", "delete_where"), keyed=True, variant=3),
-    Calls(("expire_versions", "expire_versions"), keyed=True),
+    Calls(("expire_versions", "expire_versions"), keyed=True, variant=5),
     Calls(("upsert", "add_column"), keyed=True),
     Calls(("compact", "upsert"), keyed=True),
     Calls(("upsert", "compact"), keyed=True, kind="in_log"),
