@@ -98,7 +98,7 @@ def arrow_shown(name: str) -> LogicalType | None:
 
 def column_type(node: Any, dialect: Dialect, column: str) -> LogicalType:
     """Return the type that a column is declared with, `enum('a', 'b')` included; ValueError."""
-    if node.this.name != "ENUM":
+    if _kind(node) != "ENUM":
         return logical_type(node, dialect)
     if not all(isinstance(item, exp.Literal) and item.is_string for item in node.expressions):
         raise ValueError("write the labels of an enum as quoted texts, as in enum('a', 'b')")
@@ -108,9 +108,14 @@ def column_type(node: Any, dialect: Dialect, column: str) -> LogicalType:
         raise ValueError(str(error)) from error
 
 
+def _kind(node: Any) -> str:
+    """Return the grammar's name of a type; it keeps `oid` and its like as plain text."""
+    return node.this.upper() if isinstance(node.this, str) else str(node.this.name)
+
+
 def logical_type(node: Any, dialect: Dialect) -> LogicalType:
     """Return the logical type of a type name; ValueError says why there is none."""
-    kind = node.this.name
+    kind = _kind(node)
     if kind == "USERDEFINED":
         kind = str(node.args.get("kind") or "").upper()
     if kind == "TIMESTAMP" and dialect.times.timestamp_is_instant:

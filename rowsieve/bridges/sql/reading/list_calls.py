@@ -126,6 +126,7 @@ def contained(reader: Reads, node: Any) -> ir.Operand:
     rules = reader.dialect.lists
     items = _made_items(values) if rules.any_of is AnyOf.FUNCTION else None
     if items is not None:  # its optimiser rewrites it to IN
+        _check_constants(reader, node, items)
         return ir.Condition(
             ir.Or(tuple(ir.Comparison(ir.ComparisonOp.EQ, sought, item) for item in items))
         )
@@ -140,6 +141,21 @@ def _made_items(values: ir.Operand) -> tuple[ir.Operand, ...] | None:
     """Return the items of a list constructor; None for other lists and for an empty one."""
     made = isinstance(values, ir.Call) and values.function == "make_list"
     return values.arguments or None if made and isinstance(values, ir.Call) else None
+
+
+def _check_constants(reader: Reads, node: Any, items: tuple[ir.Operand, ...]) -> None:
+    """Refuse columns: a list that is cast to the value's type stays a search in its items."""
+    if any(isinstance(each, ir.Column) for item in items for each in ir.walk(item)):
+        raise reader.source.refusal(
+            node, "whether a NULL item counts depends on the types there; write IN (…)"
+        )
+
+
+def _without_null(item: ir.Operand, term: ir.Predicate) -> ir.Predicate:
+    """Give FALSE for an item that is NULL: the engine compares with the least or greatest one."""
+    if isinstance(item, ir.Literal) and item.value is not None:
+        return term
+    return ir.And((ir.Not(ir.IsNull(item)), term))
 
 
 def _null_of_null(sought: ir.Operand, answer: ir.Operand) -> ir.Operand:
@@ -239,7 +255,13 @@ def compare_with_items(reader: Reads, op: ir.ComparisonOp, node: Any) -> ir.Pred
     value, values = reader.side(node.this), _items(reader, inner)
     if (items := _made_items(values)) is not None:
         terms = tuple(ir.Comparison(op, value, item) for item in items)
-        return ir.And(terms) if all_of else ir.Or(terms)
+        if all_of:
+            return ir.And(terms)
+        if any_of is AnyOf.FUNCTION and op is not ir.ComparisonOp.EQ:
+            return ir.Or(tuple(map(_without_null, items, terms)))
+        if any_of is AnyOf.FUNCTION:
+            _check_constants(reader, node, items)
+        return ir.Or(terms)
     if any_of is AnyOf.FUNCTION and op is ir.ComparisonOp.EQ and not all_of:
         return ir.BooleanOperand(ir.Call("list_contains", (values, value)))
     wanted = ir.ComparisonOp.NE if all_of else ir.ComparisonOp.EQ

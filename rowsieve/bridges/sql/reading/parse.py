@@ -23,7 +23,12 @@ from rowsieve.bridges.sql.placeholders import StandIns
 from rowsieve.bridges.sql.reading.lifted_lists import Lifted, lift_lists, stand_in_place
 from rowsieve.bridges.sql.reading.plain_chains import plain_chain
 from rowsieve.bridges.sql.reading.read_nodes import SqlReader
-from rowsieve.bridges.sql.reading.source_text import SqlSource, is_after_distinct, split_at_and
+from rowsieve.bridges.sql.reading.source_text import (
+    SqlSource,
+    cast_of_typed_text,
+    is_after_distinct,
+    split_at_and,
+)
 from rowsieve.bridges.sql.reading.text_limits import MAX_NESTING, check_length, too_deep
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.ir import IsNull, Operand, Predicate
@@ -197,6 +202,9 @@ def _checked(source: SqlSource) -> SqlSource:
     if dialect.greedy_distinct and (token := is_after_distinct(source.tokens)) is not None:
         why = "put the IS DISTINCT FROM before it in parentheses, its place among the operators"
         raise source.refusal_at(token.start, token.end + 1, f"{why} is unclear")
+    if (token := cast_of_typed_text(source.tokens)) is not None:
+        why = "put the constant in parentheses, as in (DATE '2020-01-01')::text"
+        raise source.refusal_at(token.start, token.end + 1, why)
     if (token := too_deep(source.tokens)) is not None:
         raise source.refusal_at(token.start, token.end + 1, f"nesting is deeper than {MAX_NESTING}")
     return source

@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sqlglot.parser import Parser
+from sqlglot.tokenizer_core import TokenType
+
 from rowsieve.bridges.sql.dialects import Dialect
 from rowsieve.bridges.sql.reading.lifted_lists import Lifted
 from rowsieve.errors import InvalidPredicate
@@ -123,6 +126,20 @@ def is_after_distinct(tokens: Sequence[Any]) -> Any | None:
             open_.add(depth)
         elif kind in _TESTING and depth in open_:
             return token
+    return None
+
+
+_TYPE_ENDS = Parser.TYPE_TOKENS | {TokenType.R_PAREN}  # `int '7'`, `numeric(4, 1) '1.5'`
+_TYPE_WORDS = frozenset({"ZONE", "PRECISION"})
+
+
+def cast_of_typed_text(tokens: Sequence[Any]) -> Any | None:
+    """Return the `::` behind `DATE '…'`, which the grammar gives to the text alone."""
+    for before, token, after in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if after.token_type != TokenType.DCOLON or token.token_type != TokenType.STRING:
+            continue
+        if before.token_type in _TYPE_ENDS or before.text.upper() in _TYPE_WORDS:
+            return after
     return None
 
 
