@@ -105,10 +105,15 @@ class Story:
 
 
 def orders(values: Sequence[Any]) -> Iterator[tuple[tuple[Any, ...], tuple[Turn, ...]]]:
-    """Every order of the values of a flag and back to the default, by every way to set them."""
+    """Every order of the values of a flag and back to the default.
+
+    Any two values of an order are set by every pair of ways; three are not set by all triples.
+    """
     ways = (by_process, by_rule, by_property)
     for order in permutations(values):
-        for turns in product(ways, repeat=len(values)):
+        for first, second in product(range(len(ways)), repeat=2):
+            numbers = (first, second, (first + second) % len(ways))
+            turns = [ways[number] for number in numbers[: len(values)]]
             yield (*order, values[0]), (*turns, by_unset)
 
 
@@ -143,7 +148,7 @@ def test_two_flags_are_turned_on_and_back_in_every_order() -> None:
 
 def test_all_flags_are_turned_on_and_back_in_random_orders() -> None:
     """Of 11! orders, these; the date draws others each day."""
-    for number in some(range(40), 40):
+    for number in some(range(16), 16):
         draws = random.Random(f"{today()}/{number}")
         on, back = (draws.sample(list(VALUES), len(VALUES)) for _ in range(2))
         turn_all(on, back, draws)
