@@ -70,6 +70,21 @@ OPERATIONS: Final = frozenset(
     }
 )
 """Operations of the log that keep the frontiers and the meaning of the updates."""
+_TAKE_BACK: Final = (
+    "Append what turns its rows of now into those, at the next time: "
+    "rs.differences(table, rs.open_table(uri, version=…)), with a column of times, goes to "
+    "append_updates"
+)
+_INSTEAD: Final = {
+    "restore": _TAKE_BACK,
+    "fast_forward": _TAKE_BACK,
+    "publish": "publish a table of its rows: rs.create_table(uri, table.scan(at=…).to_arrow())",
+    "changes": "use subscribe, which is its feed of updates",
+}
+"""What to do instead of an operation that is refused, for those that have an advice of their own.
+
+A restore could choose a time itself, but the writers of the table say what its times mean.
+"""
 REFUSED_PROPERTIES: Final = (
     "expire_rows_when",
     "row_versions",
@@ -170,7 +185,10 @@ def check_mode(operation: str, info: TableInfo) -> None:
             raise UnsupportedOperation(
                 f"{operation}: the table is differential, its rows are updates with a time and a "
                 "difference, and this operation would change them without either; nothing was "
-                "written. Use append_updates, with a difference of -1 for a row that goes"
+                "written. "
+                + _INSTEAD.get(
+                    operation, "Use append_updates, with a difference of -1 for a row that goes"
+                )
             )
     elif operation in ONLY_DIFFERENTIAL:
         raise UnsupportedOperation(
@@ -195,8 +213,8 @@ def refuse_differential(operation: str, info: TableInfo) -> None:
     if is_differential(info):
         raise UnsupportedOperation(
             f"{operation}: the table is differential, its rows are updates with a time and a "
-            "difference, and this way of reading does not add them up; use scan(at=…), "
-            "to_arrow, to_dataset or scan_polars"
+            "difference, and this way of reading does not add them up; "
+            + _INSTEAD.get(operation, "use scan(at=…), to_arrow, to_dataset or scan_polars")
         )
 
 

@@ -28,10 +28,15 @@ UPDATES: list[Update] = [
 @pytest.fixture(scope="module")
 def table() -> Table:
     """`UPDATES`, one commit for each time."""
-    made = differential()
+    return updated()
+
+
+def updated() -> Table:
+    """A new table with `UPDATES`, one commit for each time."""
+    table = differential()
     for time in range(3):
-        made.append_updates(updates(*(u for u in UPDATES if u[2] == time)), upper=time + 1)
-    return made
+        table.append_updates(updates(*(u for u in UPDATES if u[2] == time)), upper=time + 1)
+    return table
 
 
 @pytest.mark.parametrize("at", [0, 1, 2])
@@ -238,6 +243,37 @@ def test_what_knows_no_times_is_refused_before_anything_is_written(
         call(table)
     assert table.refresh() == 3
     assert set(table.handle.store.details("")) == before
+
+
+@pytest.mark.parametrize(
+    ("call", "instead"),
+    [
+        (lambda t: t.restore(1), r"rs\.differences\(table, rs\.open_table\(uri, version="),
+        (lambda t: t.publish("iceberg"), r"rs\.create_table\(uri, table\.scan\(at="),
+        (lambda t: t.changes(0), "use subscribe"),
+        (lambda t: t.upsert(pa.table({"k": [1], "v": ["a"]})), "Use append_updates"),
+    ],
+)
+def test_a_refusal_says_what_to_do_instead(
+    table: Table, call: Callable[[Table], Any], instead: str
+) -> None:
+    with pytest.raises(errors.UnsupportedOperation, match=instead):
+        call(table)
+
+
+def test_an_older_version_comes_back_as_updates_of_the_next_time() -> None:
+    table = updated()
+    upper, older = table.upper, rs.open_table(table.uri, version=2)
+    assert isinstance(upper, int)
+    undo = rs.differences(table, older)
+    times = pa.repeat(pa.scalar(upper, pa.uint64()), undo.num_rows)
+    before = table.scan(at=upper - 1).to_arrow()
+    table.append_updates(
+        undo.append_column("time", times), diff="_rowsieve_diff", lower=upper, upper=upper + 1
+    )
+    assert undo.num_rows
+    assert not rs.differences(table, older).num_rows
+    assert not rs.differences(before, table.scan(at=upper - 1)).num_rows
 
 
 def test_other_tables_have_no_times() -> None:
