@@ -18,6 +18,7 @@ from rowsieve.flags.flag import FLAGS, FlaggedTable
 from rowsieve.flags.resolution import resolve_flag
 from rowsieve.metrics import PrometheusReporter
 from rowsieve.properties import PROPERTIES
+from rowsieve.providers.datafusion import SessionContext
 from rowsieve.providers.native_files.planned_parts import read_parts
 from rowsieve.storage.snapshot import TableInfo
 from tests.parts_in_memory import count_in_memory
@@ -175,6 +176,24 @@ def test_explain_detail_metrics_and_prometheus_say_where_a_value_came_from() -> 
     text = reporter.text()
     assert 'flag="pruning",value="soft",source="rollout rule"} 1' in text
     assert 'flag="statistics",value="off",source="rollout rule"} 2' in text  # create, upsert
+
+
+def test_explain_of_a_write_shows_the_flags_that_it_would_have() -> None:
+    rs.configure(Config(flags=rs.Flags([rs.Rollout("statistics", "off")])))
+    session = SessionContext()
+    session.register_table("t", keyed({"k": [1], "v": [1]}, properties={"compaction": "tiered"}))
+    session.register_table("u", keyed({"k": [1], "v": [1]}, properties={"statistics": "on"}))
+
+    def lines(statement: str) -> list[str]:
+        plans = session.sql(f"EXPLAIN {statement}").to_pydict()["plan"]
+        return [line for plan in plans for line in plan.splitlines() if "flag" in line]
+
+    for change in ("DELETE FROM t WHERE k = 1", "INSERT INTO t VALUES (2, 2)"):
+        first, second = lines(change)
+        assert first == "t: flag statistics=off by rollout rule (1: all tables)"
+        assert second == "t: flag compaction=tiered by table property"
+    assert lines("UPDATE u SET v = 2") == ["u: flag statistics=on by table property"]
+    assert lines("SELECT * FROM t") == []
 
 
 def bounds_of(table: rs.Table) -> list[Any]:

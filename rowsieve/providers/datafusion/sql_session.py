@@ -27,7 +27,7 @@ from rowsieve.providers.datafusion.changes import sql_transactions
 from rowsieve.providers.datafusion.changes.altered_table import alter
 from rowsieve.providers.datafusion.changes.explained_changes import (
     text_to_explain,
-    without_physical_plan,
+    with_flags_of_write,
 )
 from rowsieve.providers.datafusion.changes.refused_statements import (
     ENGINE_ERRORS,
@@ -69,7 +69,8 @@ _SEVERAL: Final = (
 _OTHER_VERSION: Final = (
     "sql: only FOR VERSION AS OF, with a number or the name of a tag, of a Rowsieve table is "
     "available; for another form, register that version under a name of its own: "
-    "rowsieve.open_table(uri, version=n)"
+    "rowsieve.open_table(uri, version=n), or table.to_datafusion(at=time) for a time of a "
+    "differential table"
 )
 
 
@@ -135,9 +136,9 @@ class SessionContext(TableSession):
             tables = list(self._own_tables.values())
             return sql_transactions.control(self, query, options, tables)
         refuse(self, statement)
-        explains_change = False
+        changed = None
         if isinstance(statement, Query) and statement.explains:
-            query, explains_change = text_to_explain(self, query, param_values, named_params)
+            query, changed = text_to_explain(self, query, param_values, named_params)
         self.transactions.check(statement)
         given = (options, param_values, named_params)
         if (result := self._result(query, statement, given)) is not None:
@@ -152,7 +153,7 @@ class SessionContext(TableSession):
             frame = self._plan(query, statement, texts, plan, has_values=has_values)
             if isinstance(statement, Change) and statement.removes_table:
                 self._forget(statement.name)  # the table itself is not deleted
-        return without_physical_plan(self, frame) if explains_change else frame
+        return frame if changed is None else with_flags_of_write(self, frame, changed)
 
     def _result(
         self, query: str, statement: Statement, given: tuple[Any, Any, dict[str, Any]]

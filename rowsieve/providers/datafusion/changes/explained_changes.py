@@ -1,7 +1,7 @@
 """EXPLAIN of a change of our tables, in words that DataFusion plans; nothing runs.
 
 The plan is that of DataFusion: an INSERT is planned without ON CONFLICT, and RETURNING is left out.
-DataFusion has no physical plan of a change, which we run.
+DataFusion has no physical plan of a change, which we run: a row has the flags of the write instead.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.errors import UnsupportedOperation
@@ -45,30 +46,38 @@ def text_to_explain(
     query: str,
     values: Mapping[str, Any] | None,
     given: Mapping[str, Any],
-) -> tuple[str, bool]:
-    """The text of an EXPLAIN for DataFusion, and whether it explains a change of a table of ours.
+) -> tuple[str, Changed | None]:
+    """The text of an EXPLAIN for DataFusion, and the table of ours whose change it explains.
 
     UnsupportedOperation for a change whose physical plan alone is asked for.
     """
     if (explained := explained_change(query)) is None:
-        return query, False
+        return query, None
     words, change = explained
     changed = session.changed_table(change.name) if change.changes_rows else None
     if changed is None:
-        return f"{words} {change.text}", False
+        return f"{words} {change.text}", None
     if _TREE.search(blanked(words)) is not None:
         raise UnsupportedOperation(
             f"sql: EXPLAIN FORMAT TREE {change.verb} is not available for a Rowsieve table: it "
             "shows a physical plan of DataFusion, and the change is run by Rowsieve; leave FORMAT "
             "TREE out"
         )
-    return _spelled_out(session, changed, words, change, (values, given)), True
+    return _spelled_out(session, changed, words, change, (values, given)), changed
 
 
-def without_physical_plan(session: SessionContext, frame: DataFrame) -> DataFrame:
-    """The rows of an EXPLAIN but DataFusion's error that it has no physical plan of a change."""
+def with_flags_of_write(session: SessionContext, frame: DataFrame, changed: Changed) -> DataFrame:
+    """The rows of an EXPLAIN with the flags of the write instead of DataFusion's error.
+
+    The error says that it has no physical plan of a change.
+    """
     rows = frame.to_arrow_table()
     planned = rows.filter(pc.not_equal(rows["plan_type"], _NO_PHYSICAL_PLAN))
+    flags = changed.table.handle.newest.table.flags.of_writes()
+    lines = [f"{changed.name}: flag {flag}" for flag in flags if not flag.is_usual]
+    if lines:
+        row = {"plan_type": ["rowsieve"], "plan": ["\n".join(lines)]}
+        planned = pa.concat_tables([planned, pa.table(row).cast(planned.schema)])
     return session.read_batches(planned.combine_chunks().to_batches())
 
 
