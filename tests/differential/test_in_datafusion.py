@@ -6,8 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import datafusion
+import pyarrow as pa
 import pytest
 
+from rowsieve.errors import UnsupportedOperation
 from rowsieve.providers.datafusion import SessionContext
 from tests.differential.updates import differential, updates
 
@@ -32,3 +34,28 @@ def test_a_registered_table_is_read_at_one_time(context: Callable[[], Any]) -> N
     with pytest.raises(Exception, match="nsert"):
         session.sql("INSERT INTO now VALUES (1, 'a', 1)").to_arrow_table()
     assert table.version == 3
+
+
+def test_versions_and_refs_of_a_registered_table_have_names_in_sql() -> None:
+    table, session = differential(), SessionContext()
+    table.append_updates(updates((1, "a", 0, 2)), upper=1)
+    table.append_updates(updates((1, "a", 1, -2), (3, None, 1, 4)), upper=2)
+    table.tag("q")
+    session.register_table("t", table)
+    session.register_table("before", table.read_at(0, expanded=True))
+
+    def ask(query: str) -> list[tuple[Any, ...]]:
+        return [tuple(row.values()) for row in session.sql(query).to_pylist()]
+
+    columns = "SELECT k, _rowsieve_diff FROM"
+    table.append_updates(updates((9, "z", 2, 1)), upper=3)
+    assert ask(f"{columns} t") == ask(f"{columns} t@q") == [(3, 4)]
+    assert ask(f"{columns} t FOR VERSION AS OF 1") == [(1, 2)]
+    assert ask("SELECT count(*) FROM before FOR VERSION AS OF 2") == [(1,)]
+    assert ask('SELECT sum(record_count) FROM "t$files" WHERE content = 0') == [(3,)]
+    with pytest.raises(UnsupportedOperation, match=r"to_datafusion\(at=time\)"):
+        session.sql(f"{columns} t FOR SYSTEM_TIME AS OF 1")
+    session.deregister_table("t")
+    session.register_table("t", pa.dataset.dataset(pa.table({"k": [7]})))
+    with pytest.raises(UnsupportedOperation):
+        session.sql("SELECT k FROM t FOR VERSION AS OF 1")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import chain
 from typing import Any
 
 import datafusion
@@ -63,6 +64,7 @@ class TableSession(datafusion.SessionContext):
         for setting, value in INITIAL_SETTINGS.items():
             super().sql(f"SET {setting} = {value}")
         self._own_tables: dict[str, OwnTable] = {}  # by full, quoted name
+        self._at_times: dict[str, OwnTable] = {}  # differential ones, which stay at their time
         self._catalogs: dict[str, CatalogTables] = {}
         self._lock = threading.RLock()
         self._pruning = pruning
@@ -93,13 +95,19 @@ class TableSession(datafusion.SessionContext):
         """Register a table; statements refresh a Rowsieve table that has no fixed version."""
         with self._lock:
             if not follows_versions(table):
-                self._own_tables.pop(self._register(name, table), None)
+                place = self._register(name, table)
+                self._own_tables.pop(place, None)
+                self._at_times.pop(place, None)
+                if isinstance(table, Table):
+                    own = OwnTable(place, name, table, table.handle.pinned, is_fixed=True)
+                    self._at_times[place] = own
                 return
             OPEN_READS.wait_at_exit()
             fixed = bool(table.handle.read_only)
             own = OwnTable("", name, table, table.handle.pinned, fixed)
             own.name = self._register(name, own.provider())
             self._own_tables[own.name] = own
+            self._at_times.pop(own.name, None)
 
     def _register(self, name: str, provider: Any) -> str:
         """Register a table in DataFusion; return its full, quoted name.
@@ -122,8 +130,9 @@ class TableSession(datafusion.SessionContext):
         """Remove a table from the session."""
         with self._lock:
             super().deregister_table(name)
-            own = self._own_tables
-            self._own_tables = {place: own[place] for place in own if self._exists(place)}
+            for own in (self._own_tables, self._at_times):
+                for gone in [place for place in own if not self._exists(place)]:
+                    del own[gone]
             self._kept.forget_removed()
 
     @checked
@@ -284,8 +293,9 @@ class TableSession(datafusion.SessionContext):
         created = None if statement is None else created_name(statement)
         taken = None if created is None else quoted_path(self.full_name(created))
         added: list[str] = []
+        at_times = (own for place, own in self._at_times.items() if self._exists(place))
         try:
-            for name, provider in other_tables_in(text, named.values()):
+            for name, provider in other_tables_in(text, chain(named.values(), at_times)):
                 if name != taken and not self._exists(name):
                     super().register_table(name, provider())
                     added.append(name)
@@ -382,6 +392,6 @@ class TableSession(datafusion.SessionContext):
     def _forget(self, name: tuple[str, ...]) -> None:
         """Forget our table with this name, which a statement has dropped or replaced."""
         full = self.full_name(name)
-        for key, own in list(self._own_tables.items()):
-            if own.parts == full:
-                del self._own_tables[key]
+        for tables in (self._own_tables, self._at_times):
+            for key in [key for key, own in tables.items() if own.parts == full]:
+                del tables[key]
