@@ -25,24 +25,46 @@ _COMMANDS: Final = {
     "set_properties": "rowsieve set",
     "unset_properties": "rowsieve unset",
 }
-_CALL: Final = re.compile(
-    rf"(?<![\w/.])(?<!CALL )(?:rs\.|table\.|t\.)?({'|'.join(_COMMANDS)})\b(?:\(\))?(?![\w(/])"
+_FLAGS: Final = {  # an argument of Python, and the option without a value that means the same
+    "if_absent='ignore'": "if_exists",
+    "if_exists='ignore'": "if_not_exists",
+}
+_CALL: Final = (
+    rf"(?<![\w/.])(?<!CALL )(?:rs\.|table\.|t\.)?(?P<call>{'|'.join(_COMMANDS)})\b"
+    r"(?:\(\))?(?![\w(/])"
 )
-_WITH_PARENTHESES: Final = re.compile(r"(?<![\w/.])(?:table\.|t\.)?(history|refs)\(\)")
-_PARAMETER: Final = re.compile(r"\bparams=\{'(\w+)': …\}")
-_VALUE: Final = r"('[^']*'|\"[^\"]*\"|\w+)?"
+_METHOD: Final = r"(?<![\w/.])(?:table\.|t\.)?(?P<method>history|refs)\(\)"
+_PARAMETER: Final = r"\bparams=\{'(?P<parameter>\w+)': …\}"
+_VALUE: Final = r"'[^']*'|\"[^\"]*\"|\w+"
+# What is quoted is the user's, such as a condition or a column, and stays as it is.
+_QUOTED: Final = r"(?<![\w=])(?:'[^']*'|\"[^\"]*\")(?!\w)"
 
 
 def in_own_words(message: str, options: Iterable[str]) -> str:
     """The message; `options` are the names of the command's options in Python."""
-    text = _CALL.sub(lambda match: _COMMANDS[match[1]], message)
-    text = _WITH_PARENTHESES.sub(r"rowsieve \1", text)
-    text = _PARAMETER.sub(r"--param \1=…", text)
-    if names := "|".join(map(re.escape, sorted(options, key=len, reverse=True))):
-        text = re.sub(rf"(?<![\w./])({names})={_VALUE}", _option, text)
-    return text
+    names = sorted(options, key=len, reverse=True)
+    forms = [_PARAMETER, _METHOD, _CALL]
+    if flags := "|".join(text for text, option in _FLAGS.items() if option in names):
+        forms.append(rf"(?<![\w./])(?P<flag>{flags})")
+    if option := "|".join(map(re.escape, names)):
+        forms.append(rf"(?<![\w./])(?P<option>{option})=(?P<value>{_VALUE})?")
+    return re.sub("|".join([*forms, _QUOTED]), _translated, message)
 
 
-def _option(match: re.Match[str]) -> str:
-    value = (match[2] or "").strip("'\"")
-    return f"--{match[1].replace('_', '-')}{' ' if value else ''}{value}"
+def _translated(match: re.Match[str]) -> str:
+    if match["call"]:
+        listed = match.string[: match.start()].endswith(", ")
+        listed &= match.string.startswith(", ", match.end())
+        return match[0] if listed else _COMMANDS[match["call"]]  # a list may be one of procedures
+    if match["method"]:
+        return f"rowsieve {match['method']}"
+    if match["parameter"]:
+        return f"--param {match['parameter']}=…"
+    named = match.groupdict()
+    if flag := named.get("flag"):
+        return f"--{_FLAGS[flag].replace('_', '-')}"
+    if option := named.get("option"):
+        value = (named["value"] or "").strip("'\"")
+        option = f"--{option.replace('_', '-')}"
+        return option if value in ("", "True") else f"{option} {value}"
+    return match[0]

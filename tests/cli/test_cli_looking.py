@@ -120,6 +120,23 @@ def test_errors_of_call_have_the_words_of_the_statement(lake: Path) -> None:
     assert "CALL fast_forward needs the argument" in error
 
 
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("there are add_files, fast_forward, publish", None),
+        ("no column 'fast_forward' in (k, a)", None),
+        ("cannot read the filter at offset 0, 'version=3': it", None),
+        ("""the table's filter "version = 'x' OR version='y'" is""", None),
+        ("drop them with it by cascade=True", "drop them with it by --cascade"),
+        ("use if_exists='ignore' for", "use --if-not-exists for"),
+        ("give if_absent='ignore'", "give --if-exists"),
+    ],
+)
+def test_messages_keep_quoted_text_and_names_in_lists(message: str, expected: str | None) -> None:
+    options = ["version", "cascade", "if_not_exists", "if_exists"]
+    assert in_own_words(message, options) == (expected or message)
+
+
 def test_a_column_that_is_too_wide_leaves_its_place_to_narrow_ones() -> None:
     names = ["id", "a", "b", "c", "d"]
     row = (10**19, "x" * 38, "y" * 38, 1.5, 10**19)
