@@ -341,20 +341,22 @@ class Catalog(Dropping, CatalogStatements):
     def _move_out(self, database: Database, old: TableName, new: TableName) -> None:
         """Move a table out of the database of a namespace, once it has a name outside of that."""
         uri = uri_of_own_log(database.uri_of(old.table), self._storage_options)
+        # In the place of the name it is the catalog's own, to move with it and to be purged.
+        location = new.folder if self._uri(new.folder) == uri else uri
 
         def placed(now: CatalogState) -> CatalogState:
-            if now.locations.get(new.plain) == uri:
+            if now.locations.get(new.plain) == location:
                 return now  # by a call that was interrupted
             if new != old:
                 self._check_free(now, new)
-            return now.placed({new.plain: uri})
+            return now.placed({new.plain: location})
 
         self._log.change("rename_table", placed)
         try:
             database.move_out(old.table)
         except RowsieveError:
             if old.table in database.tables():  # else it has left, and the answer was lost
-                self._log.change("rename_table", lambda now: self._without(now, new, uri))
+                self._log.change("rename_table", lambda now: self._without(now, new, location))
             raise
 
     def _without(self, state: CatalogState, name: TableName, location: str) -> CatalogState:

@@ -205,6 +205,17 @@ def test_names_take_tables_into_their_log(catalog: rs.Catalog) -> None:
         catalog.call("CALL system.move_out('shop', 'b')")
 
 
+def test_a_table_back_in_its_place_is_the_catalogs_to_purge(catalog: rs.Catalog) -> None:
+    catalog.rename_table("db.own", "shop.own")
+    catalog.rename_table("shop.own", "db.own")
+    uri = catalog.uri_of("db.own")
+    assert pairs(catalog.open_table("db.own")) == [(1, 1)]
+    catalog.drop_table("db.own", purge=True)
+    assert "db.own" not in catalog.tables()
+    with pytest.raises(TableNotFound):
+        rs.open_table(uri)
+
+
 def test_an_interrupted_renaming_into_their_log_is_repeated(
     catalog: rs.Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
