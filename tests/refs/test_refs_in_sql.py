@@ -84,6 +84,26 @@ def test_statements_change_a_branch_and_never_a_tag(tmp_path: Path) -> None:
         context.sql('DELETE FROM lake.db.flights@"2026-Q3" WHERE k = 1')
 
 
+def test_statements_change_a_branch_of_a_registered_table_and_never_a_tag() -> None:
+    table = keyed({"k": [1, 2], "v": [1, 2]})
+    table.tag("q")
+    branch = table.branch("audit")
+    context = SessionContext()
+    context.register_table("t", table)
+    context.sql("INSERT INTO t@audit VALUES (7, 70)")
+    context.sql("INSERT INTO t@audit VALUES (7, 1) ON CONFLICT (k) DO UPDATE SET v = excluded.v")
+    context.sql('UPDATE "t@audit" SET v = v + 1 WHERE k = 7')
+    context.sql("DELETE FROM t@audit AS x WHERE x.k = 1")
+    context.sql(
+        "MERGE INTO t@audit AS a USING t ON a.k = t.k WHEN MATCHED THEN UPDATE SET v = t.v * 10"
+    )
+    assert pairs(branch) == [(2, 20), (7, 2)]
+    assert rows(context.sql("SELECT * FROM t@audit")) == [(2, 20), (7, 2)]
+    assert pairs(table) == [(1, 1), (2, 2)]
+    with pytest.raises(UnsupportedOperation, match="is a tag"):
+        context.sql("DELETE FROM t@q WHERE k = 1")
+
+
 def test_refs_of_a_table_that_is_registered_in_a_session() -> None:
     table = keyed({"k": [1, 2], "v": [1, 2]})
     table.tag("q")

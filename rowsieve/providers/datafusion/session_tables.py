@@ -339,6 +339,10 @@ class TableSession(datafusion.SessionContext):
         for own in self._own_tables.values():
             if own.parts == full:
                 return Changed(own.table, own.last_name)
+            if own.parts[:-1] == full[:-1] and full[-1].startswith(f"{own.last_name}@"):
+                with suppress(NotFound, InvalidInput):
+                    ref = (own.outside or own.table).at_ref(full[-1][len(own.last_name) + 1 :])
+                    return Changed(self.transactions.table_of(ref), full[-1])
         if (catalog := self._catalogs.get(full[0])) is None:
             return None
         with suppress(NotFound, InvalidInput):
