@@ -290,6 +290,25 @@ def test_pages_hold_what_old_entries_said(database: rs.Database) -> None:
         again.open_table("t0", version=3)
 
 
+def test_newer_entries_push_no_older_one_out_of_its_page(database: rs.Database) -> None:
+    table = database.create_table("t", kv((1, 1)), ["k"])
+
+    def vacuum(name: str) -> None:
+        """Let the pages hold what the entries say, of which a fallback needs those before."""
+        for part in ("a", "b"):
+            database.vacuum(retain_s=0)
+            database.create_table(name + part, kv(), ["k"])
+
+    vacuum("first")
+    assert entry_path(1) not in open_store(database.uri).list(LOG)
+    for number in range(2, 31):
+        table.upsert(kv((number, number)))
+    vacuum("second")
+    again = elsewhere(database).open_table("t")
+    assert pairs(again) == [(number, number) for number in range(1, 31)]
+    assert len(again.history()) == 30
+
+
 def test_an_entry_that_is_too_large_for_a_page_stays(database: rs.Database) -> None:
     notes = {"note": "n" * 20_000}
     database.create_table("large", kv((1, 1)), ["k"], metadata=notes)

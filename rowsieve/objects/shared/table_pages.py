@@ -138,12 +138,15 @@ def split(pages: Mapping[int, Page], count: int) -> list[Page]:
 
 
 def carrying(log: TableLog, data: Sequence[bytes | None]) -> TableLog:
-    """The table with those of its newest entries that are small; `data` is of its last places."""
-    known = len(log.places) - len(data)
-    given = [*(place.data for place in log.places[:known]), *data]
-    places, left = [], CARRIED_BYTES
-    for place, each in zip(reversed(log.places), reversed(given), strict=True):
+    """The table with those of its newest entries that are small; `data` is of its last places.
+
+    What a page carries, later pages carry too, because the shared entry that held it may be gone.
+    """
+    before = log.places[: len(log.places) - len(data)]
+    left = CARRIED_BYTES - sum(len(place.data or b"") for place in before)
+    places = []
+    for place, each in zip(reversed(log.places), reversed(data), strict=False):
         carried = each if each is not None and len(each) <= left else None
         left -= len(carried or b"")
         places.append(Place(place.version, place.timestamp_us, carried))
-    return msgspec.structs.replace(log, places=tuple(reversed(places)))
+    return msgspec.structs.replace(log, places=(*before, *reversed(places)))
