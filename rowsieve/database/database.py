@@ -179,7 +179,10 @@ class Database(DatabaseRefs, CatalogStatements):
         return self._opened_at(name, state, read_only=version is not None)
 
     def opener(self) -> OpensTables:
-        """Return what opens tables by name, all of them in the version that is the newest now."""
+        """Return what opens tables by name, all of them in the version that is the newest now.
+
+        That version is `table.handle.pinned`; `table.scan()` looks up a newer one.
+        """
         state = self._shared.log.latest()
 
         def opened(name: str, *, ref: str | None = None) -> Table:

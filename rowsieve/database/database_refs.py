@@ -151,7 +151,7 @@ class DatabaseRefs(ABC):
             )
             for name, table_id in names.items()
         }
-        commits = joint.run({name: _called(call, each.held) for name, each in members.items()})
+        commits = joint.run({name: _called(call, each.waiting) for name, each in members.items()})
         for member in members.values():
             member.follow()
         return commits

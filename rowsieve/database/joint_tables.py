@@ -18,13 +18,13 @@ from rowsieve.table import Table
 
 @dataclass(frozen=True, slots=True)
 class JointTable:
-    """Two handles of a table: entries of `held` wait for those of the other tables.
+    """Two handles of a table: entries of `waiting` wait for those of the other tables.
 
     `plain` is the handle before and after that commit.
     """
 
     plain: Handle
-    held: Handle
+    waiting: Handle
 
     @staticmethod
     def of(plain: Handle, shared: SharedTables, state: State, hold: Committer) -> JointTable:
@@ -40,10 +40,10 @@ class JointTable:
         snapshot = at_state(plain, plain.newest, shared.log, state)
         store = shared.member(store.inner, table_id, hold, store.uri)
         options = plain.storage_options
-        held = Handle(store, CommitLog(store), snapshot, storage_options=options)
-        held.collecting, held.own_reporter = plain.collecting, plain.own_reporter
-        held.writer = plain.writer  # the commit takes its turn among the writer's calls (rule 19)
-        return JointTable(plain, held)
+        waiting = Handle(store, CommitLog(store), snapshot, storage_options=options)
+        waiting.collecting, waiting.own_reporter = plain.collecting, plain.own_reporter
+        waiting.writer = plain.writer  # the commit takes its turn among its calls (rule 19)
+        return JointTable(plain, waiting)
 
     @staticmethod
     def opened(
@@ -62,5 +62,5 @@ class JointTable:
 
     def follow(self) -> None:
         """Do what follows each commit of a table, once that of all tables is there."""
-        self.plain.pin(self.held.newest)
+        self.plain.pin(self.waiting.newest)
         self.plain.follow_up()

@@ -91,8 +91,8 @@ class DatabaseOrder:
 
     def add(self, member: JointTable) -> Handle:
         """Add a table; the handle that joins the transaction."""
-        self._members[member.held.store.uri] = member
-        return member.held
+        self._members[member.waiting.store.uri] = member
+        return member.waiting
 
     def commit(
         self, changed: Mapping[str, Callable[[], Commit]], read: Mapping[str, Callable[[], int]]
@@ -203,7 +203,7 @@ class DatabaseTransaction(TransactionBlock):
         order = self._order
         member = JointTable.opened(shared, table_id, order.state, order.hold, self._storage_options)
         self._tables[wanted] = table = Transaction(self._open.join(order.add(member)))
-        self._names[member.held.store.uri] = wanted
+        self._names[member.waiting.store.uri] = wanted
         return table
 
     def create_table(

@@ -37,6 +37,7 @@ def test_a_prompt_completes_a_new_column_and_ends_by_sigterm(lake: Path, tmp_pat
         terminal.shows("1 row\r\n")
         terminal.type("SELECT id FROM db.places WHERE lon\t IS NULL;\r")
         assert "WHERE longitude IS NULL" in terminal.shows("1 row\r\n")
+        terminal.shows("rowsieve> ")  # before it, Ctrl-C would meet the last statement
         terminal.type("SELECT 'half")
         terminal.shows("half")
         terminal.type("\x03")

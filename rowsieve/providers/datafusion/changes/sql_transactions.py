@@ -200,9 +200,9 @@ def control(
     with session.planning():
         try:
             folds = session.setting(IDENTIFIERS) != "false"
-            made = session.transactions.run(query, folds=folds)
+            version = session.transactions.run(query, folds=folds)
         finally:
             for own in tables:
                 session.transactions.leave(own)
-    version = "NULL" if made is None else str(made)
-    return plan(session, f"SELECT arrow_cast({version}, 'Int64') AS version")
+    number = "NULL" if version is None else str(version)
+    return plan(session, f"SELECT arrow_cast({number}, 'Int64') AS version")
