@@ -23,7 +23,7 @@ DATA_FILE: Final = re.compile(
 )
 """The path of a file of rows, of tombstones, or of deletion vectors; it names its base version."""
 PUBLISHED_FOLDERS: Final = ("_delta_log", "metadata")
-"""The folders beside `data` in which publications in other formats write their metadata."""
+"""Folders beside `data`: publications in other formats write their metadata there."""
 
 
 def data_path(store: ObjectStore, base_version: int, kind: str, file_id: str | None = None) -> str:

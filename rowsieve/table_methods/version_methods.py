@@ -53,7 +53,7 @@ class VersionMethods(TableMethods):
         return self._restore_number(version, change)
 
     def _restore_number(self, version: int, change: Change) -> Commit:
-        """Restore the rows of a version, which is read and staged beside the look-up."""
+        """Restore the rows of a version; read and stage it while the newest one is looked up."""
         log = self.handle.log
 
         def request_for(head: Snapshot) -> CommitRequest:

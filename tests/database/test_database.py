@@ -294,7 +294,7 @@ def test_newer_entries_push_no_older_one_out_of_its_page(database: rs.Database) 
     table = database.create_table("t", kv((1, 1)), ["k"])
 
     def vacuum(name: str) -> None:
-        """Let the pages hold what the entries say, of which a fallback needs those before."""
+        """Vacuum twice: the first root stays as a fallback, and keeps the entries before it."""
         for part in ("a", "b"):
             database.vacuum(retain_s=0)
             database.create_table(name + part, kv(), ["k"])

@@ -33,7 +33,7 @@ class Fault(Enum):
     ELSEWHERE = "301: the bucket is in another region, which is not told"
     SKEWED_CLOCK = "403: the client's clock is wrong"
     SERVER_ERROR = "500: the server has failed"
-    NO_CREDENTIALS = "no request was sent: there are no credentials"
+    NO_CREDENTIALS = "no credentials, so no request is sent"
     UNKNOWN_HOST = "no request was sent: the host's name has no address"
     BAD_CERTIFICATE = "no request was sent: the host's certificate is not trusted"
     RESET = "the connection is reset, and nothing was applied"

@@ -32,7 +32,7 @@ _WRITTEN: Final = "written_as"
 _SAFE_EQUALITY: Final = "<=>"
 _BEGINS_ARGUMENT: Final = frozenset({TokenType.L_PAREN, TokenType.COMMA})
 _EQUALITIES: Final = frozenset({TokenType.EQ, TokenType.NULLSAFE_EQ})
-# Tokens that an operand follows, so that a sign after them is no subtraction.
+# After these tokens an operand begins: a minus there is its sign, not a subtraction.
 _BEFORE_OPERANDS: Final = frozenset(
     {TokenType.L_PAREN, TokenType.COMMA, *_EQUALITIES, TokenType.NEQ, TokenType.LT, TokenType.LTE}
     | {TokenType.GT, TokenType.GTE, TokenType.AND, TokenType.OR, TokenType.BETWEEN, TokenType.FROM}

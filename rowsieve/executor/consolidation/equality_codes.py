@@ -45,7 +45,7 @@ def equality_codes(values: pa.Array) -> list[Codes]:
 
 
 def column_codes(chunks: Sequence[pa.Array]) -> list[Codes]:
-    """Return `equality_codes` of a column in chunks, some of which may have a dictionary.
+    """Return `equality_codes` of a chunked column; some chunks may have a dictionary.
 
     Numbers without NULL are only concatenated. Of dictionaries with fewer values than there are
     rows, only the values are compared.

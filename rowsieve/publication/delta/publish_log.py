@@ -228,7 +228,7 @@ class _Writing:
 
 
 def _folder_of(target: ObjectStore, source: ObjectStore) -> str:
-    """What the paths of the table's own files begin with: nothing if the log is beside them."""
+    """The prefix of the paths of the table's own files; empty if the log lies beside them."""
     files = table_uri_of(source.uri)
     return "" if table_uri_of(target.uri) == files else f"{files}/"
 

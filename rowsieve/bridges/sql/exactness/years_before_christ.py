@@ -82,7 +82,7 @@ def _counted_with_year_zero(node: ir.Operand) -> ir.Operand:
 
 
 def _year_without_zero(node: ir.Operand) -> ir.Call | None:
-    """Return the year of which `without_year_zero` made a CASE; None for other values."""
+    """Return the year in a CASE that `without_year_zero` wrote; None for other values."""
     match node:
         case ir.Case(otherwise=year) if _is_year(year) and node == without_year_zero(year, None):
             return year
