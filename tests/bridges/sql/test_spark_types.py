@@ -93,6 +93,36 @@ def test_types_are_those_of_spark(text: str, row: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "CAST(if(n = 1, '1', '2') AS INT) = 1",
+        "CASE WHEN n = 1 THEN '1' ELSE '2' END < 2",
+        "CAST(CASE n WHEN 1 THEN '2024-10-26' ELSE '1999-01-01' END AS DATE) > DATE '2024-01-01'",
+        "if(n = 1, if(n = 2, NULL, '1'), n) = 1",
+        "coalesce(if(n = 2, '2', NULL), '1') = n",
+        "CAST(greatest('1', '0') AS INT) = n",
+    ],
+)
+def test_a_choice_of_quoted_texts_is_text(text: str) -> None:
+    assert selected(text, n=1)
+    assert not selected(text, n=3)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("if(n > 1, NULL, NULL) IS NULL", "if(n = 1, if(n > 1, NULL, NULL), n) IS NULL"),
+        *("coalesce(if(n > 1, NULL, NULL), n) = 1", "if(n > 9, coalesce(NULL, NULL), n) < 9"),
+        *("n IN (if(n > 1, NULL, NULL), 1)", "greatest(nullif(NULL, 2), n) = 1"),
+        "if(n > 1, greatest(NULL, NULL), n) < '9'",  # numbers are compared, not texts
+    ],
+)
+def test_a_choice_of_nulls_has_any_type(text: str) -> None:
+    assert selected(text, ansi=True, n=1)
+    assert selected(text, ansi=False, n=1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         "CAST(tz AS DATE) = DATE '2024-10-26'",
         "tz < TIMESTAMP '2024-10-27 00:00:00'",
         "tz < '2024-10-27'",

@@ -65,6 +65,7 @@ from rowsieve.types.logical import (
 from rowsieve.types.schema import Schema
 
 _MAX_MEMBERS = 1000  # of a list that is expanded to comparisons
+_NULL = Value(ir.Literal(None), None)
 _ZERO = ir.Literal(0, Int(64))
 _ARITHMETIC = frozenset({"add", "subtract", "multiply", "modulo"})
 
@@ -276,12 +277,14 @@ class _Typer:
     ) -> Value:
         conditions = [self.predicate(when) for when, _ in branches]
         results, type_ = self.one_type([*(then for _, then in branches), otherwise])
+        if type_ is None:
+            return _NULL
         return Value(ir.Case(tuple(zip(conditions, results[:-1], strict=True)), results[-1]), type_)
 
     def one_type(
         self, operands: Sequence[ir.Operand], *, mixed: bool = True
     ) -> tuple[list[ir.Operand], LogicalType | None]:
-        """Return the operands, cast to their common type, and that type."""
+        """Return the operands, cast to their common type, and that type; None if all are NULL."""
         values = [self.value(operand) for operand in operands]
         common = self.with_text(values)
         if common is not None and not mixed:
@@ -290,6 +293,8 @@ class _Typer:
             )
         if common is None:
             common = self.common(*values)
+        if common is None and any(map(is_text, values)):
+            common = String()  # constants alone, which have no type yet
         return [self.as_type(value, common) for value in values], common
 
     def as_type(self, value: Value, type_: LogicalType | None) -> ir.Operand:
@@ -357,7 +362,7 @@ class _Typer:
             return self.arithmetic(name, *map(self.value, node.arguments))
         if name in ("coalesce", "greatest", "least"):
             operands, type_ = self.one_type(node.arguments, mixed=name == "coalesce")
-            return Value(ir.Call(name, tuple(operands)), type_ or String())
+            return _NULL if type_ is None else Value(ir.Call(name, tuple(operands)), type_)
         if name == "nullif" and len(node.arguments) == 2:
             return self.null_if(*map(self.value, node.arguments))
         if name == AMONG:
