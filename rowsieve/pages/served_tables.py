@@ -44,7 +44,6 @@ def _list_page(uri: str, names: Sequence[str]) -> str:
     table = data_table("Tables", ("table",), rows, most=len(rows))
     shown = element(
         "section",
-        element("h2", text(f"Tables of {uri}")),
         scrolled("Tables", table) if rows else element("p", text("There are no tables.")),
         class_="rowsieve-picture",
     )
@@ -93,7 +92,6 @@ def _head(table: Table, query: Query, path: str, name: str) -> Markup:
     back = [element("p", element("a", text("All tables"), href="/"))] if name else []
     return element(
         "section",
-        element("h2", text(name or table.uri)),
         element("p", text(f"version {table.version}, key {', '.join(table.key) or 'none'}")),
         *back,
         form,

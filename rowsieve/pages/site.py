@@ -109,7 +109,6 @@ def refused(status: int, words: str, headers: Mapping[str, str] | None = None) -
     """A page that says why there is no other one."""
     shown = element(
         "section",
-        element("h2", text(f"{status}")),
         element("p", text(words, 2_000)),
         class_="rowsieve-picture",
     )

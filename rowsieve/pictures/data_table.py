@@ -36,7 +36,8 @@ def data_table(
     """Return a table of the first rows; the caption says how many there are if not all are shown.
 
     `total` counts the rows if some are not given. The first cell of a row is its heading. The
-    columns named in `wide` are left out where the picture is narrow.
+    columns named in `wide` are left out where the picture is narrow. Rows with `ids` take the focus
+    of a link to them.
     """
     count = len(rows) if total is None else total
     shown = rows[:most]
@@ -59,6 +60,7 @@ def data_table(
                 for place, (name, cell) in enumerate(zip(headings, row, strict=True))
             ),
             id=None if ids is None else ids[number],
+            tabindex=None if ids is None else "-1",
         )
         for number, row in enumerate(shown)
     )
@@ -70,10 +72,19 @@ def data_table(
     )
 
 
-def scrolled(label: str, table: Markup, *, titled: bool = False) -> Markup:
+def scrolled(
+    label: str, table: Markup, *, titled: bool = False, ident: str | None = None
+) -> Markup:
     """A table that scrolls by itself, also by the keyboard; `titled` below a heading like it."""
-    kind = "scroll titled" if titled else "scroll"
-    return element("div", table, class_=kind, role="region", tabindex="0", aria_label=label)
+    return element(
+        "div",
+        table,
+        id=ident,
+        class_="scroll titled" if titled else "scroll",
+        role="region",
+        tabindex="0",
+        aria_label=label,
+    )
 
 
 def folded(label: str, table: Markup) -> Markup:

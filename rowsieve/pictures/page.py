@@ -49,7 +49,7 @@ class Picture(ABC):
 
     def to_html(self) -> str:
         """Return a page with this picture, which needs no other file."""
-        return page(self.title, [section(self)])
+        return page(self.title, [section(self, titled=False)])
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the page to a file; replaces the file."""
@@ -67,8 +67,8 @@ def write_html(text: str, path: str | os.PathLike[str]) -> None:
         ) from error
 
 
-def section(picture: Picture) -> Markup:
-    """Return a picture with its heading, without the style."""
+def section(picture: Picture, *, titled: bool = True) -> Markup:
+    """Return a picture without the style, and without its heading if the page has its title."""
     digest = hashlib.blake2b(
         f"{type(picture).__name__}\0{picture.title}\0{picture.summary}".encode(
             "utf-8", "backslashreplace"
@@ -76,18 +76,20 @@ def section(picture: Picture) -> Markup:
         digest_size=4,
     )
     ident = f"rs-{digest.hexdigest()}"
+    heading = element("h2", text(picture.title), id=f"{ident}-title", dir="auto")
     return element(
         "section",
-        element("h2", text(picture.title), id=f"{ident}-title", dir="auto"),
+        heading if titled else NOTHING,
         element("p", text(picture.summary, 1_000), dir="auto"),
         picture.body(ident),
         class_="rowsieve-picture",
-        aria_labelledby=f"{ident}-title",
+        aria_labelledby=f"{ident}-title" if titled else None,
+        aria_label=None if titled else picture.title,
     )
 
 
 def page(title: str, sections: Iterable[Markup], head: Markup = NOTHING) -> str:
-    """Return a whole HTML page; `head` is added to its head."""
+    """Return a whole HTML page below its title; `head` is added to its head."""
     metadata = (
         element("meta", charset="utf-8"),
         element("meta", http_equiv="Content-Security-Policy", content=POLICY),
@@ -97,5 +99,6 @@ def page(title: str, sections: Iterable[Markup], head: Markup = NOTHING) -> str:
         element("style", Markup(STYLE)),
         head,
     )
-    body = element("body", element("main", *sections), class_="rowsieve-page")
+    heading = element("h1", text(title), dir="auto")
+    body = element("body", element("main", heading, *sections), class_="rowsieve-page")
     return f"<!DOCTYPE html>\n{element('html', element('head', *metadata), body, lang='en')}\n"

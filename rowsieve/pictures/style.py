@@ -89,8 +89,9 @@ minmax(150px,1fr))}
 & th,& td{padding:3px 5px}}
 @container(min-width:900px){& .panels{grid-template-columns:repeat(2,minmax(0,1fr))}}
 @media(forced-colors:active){& .mark{stroke:CanvasText}}
-.rowsieve-page{margin:0;padding:12px;background:#fff}
-@media(prefers-color-scheme:dark){.rowsieve-page{background:#0d1012}}
+.rowsieve-page{margin:0;padding:12px;background:#fff;color:#1f2328}
+.rowsieve-page h1{font:600 19px/1.4 system-ui,sans-serif;margin:4px 0 12px;overflow-wrap:anywhere}
+@media(prefers-color-scheme:dark){.rowsieve-page{background:#0d1012;color:#e6edf3}}
 """
 """LIGHT, DARK and KINDS stand for the texts above, & for the class of a picture."""
 

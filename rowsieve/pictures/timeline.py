@@ -87,10 +87,8 @@ class Timeline(Picture):
         meanings = [(_CLASSES[kind], words) for kind, words in _KINDS.items()]
         if any(mark.labels for mark in self.versions):
             meanings.append(("weak", "dot: a tag, branch, lease or checkpoint of this version"))
-        pieces = [
-            swatches(meanings),
-            self._drawing(runs, ident),
-        ]
+        past = element("a", text("The versions as a table"), href=f"#{ident}-table")
+        pieces = [swatches(meanings), element("p", past), self._drawing(runs, ident)]
         per = len(runs[0])
         if per > 1:
             words = f"{len(self.versions):,} versions; each bar has the sums of up to {per:,}"
@@ -158,7 +156,7 @@ class Timeline(Picture):
             ids=ids,
             wide=("bytes in", "bytes out", "parts"),
         )
-        return scrolled("Versions as a table", table)
+        return scrolled("Versions as a table", table, ident=f"{ident}-table")
 
 
 class _Sums(NamedTuple):

@@ -18,10 +18,10 @@ HOSTILE = (
     "",
 )
 ALLOWED = {
-    *("html", "head", "meta", "title", "style", "body", "main", "section", "h2", "h3", "p", "div"),
-    *("ul", "li", "dl", "dt", "dd", "b", "code", "bdi", "table", "caption", "thead", "tbody"),
-    *("tr", "th", "td", "details", "summary", "svg", "g", "rect", "line", "path", "text", "desc"),
-    *("defs", "pattern", "a", "circle", "nav"),
+    *("html", "head", "meta", "title", "style", "body", "main", "section", "h1", "h2", "h3", "p"),
+    *("div", "ul", "li", "dl", "dt", "dd", "b", "code", "bdi", "table", "caption", "thead"),
+    *("tbody", "tr", "th", "td", "details", "summary", "svg", "g", "rect", "line", "path", "text"),
+    *("desc", "defs", "pattern", "a", "circle", "nav"),
 }
 
 

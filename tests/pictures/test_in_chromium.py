@@ -6,7 +6,6 @@ Skipped where there is no Chromium; Debian's package of this name is one.
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -19,8 +18,8 @@ from rowsieve.pictures.page import Picture, page, section
 from rowsieve.pictures.part_bar import PartBar
 from rowsieve.pictures.timeline import Timeline, VersionMark
 from tests import profiles
+from tests.pictures.browser import CHROMIUM
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
     pytest.mark.skipif(not profiles.IS_DEEP, reason="a browser is started in the deep profile"),
