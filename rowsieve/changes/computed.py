@@ -7,6 +7,8 @@ keys, or any row. Under every isolation level it conflicts with commits that tou
 
 from __future__ import annotations
 
+import dataclasses
+
 import pyarrow as pa
 
 from rowsieve.changes.change import Change
@@ -23,6 +25,17 @@ from rowsieve.types.ordering.keys import KeyOrder
 def changes_rows(entry: LogEntry) -> bool:
     """Return whether a commit may have added, changed or hidden any row."""
     return bool(entry.removed) or (entry.added is not None and len(entry.added) > 0)
+
+
+def only_token(change: Change, rows_late: int = 0) -> Mutation | None:
+    """A commit without rows, for the token of a call without effect; None without a token.
+
+    The call may be repeated after later ones, which have given it something to do.
+    """
+    if change.token is None:
+        return None
+    request = dataclasses.replace(change.request(None), rows_late=rows_late)
+    return Mutation(request, Kind.READING, touched_by=changes_rows)
 
 
 def keyed_change(

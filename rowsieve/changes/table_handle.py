@@ -20,6 +20,7 @@ import pyarrow as pa
 from rowsieve.arguments.annotations import Metadata, Moment, StorageOptions, Token
 from rowsieve.changes.change import Change, OpenWriter, nothing_done, send_failure
 from rowsieve.changes.column_changes import alter_columns, check_same_columns, check_same_meaning
+from rowsieve.changes.computed import only_token
 from rowsieve.changes.data.ingest import Changes
 from rowsieve.changes.event_order.ordered_commits import changes_in_order
 from rowsieve.changes.event_order.too_late import OnTooLate
@@ -285,7 +286,7 @@ class Handle:
         def build(snapshot: Snapshot) -> Mutation | None:
             nonlocal late
             mutation, late = changes_in_order(change, snapshot, changes)
-            return mutation
+            return mutation or only_token(change, late)
 
         commit = self.commit_mutation(change, build)
         return commit if commit.committed else replace(commit, rows_late=late)
@@ -432,7 +433,7 @@ class Handle:
                 check_same_meaning(change.operation, reads[0], snapshot, reads[1])
             elif not any_columns:
                 check_same_columns(change.operation, change.schema_id, snapshot)
-            return build(snapshot)
+            return build(snapshot) or only_token(change)
 
         head, computed = self.beside_look_up(change, checked, checked)
         if (done := self.log.committed_before(change.token, head)) is not None:

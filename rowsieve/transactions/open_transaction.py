@@ -246,8 +246,9 @@ class OpenTransaction:
             )
         if order is not None:
             self._commit_in_order(order, [each for each in tables if self._is_in(order, each)])
-        elif changed:
-            return _TableCommit(changed[0], self.options, self._started_s).run()
+        elif changed or (tables and self.options.token is not None):
+            first = (changed or tables)[0]
+            return _TableCommit(first, self.options, self._started_s).run()
         elif tables:
             return nothing_done("transaction", tables[0].layers.pinned)
         return None
@@ -330,6 +331,8 @@ class _TableCommit:
         )
         with outside.failures_reported("transaction"):
             request = net_request(change, layers)
+            if request is None and change.token is not None:
+                request = change.request(None)  # the call may be repeated after others
             if request is None:
                 return nothing_done("transaction", pinned)
             prove = self._proofs(layers, request)

@@ -23,7 +23,7 @@ from rowsieve.changes.data.ingest import (
     read_data,
 )
 from rowsieve.changes.event_order.sequence_columns import check_sequences, has_sequences
-from rowsieve.changes.event_order.too_late import floor_of
+from rowsieve.changes.event_order.too_late import ON_TOO_LATE, floor_of
 from rowsieve.errors import InvalidData, UnsupportedOperation
 from rowsieve.properties import COMBINE, HISTORY, is_by_column
 from rowsieve.storage.constraints import RowChecks
@@ -175,16 +175,22 @@ class Preparation:
         return [table.select(names) for table in tables if names and table.num_rows]
 
     def _check_floor(self, table: pa.Table, action: Action) -> None:
-        """Refuse actions that are not above the floor of the event order: they may be too late."""
+        """Refuse actions that are not above the floor of the event order: they may be too late.
+
+        The flush leaves them out and counts them, which is what the property "drop" asks for.
+        """
         sequences = self.form.sequences
         if self._floor is None or sequences is None or not self._is_logged:
+            return
+        if self.snapshot.table.properties.get(ON_TOO_LATE) == "drop":
             return
         above = is_above(sequences.columns(table), sequences.columns(self._floor))
         if not above.all():
             raise InvalidData(
                 f"{action}: {int((~above).sum())} changes are not above the floor of the table's "
                 "event order: deletes up to it are forgotten since late_horizon has passed, and "
-                "the write-ahead log takes no change that may be too late. Use Table.upsert"
+                "the write-ahead log takes no change that may be too late. Use Table.upsert, or "
+                "set the property on_too_late to drop, which leaves them out"
             )
 
 

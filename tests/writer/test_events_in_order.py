@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import rowsieve as rs
+from rowsieve import clock
 from rowsieve.errors import InvalidData, UnsupportedOperation
 
 NEVER = 3600.0
@@ -49,6 +50,27 @@ def test_events_are_ordered_by_their_sequence(events: rs.Table, wal_dir: Path) -
         with pytest.raises(InvalidData, match="NULL"):
             writer.upsert({"id": 9, "name": "x", "lsn": None}).result()
     assert rows_of(events) == {1: "at 10", 2: "at 20"}
+
+
+def test_the_log_takes_changes_that_are_too_late_if_the_table_drops_them(
+    events: rs.Table, wal_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events.upsert([event(1, 10), event(2, 10)])
+    events.delete(keys={"id": [1], "lsn": [50]})
+    later = clock.now_us() + 8 * 86_400_000_000
+    monkeypatch.setattr(clock, "now_us", lambda: later)
+    events.compact()
+    with (
+        events.writer(wal_dir=wal_dir, flush_interval_s=NEVER) as writer,
+        pytest.raises(InvalidData, match="on_too_late to drop"),
+    ):
+        writer.upsert(event(3, 40)).result()
+    events.set_properties({"on_too_late": "drop"})
+    with events.writer(wal_dir=wal_dir, flush_interval_s=NEVER) as writer:
+        writer.upsert([event(3, 40), event(4, 60)]).result()
+        writer.delete(keys={"id": [2], "lsn": [30]}).result()
+    assert rows_of(events) == {2: "at 10", 4: "at 60"}
+    assert events.history(1)[0].rows_late == 2
 
 
 def test_a_flush_of_late_events_commits_their_number(events: rs.Table, wal_dir: Path) -> None:

@@ -19,7 +19,7 @@ from rowsieve.changes.column_changes import alter_columns
 from rowsieve.changes.column_methods import SchemaMode
 from rowsieve.changes.column_order.order_column import without_order_column
 from rowsieve.changes.column_order.resolving_columns import resolve_columns
-from rowsieve.changes.computed import keyed_change
+from rowsieve.changes.computed import keyed_change, only_token
 from rowsieve.changes.data.ingest import (
     Changes,
     OnDuplicate,
@@ -245,7 +245,7 @@ def _commit(
         changes, late = _resolved(change, evolved, events, write)
         mutation = keyed_change(change, evolved, order, changes, never, overtakes=True)
         if mutation is None:
-            return None
+            return only_token(change, late)
         request = replace(mutation.request, rows_late=late, keeps_rules=True)
         if altered is not None:
             request = replace(

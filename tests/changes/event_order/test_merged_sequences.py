@@ -193,3 +193,50 @@ def test_a_merge_of_spark_deletes_at_the_sequences_of_its_rows() -> None:
     assert table.upsert([{"id": 2, "lsn": 8, "v": "late"}]).rows_late == 1
     with pytest.raises(KeyViolation):
         job.changes_of(sent.slice(0, 2).set_column(0, "id", pa.array([1, 1])))
+
+
+# On: the key and a value, so that a key of the table may match no row of the source and yet be
+# deleted as one that the source lacks, and inserted.
+BY_VALUE = "target.id = source.id AND target.v = source.v"
+REPLACED = [  # sequence of the source's row, the rows afterwards
+    (7, [(1, 7, "new"), (2, 5, "b")]),
+    (5, [(1, 5, "new"), (2, 5, "b")]),
+    (3, [(2, 5, "b")]),
+]
+
+
+@pytest.mark.parametrize(("lsn", "expected"), REPLACED)
+@pytest.mark.parametrize("update", ["all", "some"])
+def test_a_row_that_replaces_a_deleted_one_counts_by_its_sequence(
+    lsn: int, expected: list[Any], update: str
+) -> None:
+    table = ordered(*START)
+    source = [{"id": 1, "lsn": lsn, "v": "new"}, {"id": 2, "lsn": 5, "v": "b"}]
+    merging = table.merge(source, on=BY_VALUE).when_not_matched_insert_all()
+    merging.when_not_matched_by_source_delete()
+    if update == "all":
+        merging.when_matched_update_all()
+    else:
+        merging.when_matched_update({"v": "source.v"})  # with the sequence of the source
+    merging.execute()
+    assert rows(table) == expected
+    assert table.upsert([{"id": 1, "lsn": 4, "v": "late"}]).rows_late == 1
+
+
+def test_a_row_that_replaces_a_deleted_one_needs_a_sequence() -> None:
+    table = ordered(*START)
+    merging = table.merge([{"id": 1, "lsn": None, "v": "new"}], on=BY_VALUE)
+    merging.when_not_matched_insert_all().when_not_matched_by_source_delete()
+    with pytest.raises(InvalidData, match="lsn"):
+        merging.execute()
+    assert rows(table) == list(START)
+
+
+@pytest.mark.parametrize("lsn", [3, 9])
+def test_a_key_that_one_row_deletes_and_another_inserts(lsn: int) -> None:
+    """The first row matches id 1 by its value, and deletes it at 6; the other inserts id 1."""
+    table = ordered(*START)
+    source = [{"id": 9, "lsn": 6, "v": "a"}, {"id": 1, "lsn": lsn, "v": "new"}]
+    merging = table.merge(source, on="target.v = source.v")
+    merging.when_matched_delete().when_not_matched_insert_all().execute()
+    assert rows(table) == ([] if lsn == 3 else [(1, 9, "new")]) + [(2, 5, "b")]

@@ -134,3 +134,36 @@ def test_a_call_in_a_repeated_batch_is_made_once(spark: Any, tmp_path: Path) -> 
     assert sorted(table.to_arrow()["id"].to_pylist()) == [1, 3]
     sql(spark, call, catalog)  # outside of one
     assert table.to_arrow()["id"].to_pylist() == [1]
+
+
+FIRST = {
+    "delete": "DELETE FROM {} WHERE id >= 7",
+    "update": "UPDATE {} SET n = -1 WHERE id >= 7",
+    "truncate": "TRUNCATE TABLE {}",
+    "restore": "RESTORE TABLE {} TO VERSION AS OF 0",
+}
+
+
+@pytest.mark.parametrize("first", FIRST)
+def test_a_statement_without_effect_is_not_repeated(
+    spark: Any, table: rs.Table, tmp_path: Path, first: str
+) -> None:
+    """Run again, it would change what the statement after it has written."""
+    feed, fails = spark.createDataFrame([(7, 5, "x")], FRAME), iter(["fails"])
+    feed.write.parquet(str(tmp_path / "feed"))
+    name = f"rowsieve.`{tmp_path / 't'}`"
+    if first == "truncate":
+        table.delete("TRUE")
+
+    def load(frame: Any, _batch: int) -> None:
+        sql(frame.sparkSession, FIRST[first].format(name))
+        rs.open_table(table.uri).write_spark(frame, "upsert" if table.key else "append")
+        for reason in fails:
+            raise ValueError(reason)
+
+    with pytest.raises(Exception, match="fails"):
+        run(spark, tmp_path, load)
+    expected = content(table)
+    assert (7, 5, "x") in expected
+    run(spark, tmp_path, load)  # Spark repeats the batch
+    assert content(table) == expected

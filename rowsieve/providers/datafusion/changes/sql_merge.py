@@ -27,6 +27,7 @@ from rowsieve.changes.computed import changes_rows, keyed_change
 from rowsieve.changes.current_rows import current_rows, near_keys
 from rowsieve.changes.data.ingest import Changes, prepare_appended, prepare_keys, prepare_rows
 from rowsieve.changes.defaults import with_defaults
+from rowsieve.changes.event_order.sequence_columns import check_sequences, order_of
 from rowsieve.changes.hiding import hide_places
 from rowsieve.changes.mutation import Check, Mutation, TouchesKeys, key_columns_of
 from rowsieve.changes.present_keys import without_present
@@ -54,6 +55,7 @@ from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.encodings import arrow_schema
 from rowsieve.types.logical import Field, Int
 from rowsieve.types.ordering.keys import KeyOrder
+from rowsieve.types.ordering.sequences import is_above
 from rowsieve.types.schema import Schema
 from rowsieve.types.shown_values import shown_row
 
@@ -205,31 +207,52 @@ class _Merging:
             else:
                 written.append(self._updated(fired))
         self._refuse_repeated([*written, *gone])
-        rows = self._prepared([*written, *inserted])
         deletes = None
         if gone:
-            whole = pa.concat_tables(gone, promote_options="default")
-            deletes = self._prepared_keys(whole)
-        if (new := self._prepared(inserted)) is not None:
-            if deletes is not None and not self._sequences:
-                new, deletes = self._without_common(new, deletes)
+            deletes = self._prepared_keys(pa.concat_tables(gone, promote_options="default"))
+        new = self._prepared(inserted)
+        if new is not None and deletes is not None:
+            new, deletes = self._settled(new, deletes)
+        elif new is not None:
             self._refuse_present(new)
+        rows = self._prepared([*written, *([] if new is None else [new])])
         self._refuse_repeated([part for part in (rows, deletes) if part is not None])
         return Changes(rows, deletes)
 
-    def _without_common(self, new: pa.Table, deletes: pa.Table) -> tuple[pa.Table, pa.Table]:
-        """Leave out the keys of both: an inserted row replaces the deleted one of its key."""
+    def _settled(self, new: pa.Table, deletes: pa.Table) -> tuple[pa.Table, pa.Table]:
+        """Leave one action for each key that is deleted and inserted.
+
+        The inserted row replaces the deleted one. Under an event order it does so unless its
+        sequence is below that of the delete, as if both had been events.
+        """
         names = list(self.order.names)
         both = [
             stored_keys(each.select(names), self.order, self._schema) for each in (new, deletes)
         ]
         columns = self.order.columns(pa.concat_tables(both))
-        positions = columns.sort()
+        positions = columns.sort()  # stable: inserted rows come first
         second = np.flatnonzero(columns.repeats(positions))
-        alone = np.ones(len(positions), np.bool_)
-        alone[positions[second]] = alone[positions[second - 1]] = False
-        first = pa.array(alone[: new.num_rows])
-        return new.filter(first), deletes.filter(pa.array(alone[new.num_rows :]))
+        ours, theirs = positions[second - 1], positions[second] - new.num_rows
+        is_new = np.ones(new.num_rows, np.bool_)
+        is_new[ours] = False
+        self._refuse_present(new.filter(pa.array(is_new)))
+        is_newer = self._is_newer(deletes.take(pa.array(theirs)), new.take(pa.array(ours)))
+        row_counts, delete_counts = np.ones(new.num_rows, bool), np.ones(deletes.num_rows, bool)
+        row_counts[ours[is_newer]] = False
+        delete_counts[theirs[~is_newer]] = False
+        return new.filter(pa.array(row_counts)), deletes.filter(pa.array(delete_counts))
+
+    def _is_newer(self, deletes: pa.Table, rows: pa.Table) -> np.ndarray:
+        """(n,) bool, whether a delete has a greater sequence than the row that replaces its own."""
+        if not self._snapshot.table.sequence or not rows.num_rows:
+            return np.zeros(rows.num_rows, np.bool_)
+        sequences = order_of(self._snapshot)
+        check_sequences(rows, sequences, "merge", self._snapshot.parts)
+        if not self._sequences:  # a delete has the sequence of the row that it deletes
+            store, names = self._queries.table.handle.store, list(sequences.names)
+            current = current_rows(store, self._snapshot, self.order, deletes, names)
+            deletes = current.rows.take(pa.array(current.places))
+        return is_above(sequences.columns(deletes), sequences.columns(rows))
 
     def reads(self) -> Check:
         """The check that a concurrent commit conflicts: it changes rows that the merge reads."""

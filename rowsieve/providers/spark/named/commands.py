@@ -16,6 +16,7 @@ from rowsieve.opening import open_table
 from rowsieve.providers.spark.named.table_names import NamedTable
 from rowsieve.providers.spark.procedure_engine import SparkEngine
 from rowsieve.providers.spark.text_literals import text_literal
+from rowsieve.providers.spark.writes.batch_tokens import labels_of
 from rowsieve.statements.table_commands import (
     DescribeDetail,
     DescribeHistory,
@@ -53,7 +54,8 @@ def run_command(session: Any, named: NamedTable, command: TableCommand) -> pa.Ta
             version = command.version
             if version is None:
                 version = _version_at(session, named, command.timestamp)
-            commit = table.restore(version)
+            with labels_of(table, session, "restore", None, None) as labels:
+                commit = table.restore(version, token=labels.token)
             return pa.table({"version": [commit.version], "restored": [version]})
         case _:
             assert_never(command)

@@ -17,6 +17,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql.types import StructType
 
 from rowsieve.bridges.sql.dialects import dialect_named
+from rowsieve.changes.computed import emptied
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.metadata_tables.table_kinds import METADATA_TABLES
 from rowsieve.providers.spark.frames import read_frame
@@ -33,6 +34,7 @@ from rowsieve.providers.spark.named.inserts import insert
 from rowsieve.providers.spark.named.named_reads import RELATION, NamedReads, relation_parts
 from rowsieve.providers.spark.named.table_names import NamedTable, Names, dotted
 from rowsieve.providers.spark.plans import class_of, frame_of, items, parsed_plan
+from rowsieve.providers.spark.writes.batch_tokens import labels_of
 from rowsieve.providers.spark.writes.statement_changes import (
     change_by_plan,
     target_of,
@@ -205,7 +207,9 @@ def _run_on(session: Any, named: NamedTable, kind: str, plan: Any) -> Any:
     match kind:
         case "TruncateTable":
             _check_table(named, "TRUNCATE")
-            named.table.delete("TRUE")
+            with labels_of(named.table, session, "overwrite", None, None) as labels:
+                handle = named.table.handle
+                handle.commit_computed("overwrite", emptied, token=labels.token)
         case "DropTable":
             _check_table(named, "DROP TABLE")
             drop_named(named, purge=bool(plan.purge()))

@@ -49,7 +49,7 @@ def commit_parts(
     rows_deleted: int,
     may_empty: bool = False,
 ) -> None:
-    """Commit all parts in one version; commits nothing if there are no parts.
+    """Commit all parts in one version; without any, only the token of a merge.
 
     With `may_empty`, an overwrite without parts leaves an empty table.
     """
@@ -64,6 +64,11 @@ def commit_parts(
         return
     head = log.latest()
     if already_committed(head, job.token):
+        return
+    if job.merges and not parts:
+        if job.token is not None:  # the merge may be repeated after others, which it would undo
+            change = Change(store, job.operation, job.metadata, job.token)
+            _commit_merge(job, log, store, change.request(None))
         return
     if not parts and not _empties(job, head, may_empty=may_empty):
         return

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from rowsieve.changes.computed import emptied
 from rowsieve.errors import CommitConflict, UnsupportedOperation
 from rowsieve.opening import open_table
 from rowsieve.properties import is_by_column
@@ -61,7 +62,8 @@ def change_table(job: WriteJob, batches: Sequence[pa.Table]) -> None:
     token, metadata = job.token, dict(job.metadata)
     if not any(batch.num_rows for batch in batches):
         if job.operation == "overwrite":
-            table.delete("TRUE", token=token, metadata=metadata)
+            handle = table.handle
+            handle.commit_computed("overwrite", emptied, token=token, metadata=metadata)
         return
     rows = from_spark(pa.concat_tables(batches), job.schema.fields)
     match job.operation:
