@@ -18,7 +18,7 @@ import os
 import stat
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -27,6 +27,7 @@ import pyarrow as pa
 
 from rowsieve.errors import CorruptData, InvalidInput, StoreError, UnsupportedOperation
 from rowsieve.objects.drafts import DraftFile
+from rowsieve.objects.error_conversion import Converting
 from rowsieve.objects.location import Location, in_place
 from rowsieve.objects.store import (
     TEMPORARY_PREFIX,
@@ -101,15 +102,18 @@ class LocalStore:
         except FileNotFoundError:
             raise self._not_found(path) from None
         except OSError:
-            with self._reading(path):  # entered only here: it costs as much as the read
+            with self._reading(path):
                 raise
 
     def get_range(self, path: str, start: int, stop: int) -> bytes:
         """Return bytes `[start, stop)` of a file; CorruptData if it is shorter."""
         missing_bytes = checked_range(path, start, stop)
-        with self._reading(path) as full, io.FileIO(full, opener=_open_regular) as file:
+        chunks = []
+        with (
+            self._reading(path),
+            io.FileIO(self._readable(path), opener=_open_regular) as file,
+        ):
             file.seek(start)
-            chunks = []
             while missing_bytes and (chunk := file.read(missing_bytes)):
                 chunks.append(chunk)
                 missing_bytes -= len(chunk)
@@ -329,45 +333,53 @@ class LocalStore:
                     )
         return full
 
-    @contextmanager
-    def _reading(self, path: str) -> Iterator[str]:
+    def _reading(self, path: str) -> Converting:
+        return Converting(partial(self._convert_read, path))
+
+    def _convert_read(self, path: str, error: Exception) -> None:
         try:
-            with self._failing("read", path):
-                yield self._readable(path)
-        except StoreError as error:
-            if isinstance(
-                error.__cause__, FileNotFoundError | NotADirectoryError | IsADirectoryError
-            ):
+            self._convert("read", path, error)
+        except StoreError:
+            if isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError):
                 raise self._not_found(path) from None
             raise
 
-    @contextmanager
     def _failing(
         self, action: str, path: str, *, creates: bool = False, visible: bool = False
-    ) -> Iterator[None]:
-        """Convert an OSError to an error of the store.
+    ) -> Converting:
+        """Convert an OSError of a block to an error of the store.
 
         `creates`: an error that leaves no file, and that a retry does not change, is NotCreated.
         `visible`: readers can already see the file that could not be synced.
         """
-        try:
-            yield
-        except _FsyncError as error:
+        return Converting(partial(self._convert, action, path, creates=creates, visible=visible))
+
+    def _convert(
+        self,
+        action: str,
+        path: str,
+        error: Exception,
+        *,
+        creates: bool = False,
+        visible: bool = False,
+    ) -> None:
+        if isinstance(error, _FsyncError):
             raise self._sync_failed(path, error, visible=visible) from error
-        except _NotRegularError as error:
+        if isinstance(error, _NotRegularError):
             raise CorruptData(
                 f"cannot {action} {path} in {self.uri}: it is {error}, not a regular file; put the "
                 "file back from a copy"
             ) from None
-        except OSError as error:
-            if creates and error.errno in _ADVICE:
-                raise NotCreated(self._failure(action, path, error)) from error
-            if isinstance(error, NotADirectoryError | FileExistsError) and self._is_file():
-                raise InvalidInput(
-                    f"{self.uri} is a file, or lies in one; a table is a directory: give the path "
-                    "of a directory"
-                ) from None
-            raise StoreError(self._failure(action, path, error)) from error
+        if not isinstance(error, OSError):
+            return
+        if creates and error.errno in _ADVICE:
+            raise NotCreated(self._failure(action, path, error)) from error
+        if isinstance(error, NotADirectoryError | FileExistsError) and self._is_file():
+            raise InvalidInput(
+                f"{self.uri} is a file, or lies in one; a table is a directory: give the path "
+                "of a directory"
+            ) from None
+        raise StoreError(self._failure(action, path, error)) from error
 
     def _failure(self, action: str, path: str, error: OSError) -> str:
         advice = _ADVICE.get(error.errno or 0)

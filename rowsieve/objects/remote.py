@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
@@ -20,6 +20,7 @@ import obstore.exceptions
 from rowsieve.errors import CorruptData, InvalidInput, StoreError, UnsupportedOperation
 from rowsieve.objects.credentials import Credentials
 from rowsieve.objects.durable import Patience
+from rowsieve.objects.error_conversion import Converting
 from rowsieve.objects.fetching import begin, together
 from rowsieve.objects.location import in_place
 from rowsieve.objects.range_file import open_ranges
@@ -311,19 +312,18 @@ class RemoteStore:
     def _folder(self, prefix: str) -> str:
         return self._full(prefix) if prefix else self._prefix.rstrip("/")
 
-    @contextmanager
-    def _failing(self, action: str, path: str) -> Iterator[None]:
+    def _failing(self, action: str, path: str) -> Converting:
+        """Convert errors of a block's requests to errors of the store, without their secrets."""
         if self._overlaps:
             _check_process(self._uri)
-        try:
-            yield
-        except _ABSENT as error:
-            if failure_of(error).cause is Cause.NO_BUCKET:
-                raise self._failure(action, path, error) from None
+        return Converting(partial(self._convert, action, path))
+
+    def _convert(self, action: str, path: str, error: Exception) -> None:
+        if isinstance(error, _ABSENT) and failure_of(error).cause is not Cause.NO_BUCKET:
             raise ObjectNotFound(f"no object {path} in {self.uri}", path=path) from None
-        except obstore.exceptions.AlreadyExistsError:
+        if isinstance(error, obstore.exceptions.AlreadyExistsError):
             raise ObjectExists(f"{path} already exists in {self.uri}", path=path) from None
-        except (obstore.exceptions.BaseError, OSError) as error:
+        if isinstance(error, obstore.exceptions.BaseError | OSError):
             raise self._failure(action, path, error) from None
 
     def _failure(self, action: str, path: str, error: Exception) -> StoreError:
