@@ -73,11 +73,12 @@ def sizes_of_files(parts: PartTable) -> Iterator[tuple[str, int]]:
 
 
 def parts_path_of(store: ObjectStore, version: int) -> str | None:
-    """Return the path of the file with a checkpoint's parts; None if it cannot be read."""
+    """Return the path of the file with a checkpoint's parts; None if it has none, or is damaged."""
     try:
-        return f"{CHECKPOINTS}/{checkpoint_file(store, version)}"
+        name = checkpoint_file(store, version)
     except (CorruptData, NotFound):
         return None
+    return None if name is None else f"{CHECKPOINTS}/{name}"
 
 
 def _blocks(entries: Iterator[LogEntry]) -> Iterator[list[LogEntry]]:

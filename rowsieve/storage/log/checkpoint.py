@@ -1,12 +1,13 @@
-"""Checkpoints: a snapshot in two files, so that opening a table need not replay its whole log.
+"""Checkpoints: a snapshot in one or two files, so that opening need not replay the whole log.
 
     _rowsieve/checkpoints/<version, 20 digits>.json      sealed lines, written last
-    _rowsieve/checkpoints/<uuid>.arrow                   all parts, with commit_ts filled in
+    _rowsieve/checkpoints/<uuid>.arrow                   all parts, with commit_ts filled in, unless
+                                                         the list is short: then the lines have it
     _rowsieve/checkpoints/<uuid>.shards                  the same for many parts, by column
 
 Soundness: the log is authoritative; a checkpoint only saves reads. A checkpoint becomes valid after
-its parts were read back. Readers skip a damaged checkpoint and use an older one or the log. A
-failure to write a checkpoint never fails the commit.
+the file of its parts was read back. Readers skip a damaged checkpoint and use an older one or the
+log. A failure to write a checkpoint never fails the commit.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from rowsieve.errors import (
 from rowsieve.objects import ObjectExists, ObjectStore, put_fresh, reading_whole
 from rowsieve.objects.cached_store import forget_kept
 from rowsieve.storage.log.commit_ids import new_id
-from rowsieve.storage.log.inline_parts import decode_inline
+from rowsieve.storage.log.inline_parts import decode_inline, short_list
 from rowsieve.storage.log.log_entry import (
     AddedFile,
     convert,
@@ -59,6 +60,7 @@ from rowsieve.storage.snapshot import Snapshot, Token
 CHECKPOINTS: Final = "_rowsieve/checkpoints"
 _NAME = re.compile(rf"{CHECKPOINTS}/(\d{{20}})\.json")
 SHARDED_FROM: Final = 8_192  # parts; fewer load faster as one Arrow file
+LIST_BYTES: Final = 64 * 1024  # of a compressed list that the lines have
 _OF_FILES: Final = ("data.", "deletes.", "dv.", PREFIX)  # columns of a list
 _KINDS: Final = ("checkpoint", "protocol", "table", "schema", "tokens", "add", "shards")
 _SHARDS_NAME = re.compile(r"[0-9a-f]{32}\.shards")
@@ -107,7 +109,10 @@ def write_due_checkpoint(store: ObjectStore, snapshot: Snapshot) -> None:
 
 
 def write_checkpoint(store: ObjectStore, snapshot: Snapshot) -> None:
-    """Put the parts, read them back, then put the file that makes the checkpoint valid."""
+    """Put the parts, read them back, then put the file that makes the checkpoint valid.
+
+    Checkpoints of few parts are that one file. Its own checksum covers them.
+    """
     file = _put_parts(store, snapshot)
     head = _CheckpointLine(
         snapshot.version, snapshot.commit_id, snapshot.timestamp_us, snapshot.table.uuid
@@ -134,6 +139,8 @@ def _put_parts(store: ObjectStore, snapshot: Snapshot) -> AddedFile | _ShardsLin
             f"checkpoint of version {snapshot.version}: statistics of the parts could not be read "
             f"from {store.uri}; try again"
         )
+    if not sharded and (inline := short_list(parts, snapshot.table, LIST_BYTES)) is not None:
+        return inline
     name = f"{new_id(snapshot.version)}.{'shards' if sharded else 'arrow'}"
     index_start = 0
     if sharded:
@@ -225,8 +232,8 @@ def read_commit_id(store: ObjectStore, version: int) -> str:
     return _read_head(store, version).commit_id
 
 
-def checkpoint_file(store: ObjectStore, version: int) -> str:
-    """Return the name of the file with the checkpoint's parts."""
+def checkpoint_file(store: ObjectStore, version: int) -> str | None:
+    """Return the name of the file with the checkpoint's parts; None if the checkpoint has them."""
     where = f"{checkpoint_path(version)} in {store.uri}"
     lines = lines_by_kind(store.get(checkpoint_path(version)), where, _KINDS)
     _head(lines, version, where)
@@ -234,7 +241,7 @@ def checkpoint_file(store: ObjectStore, version: int) -> str:
         return convert(lines["shards"]["shards"], _ShardsLine, where).file
     if (file := read_added_file(lines, where)) is None:
         raise damaged(f"{where} names no file of parts")
-    return file.file
+    return file.file or None
 
 
 def read_parts(
@@ -264,7 +271,7 @@ def _inline_parts(
 ) -> PartTable:
     """Decode the parts that are in an entry; CorruptData if they are damaged."""
     assert file.content is not None
-    where = f"an entry of {folder} in {store.uri}"
+    where = f"a file of {folder} in {store.uri}"
     try:
         parts = decode_inline(file.content, file.size, version, where)
     except CorruptData as error:

@@ -5,6 +5,10 @@ none, so that its time does not grow with the number of parts. The next commit t
 writes it instead, or the commit at which the next checkpoint is due, even if that only changes
 columns. So a checkpoint is late by less than one interval.
 
+On a store across a network a version of few parts has one more often, in one put beside the commit,
+so that opening reads two entries at most. Versions of more parts have them less often: a commit
+pays for `_BYTES_PER_COMMIT` of them on average.
+
 Soundness: a checkpoint that is missing, early or late changes no result. The rule depends only on
 log entries since the last checkpoint, so processes agree on it, unless one began from a checkpoint
 that `rewrite_manifests` wrote in between: it writes the next one later.
@@ -17,15 +21,23 @@ from collections.abc import Mapping
 from typing import Final
 
 from rowsieve.errors import InvalidInput
+from rowsieve.storage.log.floors import floors_of
 from rowsieve.storage.log.log_entry import LogEntry
-from rowsieve.storage.snapshot import Snapshot
+from rowsieve.storage.snapshot import INLINE_PROTOCOL, Snapshot
+from rowsieve.types.encodings import sizes_of
 
 DEFAULT_INTERVAL: Final = 32
+_INTERVAL: Final = "checkpoint_interval"
+_CHEAP_TURNS: Final = (3, 6, 12, 24)  # each is a multiple of the one before
+_BYTES_PER_COMMIT: Final = 24 * 1024  # in memory; less than a quarter of it when compressed
+_CHEAP_PARTS: Final = 2_000
+_CHEAP_VERSIONS: Final = 2_048
+"""Versions kept by retention up to which all checkpoints fit in one page of a listing."""
 
 
 def checkpoint_interval(properties: Mapping[str, str]) -> int:
     """Read the property `checkpoint_interval`; InvalidInput unless it is a positive number."""
-    text = properties.get("checkpoint_interval", str(DEFAULT_INTERVAL))
+    text = properties.get(_INTERVAL, str(DEFAULT_INTERVAL))
     if not re.fullmatch(r"[1-9]\d{0,8}", text):
         raise InvalidInput(
             f"table property checkpoint_interval is {text!r}; it is a number of commits, at least 1"
@@ -39,6 +51,28 @@ def is_turn(version: int, properties: Mapping[str, str]) -> bool:
         return version > 0 and version % checkpoint_interval(properties) == 0
     except InvalidInput:
         return False
+
+
+def is_cheap_turn(snapshot: Snapshot) -> bool:
+    """Return whether a version has a checkpoint that no interval asks for, because it is small.
+
+    False if the table states its interval, or if an older release reads it: its checkpoints are two
+    objects.
+    """
+    info = snapshot.table
+    kept = snapshot.version - floors_of(info.properties).oldest_version
+    if (
+        snapshot.version % _CHEAP_TURNS[0]
+        or info.reader_version < INLINE_PROTOCOL
+        or _INTERVAL in info.properties
+        or snapshot.owes_checkpoint
+        or kept >= _CHEAP_VERSIONS
+        or len(snapshot.parts) > _CHEAP_PARTS
+    ):
+        return False
+    size_bytes = sum(sizes_of(snapshot.parts.table))
+    turns = (each for each in _CHEAP_TURNS if size_bytes <= each * _BYTES_PER_COMMIT)
+    return snapshot.version % next(turns, snapshot.version + 1) == 0
 
 
 def owes_after(entry: LogEntry, properties: Mapping[str, str], *, owed: bool) -> bool:

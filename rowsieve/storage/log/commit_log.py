@@ -49,7 +49,12 @@ from rowsieve.storage.log.checkpoint import (
     write_checkpoint,
     write_due_checkpoint,
 )
-from rowsieve.storage.log.checkpoint_turns import checkpoint_interval, has_checkpoint, is_turn
+from rowsieve.storage.log.checkpoint_turns import (
+    checkpoint_interval,
+    has_checkpoint,
+    is_cheap_turn,
+    is_turn,
+)
 from rowsieve.storage.log.commit_ids import base_of, new_id
 from rowsieve.storage.log.commit_request import (
     CommitRequest,
@@ -61,7 +66,7 @@ from rowsieve.storage.log.commit_request import (
 )
 from rowsieve.storage.log.create_only import prove_create_only
 from rowsieve.storage.log.floors import check_open, floors_of, raised
-from rowsieve.storage.log.inline_parts import bytes_of_vectors, encode_inline, stands_in_entry
+from rowsieve.storage.log.inline_parts import LIST_BYTES, short_list
 from rowsieve.storage.log.log_entry import (
     LOG,
     AddedFile,
@@ -136,7 +141,7 @@ class CommitLog(LogReader):
         )
         check_request(request)
         check_in_memory(request, table_info)
-        draft = self._stage(request, table_info.properties, 0)
+        draft = self._stage(request, table_info, 0)
         if uploads is not None:
             uploads.wait()  # before the entry (invariants, rule 3)
         entry = LogEntry(
@@ -179,7 +184,7 @@ class CommitLog(LogReader):
         prove_create_only(self._store, info.uuid)
         request = CommitRequest("create", restored=version.parts, metadata=metadata)
         check_request(request)
-        draft = self._stage(request, info.properties, version.version)
+        draft = self._stage(request, info, version.version)
         planted = replace(version, commit_id=draft.commit_id, table=info)
         write_checkpoint(self._store, planted)
         entry = LogEntry(
@@ -234,7 +239,9 @@ class CommitLog(LogReader):
                 self._check_neighbours(head, published)
                 entry = _with_draft_parts(published, draft)
                 snapshot = self.remember(replay(head, (entry,)))
-                if has_checkpoint(snapshot, head):
+                if has_checkpoint(snapshot, head) or (
+                    self._store.overlaps and is_cheap_turn(snapshot)
+                ):
                     in_background(self._store, partial(write_due_checkpoint, self._store, snapshot))
                 return entry.commit, snapshot
             retries.wait()
@@ -267,7 +274,7 @@ class CommitLog(LogReader):
             return draft
         tasks: list[Callable[[], Draft | None]] = [
             prove,
-            partial(self._stage, request, head.table.properties, head.version),
+            partial(self._stage, request, head.table, head.version),
         ]
         _, staged = together(self._store, tasks)
         if request.uploads is not None:
@@ -275,9 +282,7 @@ class CommitLog(LogReader):
         assert isinstance(staged, Draft)
         return staged
 
-    def _stage(
-        self, request: CommitRequest, properties: Mapping[str, str], base_version: int
-    ) -> Draft:
+    def _stage(self, request: CommitRequest, info: TableInfo, base_version: int) -> Draft:
         """Store the parts under a fresh commit id (invariants, rule 4)."""
         commit_id = new_id(base_version)
         parts = request.added or request.restored
@@ -285,12 +290,9 @@ class CommitLog(LogReader):
             return Draft(request, commit_id, None, None)
         if request.added and request.restored:
             parts = request.added.append(request.restored)
-        if parts.has_no_files or bytes_of_vectors(parts):
-            content, size = encode_inline(parts)
-            if stands_in_entry(parts, size, properties):
-                file = AddedFile("", size, "", len(parts), parts.row_count, content)
-                return Draft(request, commit_id, file, parts)
-        data = put_side_file(self._store, LOG, commit_id, parts, inline_bytes(properties))
+        if (inline := short_list(parts, info, LIST_BYTES)) is not None:
+            return Draft(request, commit_id, inline, parts)
+        data = put_side_file(self._store, LOG, commit_id, parts, inline_bytes(info.properties))
         name = f"{commit_id}.arrow"
         put_fresh(self._store, f"{LOG}/{name}", data)  # before the entry (invariants, rule 3)
         file = AddedFile(name, len(data), checksum(data), len(parts), parts.row_count)

@@ -1,7 +1,8 @@
-"""Small changes inside their log entry: the list of parts in memory, without a file for it.
+"""Short lists of parts inside the log entry or checkpoint that names them, without a file.
 
 A change of at most `inline_bytes` is one object: its entry, with the part as compressed Arrow IPC.
-A table whose protocol is older never has parts in memory, whatever the flag `inline_bytes` is.
+The list of a larger change stands in its entry, too, while it is short: a reader then needs one
+request a commit. A table whose protocol is older has neither, whatever the flag `inline_bytes` is.
 
 Soundness: entries with parts need reader and writer protocol 7, so an older release refuses the
 table instead of missing rows. The entry's checksum covers the bytes. The parts are part of the
@@ -18,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.errors import CorruptData
+from rowsieve.storage.log.log_entry import AddedFile
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.manifests.manifest_layout import (
     FIXED,
@@ -25,13 +27,17 @@ from rowsieve.storage.manifests.manifest_layout import (
     check_parts,
     vectors_in_manifest,
 )
+from rowsieve.storage.manifests.side_file import inline_bytes, large_subjects
 from rowsieve.storage.snapshot import INLINE_PROTOCOL, Snapshot, TableInfo
 
 INLINE_BYTES: Final = "inline_bytes"
 INLINE_TOTAL_BYTES: Final = "inline_total_bytes"
 DEFAULT_TOTAL_BYTES: Final = 1024 * 1024
 MAX_ENTRY_BYTES: Final = 8 * 1024 * 1024
-"""The longest list of parts in an entry; a longer one becomes a file."""
+"""The longest list of parts in an entry, without compression; a longer one becomes a file."""
+LIST_BYTES: Final = 16 * 1024
+"""The longest compressed list in an entry whose parts are files: two dozens to a hundred parts."""
+_LISTED_PARTS: Final = 2_000  # a longer list is not compressed only to find that it is too long
 
 
 def inline_limit(info: TableInfo) -> int:
@@ -75,11 +81,20 @@ def vector_limit(snapshot: Snapshot) -> int:
     return min(most, total_limit(snapshot.table.properties) - bytes_of_vectors(snapshot.parts))
 
 
-def stands_in_entry(parts: PartTable, size_bytes: int, properties: Mapping[str, str]) -> bool:
-    """Return whether a log entry has this list, which takes so many bytes, and no file has it."""
-    if parts.has_no_files:
-        return size_bytes <= MAX_ENTRY_BYTES
-    return size_bytes <= int(properties.get(INLINE_BYTES, "0"))
+def short_list(parts: PartTable, info: TableInfo, most_bytes: int) -> AddedFile | None:
+    """The list as its entry or checkpoint has it; None if it is long and becomes a file.
+
+    `most_bytes`: compressed, of a list with files. Parts in memory alone always stand in the entry.
+    """
+    if info.reader_version < INLINE_PROTOCOL or len(parts) > _LISTED_PARTS:
+        return None
+    has_files = not parts.has_no_files
+    if has_files and large_subjects(parts, inline_bytes(info.properties)):
+        return None  # their statistics have a file of their own
+    content, size = encode_inline(parts)
+    if size > MAX_ENTRY_BYTES or (has_files and len(content) > most_bytes):
+        return None
+    return AddedFile("", size, "", len(parts), parts.row_count, content)
 
 
 def is_full(snapshot: Snapshot) -> bool:

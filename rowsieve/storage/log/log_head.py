@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from typing import Final, TypeAlias
 
 from rowsieve import clock
@@ -61,7 +62,7 @@ _FOLLOWED: Final = 64  # entries that a refresh reads at most before it uses a c
 _ATTEMPTS: Final = 4  # attempts to read a log whose oldest entries are being removed
 _AHEAD: Final = 16  # entries that a refresh requests at once, after it met one
 _LISTED: Final = 900  # entries that fit in one page of a listing for certain
-_GUESSED: Final = 40  # entries that usually follow a checkpoint, plus a margin
+_GUESSED: Final = 40  # entries at most that are read before it is known how many there are
 _AT_ONCE_S: Final = 10.0  # longer batches do not count as simultaneous
 Loading: TypeAlias = Mapping[str, Future[LogEntry]]
 """Entries whose parts are loading, by commit id."""
@@ -359,8 +360,9 @@ class LogHead:
         """Like `_locate_in_turn`, in three round trips; also read entries and begin to load parts.
 
         The first round trip lists both folders. The second reads the checkpoint, the entries after
-        it and the number after the last one. The third reads their parts. If the log does not fit
-        in one page of a listing, the second reads as many entries as usually follow a checkpoint.
+        it and the number after the last one. The third reads lists of parts that are files. If the
+        log does not fit in one page of a listing, the second reads as many entries as usually
+        follow a checkpoint. The checkpoint's own entry is needed only if no other follows it.
         """
         until = log_path(_LISTED)
         listings: list[Callable[[], list[int]]] = [
@@ -372,7 +374,8 @@ class LogHead:
         base = in_thread(partial(self._newest_readable, checkpoints))
         head = max([newest, *listed])
         is_long = head >= _LISTED - 1
-        numbers = range(max(newest, 0), (newest + _GUESSED if is_long else head) + 2)
+        first = newest + 1 if head > newest else max(newest, 0)
+        numbers = range(first, (newest + _following(checkpoints) if is_long else head) + 2)
         after = None if newest < 0 else log_path(newest)
         rest = begin(partial(self._versions, LOG, after, version_of)) if is_long else None
         known = dict(zip(numbers, self._entries(numbers), strict=True))
@@ -524,3 +527,10 @@ class LogHead:
             f"table {known} is gone from {self._store.uri}: table {other} has replaced it; open "
             "the table again"
         )
+
+
+def _following(checkpoints: Sequence[int]) -> int:
+    """How many entries usually follow the newest checkpoint: as many as followed the last ones."""
+    last = checkpoints[-4:]
+    between = [after - before for before, after in pairwise(last)]
+    return min(max(between, default=_GUESSED), _GUESSED)

@@ -20,6 +20,8 @@ from rowsieve.storage.snapshot import Snapshot, TableInfo, Token
 from rowsieve.types.schema import Schema
 
 _MAX_CHUNKS: Final = 64  # per column of the manifest, before they are combined
+_MAX_CHUNKS_OF_SHORT: Final = 8  # the same where a copy costs less than reading so many chunks
+_SHORT: Final = 2_000  # parts
 
 
 def replay(base: Snapshot | None, entries: Sequence[LogEntry]) -> Snapshot:
@@ -179,5 +181,6 @@ def _join(parts: PartTable, pending: list[PartTable]) -> PartTable:
     if len(pc.unique(ids)) != len(ids) or pc.any(existing).as_py():
         raise _repeated_part()
     joined = parts.append(added)
-    many = joined.column("part_id").num_chunks > _MAX_CHUNKS
+    most = _MAX_CHUNKS if len(joined) > _SHORT else _MAX_CHUNKS_OF_SHORT
+    many = joined.column("part_id").num_chunks > most
     return joined.in_one_chunk() if many else joined
