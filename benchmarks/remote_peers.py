@@ -3,7 +3,8 @@
 `python -m benchmarks.remote_peers` prints them, in Markdown. The server is on loopback.
 
 Each call opens its table anew, as a process that starts; what ours knows of files is forgotten
-before. The rows are checked before a time counts. DuckDB (with httpfs) and polars read the plain
+before. A warm call asks a table that is open, and was asked the same before. The rows are checked
+before a time counts. DuckDB (with httpfs) and polars read the plain
 Parquet files and have no upserts there. Peers that are not installed are left out.
 """
 
@@ -31,8 +32,11 @@ from rowsieve.planner.cache import PLANS
 
 PARTS: Final = 16
 UPSERTED: Final = 50_000
+COMMITS: Final = 8  # each of 1% of the rows, before the reads are repeated
 _SETTLED_S: Final = 0.2  # background work ends
-Work = Callable[[], int]
+Work = tuple[Callable[[], int | None], int | None]
+"""A call, and how many rows its answer has; None for any number of them."""
+_NONE: Final[Work] = (lambda: None, None)  # of a peer that changes nothing
 
 
 class Peer:
@@ -49,6 +53,14 @@ class Peer:
         """Read all columns of the rows."""
         raise NotImplementedError
 
+    def first(self) -> int:
+        """Read until the first rows of a full scan have arrived; all of them without batches."""
+        raise NotImplementedError
+
+    def warm(self, where: str) -> int:
+        """Read by a table that stays open; as `read` where nothing does."""
+        return self.read(where)
+
     def count(self) -> int:
         """Count all rows."""
         raise NotImplementedError
@@ -62,11 +74,19 @@ class Peer:
 class Rowsieve(Peer):
     """Ours."""
 
+    _stays: rs.Table | None = None
+
     def load(self, parts: Iterator[pa.Table]) -> None:
         """Write each part by a commit."""
         options = self.store.options
         self._uri = f"s3://{BUCKET}/ours"
-        table = rs.create_table(self._uri, next(parts), key=["id"], storage_options=options)
+        table = rs.create_table(
+            self._uri,
+            next(parts),
+            key=["id"],
+            storage_options=options,
+            properties={"inline_bytes": 16_384},
+        )
         for part in parts:
             table.upsert(part)
 
@@ -80,6 +100,15 @@ class Rowsieve(Peer):
         """Read the rows."""
         return int(self._open().to_arrow(where).num_rows)
 
+    def first(self) -> int:
+        """Take one batch."""
+        return int(next(iter(self._open().scan().to_batches())).num_rows)
+
+    def warm(self, where: str) -> int:
+        """Read the rows."""
+        self._stays = self._stays or self._open()
+        return int(self._stays.to_arrow(where).num_rows)
+
     def count(self) -> int:
         """Count."""
         return self._open().count()
@@ -91,6 +120,8 @@ class Rowsieve(Peer):
 
 class Delta(Peer):
     """deltalake with its own engine."""
+
+    _stays: Any = None
 
     def load(self, parts: Iterator[pa.Table]) -> None:
         """Append each part."""
@@ -111,6 +142,16 @@ class Delta(Peer):
     def read(self, where: str | None) -> int:
         """Select by its query builder."""
         return int(self._query(f"SELECT * FROM t{_condition(where)}").num_rows)
+
+    def first(self) -> int:
+        """Take one batch."""
+        result = self._module.QueryBuilder().register("t", self._open()).execute("SELECT * FROM t")
+        return int(pa.RecordBatchReader.from_stream(result).read_next_batch().num_rows)
+
+    def warm(self, where: str) -> int:
+        """Select by a query builder that knows the table."""
+        self._stays = self._stays or self._module.QueryBuilder().register("t", self._open())
+        return int(pa.table(self._stays.execute(f"SELECT * FROM t{_condition(where)}")).num_rows)
 
     def count(self) -> int:
         """Count by its query builder."""
@@ -154,6 +195,10 @@ class Polars(PlainFiles):
             scan = scan.filter(importlib.import_module("polars").sql_expr(where))
         return int(scan.collect().height)
 
+    def first(self) -> int:
+        """Collect all rows."""
+        return self.read(None)
+
     def count(self) -> int:
         """Count."""
         polars: Any = importlib.import_module("polars")
@@ -163,7 +208,7 @@ class Polars(PlainFiles):
 class DuckDB(PlainFiles):
     """DuckDB's read_parquet over httpfs."""
 
-    def _ask(self, columns: str, where: str | None) -> pa.Table:
+    def _ask(self, columns: str, where: str | None) -> Any:
         duckdb: Any = importlib.import_module("duckdb")
         connection = duckdb.connect()
         load_httpfs(connection)
@@ -175,19 +220,25 @@ class DuckDB(PlainFiles):
         )
         return connection.execute(
             f"SELECT {columns} FROM read_parquet({self.names}){_condition(where)}"
-        ).to_arrow_table()
+        )
 
     def read(self, where: str | None) -> int:
         """Select."""
-        return int(self._ask("*", where).num_rows)
+        return int(self._ask("*", where).to_arrow_table().num_rows)
+
+    def first(self) -> int:
+        """Fetch some rows."""
+        return len(self._ask("*", None).fetchmany(1000))
 
     def count(self) -> int:
         """Count."""
-        return int(self._ask("count(*) AS n", None)["n"][0].as_py())
+        return int(self._ask("count(*)", None).fetchone()[0])
 
 
 class Lance(Peer):
     """lance with its own files."""
+
+    _stays: Any = None
 
     def load(self, parts: Iterator[pa.Table]) -> None:
         """Append each part."""
@@ -204,6 +255,15 @@ class Lance(Peer):
     def read(self, where: str | None) -> int:
         """Filter."""
         return int(self._open().to_table(filter=where).num_rows)
+
+    def first(self) -> int:
+        """Take one batch."""
+        return int(next(iter(self._open().to_batches())).num_rows)
+
+    def warm(self, where: str) -> int:
+        """Filter by a dataset that is open."""
+        self._stays = self._stays or self._open()
+        return int(self._stays.to_table(filter=where).num_rows)
 
     def count(self) -> int:
         """Count."""
@@ -235,6 +295,14 @@ class Iceberg(Rowsieve):
         """Filter."""
         return int(self._scan(**({"row_filter": where} if where else {})).to_arrow().num_rows)
 
+    def first(self) -> int:
+        """Take one batch."""
+        return int(self._scan().to_arrow_batch_reader().read_next_batch().num_rows)
+
+    def warm(self, where: str) -> int:
+        """Filter."""
+        return self.read(where)
+
     def count(self) -> int:
         """Count."""
         return int(self._scan().count())
@@ -265,24 +333,50 @@ PEERS: Final[dict[str, tuple[str, type[Peer]]]] = {
 def measure(store: SlowStore, peer: Peer, delay_s: float, repeats: int) -> dict[str, str]:
     """Seconds, requests and megabytes of each call, as text."""
     total = peer.rows * PARTS
+    upserts: dict[str, Work] = {
+        "upsert of 1": (lambda: peer.upsert(_rows(total // 2, 1)), 1),
+        f"upsert of {UPSERTED:,}": (lambda: peer.upsert(_rows(total // 2, UPSERTED)), UPSERTED),
+    }
+    cells = _all_measured(store, _reads(peer, total) | upserts, delay_s, repeats)
+    share = total // 100
+    changes = [peer.upsert(_rows(number * total // COMMITS, share)) for number in range(COMMITS)]
+    again = (
+        _reads(peer, total) if None not in changes else dict.fromkeys(_reads(peer, total), _NONE)
+    )
+    after = _all_measured(store, again, delay_s, repeats)
+    return cells | {f"{name}, after {COMMITS} commits": cell for name, cell in after.items()}
+
+
+def _reads(peer: Peer, total: int) -> dict[str, Work]:
+    """What is read, with the number of rows of its answer; None for some of them."""
     first = total // 2
-    works: dict[str, tuple[Callable[[], int | None], int]] = {
-        "open and a point": (lambda: peer.read(f"id = {first}"), 1),
-        "a range of 1%": (
-            lambda: peer.read(f"id >= {first} AND id < {first + total // 100}"), total // 100),
+    point, stop = f"id = {first}", first + total // 100
+    within = f"id >= {first} AND id < {stop}"
+    return {
+        "open and a point": (lambda: peer.read(point), 1),
+        "a warm point": (lambda: peer.warm(point), 1),
+        "a range of 1%": (lambda: peer.read(within), total // 100),
+        "a warm range of 1%": (lambda: peer.warm(within), total // 100),
         "count": (peer.count, total),
+        "first row of a full scan": (peer.first, None),
         "full scan": (lambda: peer.read(None), total),
-        "upsert of 1": (lambda: peer.upsert(_rows(first, 1)), 1),
-        f"upsert of {UPSERTED:,}": (lambda: peer.upsert(_rows(first, UPSERTED)), UPSERTED),
-    }  # fmt: skip
+    }
+
+
+def _all_measured(
+    store: SlowStore, works: dict[str, Work], delay_s: float, repeats: int
+) -> dict[str, str]:
     store.set_delay(delay_s)
     try:
-        return {name: _measured(store, work, rows, repeats) for name, (work, rows) in works.items()}
+        return {name: _measured(store, *work, repeats) for name, work in works.items()}
     finally:
         store.set_delay(0.0)
 
 
-def _measured(store: SlowStore, work: Callable[[], int | None], rows: int, repeats: int) -> str:
+def _measured(
+    store: SlowStore, work: Callable[[], int | None], rows: int | None, repeats: int
+) -> str:
+    """The medians of some calls."""
     seconds, traffics = [], list[Traffic]()
     for _ in range(repeats):
         time.sleep(_SETTLED_S)
@@ -292,7 +386,7 @@ def _measured(store: SlowStore, work: Callable[[], int | None], rows: int, repea
         seconds.append(time.perf_counter() - start)
         if result is None:
             return "—"
-        assert result == rows, (result, rows)
+        assert result == rows or (rows is None and result > 0), (result, rows)
         traffics.append(traffic(store.take()))
     middle = sorted(traffics)[len(traffics) // 2]
     return (
