@@ -137,6 +137,13 @@ def test_times_are_those_of_the_session(text: str) -> None:
     assert not selected(text, zone="UTC", tz=LATE)
 
 
+def test_a_date_moved_by_a_multiple_of_days_is_a_timestamp() -> None:
+    text = "CAST(CAST(tz AS DATE) + INTERVAL '1' DAY * 2 AS STRING) = '2024-10-28 00:00:00'"
+    assert selected(text, zone="America/New_York", tz=LATE)
+    plain = text.replace("'1' DAY * 2", "'2' DAY").replace(" 00:00:00", "")
+    assert selected(plain, zone="America/New_York", tz=LATE)
+
+
 @pytest.mark.parametrize(
     ("text", "value", "kept"),
     [

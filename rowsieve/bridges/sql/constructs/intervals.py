@@ -23,6 +23,7 @@ from rowsieve.types.interval_texts import IntervalParts, parse_interval
 from rowsieve.types.logical import Int, Interval
 
 _SECOND = 1_000_000
+_DAY = 86_400 * _SECOND
 _SPAN = re.compile(
     r"\s*([+-]?)([0-9]{1,9}) ([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2}(?:\.[0-9]{1,6})?)\s*"
 )
@@ -142,7 +143,11 @@ def _multiple(reader: Reads, node: Any) -> IntervalParts | None:
             continue
         if not isinstance(factor, exp.Literal) or factor.is_string or not factor.name.isdecimal():
             raise reader.source.refusal(node, "multiply an interval by a whole number")
-        return interval.times(int(factor.name))
+        product = interval.times(int(factor.name))
+        if reader.dialect.times.mixed_intervals:
+            return product
+        # The product has hours, too, so that a date moved by it is a timestamp.
+        return IntervalParts(product.months, 0, product.days * _DAY + product.micros)
     return None
 
 
