@@ -95,3 +95,20 @@ def test_other_uses_of_a_declared_zone_are_residual(text: str) -> None:
         read = rs.translate(source, kind, target="rowsieve", schema=batch.schema)
         assert read.expression is None
         assert "zone" in read.notes[0]
+
+
+def test_a_translation_of_at_time_zone_reaches_all_years() -> None:
+    """DataFusion's own AT TIME ZONE fails on a year that nanoseconds do not reach."""
+    moments = [datetime(1, 1, 1, 20), datetime(1600, 1, 1), datetime(2013, 3, 10, 16, 30)]
+    moments += [datetime(9999, 12, 31, 20)]
+    batch = pa.record_batch({"tz": pa.array([*moments, None], pa.timestamp("us", "UTC"))})
+    parser = frame(batch)
+    for limit, wanted in (("0001-01-03 00:00:00", [1, 2, 3]), ("2013-03-11 01:00:00", [2, 3])):
+        text = f"tz AT TIME ZONE 'Asia/Tokyo' >= TIMESTAMP '{limit}'"
+        for target in ("datafusion", "datafusion_exprs"):
+            made = rs.translate(text, "postgres", target=target, schema=batch.schema).exact()
+            judged = parser.parse_sql_expr(made) if isinstance(made, str) else made
+            assert theirs(judged, batch) == wanted, made
+            again = rs.translate(made, "datafusion", target="rowsieve", schema=batch.schema)
+            schema = schema_of(batch.schema)[0]
+            assert ours(again.exact(), schema, batch, Semantics.DATAFUSION) == wanted, made

@@ -83,6 +83,14 @@ def timestamp_named(name: str) -> ArrowTimestamp | None:
     return ArrowTimestamp(Timestamp(utc=zone is not None), _UNITS[match[1]])
 
 
+def zone_of_cast(node: Any) -> str | None:
+    """Return the zone of a cast to micro- or nanoseconds of a zone; None for other nodes."""
+    match = _NAME.fullmatch(str(node.expressions[1].this)) if _is_arrow_cast(node) else None
+    if match is None or _UNITS[match[1]] > 1_000:
+        return None
+    return match[2] or match[3]
+
+
 def is_read_in_place(reader: Reads, node: Any) -> bool:
     """Whether the node stands where a cast to a coarse unit is read."""
     parent = _parent(node)

@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from rowsieve.bridges.constant_values import text_at
 from rowsieve.bridges.session import UNKNOWN_ZONES
+from rowsieve.bridges.sql.constructs.arrow_times import zone_of_cast
 from rowsieve.bridges.sql.constructs.render_literals import quoted
 from rowsieve.bridges.sql.dialect_rules import AtTimeZone
 from rowsieve.bridges.sql.dialects import Dialect, dialect_named
@@ -21,7 +22,8 @@ from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.binding import zoned
 from rowsieve.predicate.functions.times.temporal import CLOCK_UNITS
 from rowsieve.predicate.ir import Call, Cast, Literal, Operand
-from rowsieve.types.logical import Timestamp
+from rowsieve.predicate.operand_types import type_of
+from rowsieve.types.logical import Nanos, Timestamp
 from rowsieve.types.time_zones import fixed_offset, given_zone, is_own_name, name_in, zone
 
 _LOCAL, _INSTANT = Timestamp(utc=False), Timestamp(utc=True)
@@ -40,7 +42,10 @@ _AT = "{a1} AT TIME ZONE {0}"
 FORMS: Mapping[tuple[str, str], str] = {  # as in `spellings`; for Spark's, see `_spark_form`
     ("local_time", "postgres"): _AT,
     ("local_time", "duckdb"): _AT,
-    ("local_time", "datafusion"): f"to_local_time({_AT})",
+    # Its AT TIME ZONE computes in nanoseconds, which do not reach the years before 1678.
+    ("local_time", "datafusion"): (
+        "to_local_time(arrow_cast({1}, 'Timestamp({u1}, Some(\"{n0}\"))'))"
+    ),
     ("instant", "postgres"): _AT,
     ("instant", "duckdb"): _AT,
     ("zoned_trunc", "postgres"): "date_trunc({0}, {2}, {1})",
@@ -63,19 +68,24 @@ def zone_argument(reader: Reads, node: Any) -> Literal:
     value = reader.operand(node)
     if not isinstance(value, Literal) or not isinstance(value.value, str):
         raise reader.source.refusal(node, "a time zone must be a quoted constant")
-    if fixed_offset(value.value) is not None and not reader.dialect.times.offset_zones:
+    return Literal(_known_zone(reader, node, value.value))
+
+
+def _known_zone(reader: Reads, node: Any, text: str) -> str:
+    """Return our name of a zone that has our meaning in the dialect."""
+    if fixed_offset(text) is not None and not reader.dialect.times.offset_zones:
         raise reader.source.refusal(
             node,
             "an offset as a zone is read as west of Greenwich by some engines and refused by "
             "others; write Area/City, as in Europe/Berlin",
         )
     try:
-        own = zone(given_zone(value.value).name + reader.dialect.times.zone_database)
+        own = zone(given_zone(text).name + reader.dialect.times.zone_database)
     except InvalidPredicate as error:
         raise reader.source.refusal(node, str(error)) from error
     if own.name in UNKNOWN_ZONES.get(name := reader.dialect.name, ()):
         raise reader.source.refusal(node, f"{name} does not know {own.name} after 2037")
-    return Literal(own.name)
+    return own.name
 
 
 def at_time_zone(reader: Reads, node: Any) -> Operand:
@@ -103,13 +113,20 @@ def of_local_time(reader: Reads, node: Any) -> Operand:
 
 
 def local_time_of(reader: Reads, node: Any) -> Operand | None:
-    """Read DataFusion's `to_local_time(x AT TIME ZONE z)`; None for another number of arguments."""
+    """Read DataFusion's `to_local_time(x AT TIME ZONE z)`; None for another number of arguments.
+
+    A cast of a column to a type with the zone is the same.
+    """
     if len(node.expressions) != 1:
         return None
     inner = node.expressions[0].unnest()
     if isinstance(inner, exp.AtTimeZone):
         spelled = zone_argument(reader, inner.args["zone"])
         return zoned.local_time(str(spelled.value), reader.side(inner.this))
+    if (name := zone_of_cast(inner)) is not None:
+        operand = reader.operand(inner.expressions[0])
+        if not isinstance(operand, Literal):
+            return zoned.local_time(_known_zone(reader, inner, name), operand)
     raise reader.source.refusal(node, "to_local_time takes x AT TIME ZONE 'Area/City'")
 
 
@@ -187,8 +204,10 @@ def _by_form(call: Call, writer: Writes) -> tuple[str, bool] | None:
         else writer.text(argument)
         for argument in call.arguments
     ]
-    atoms = {f"a{place}": writer.atom(item) for place, item in enumerate(call.arguments)}
-    return form.format(*texts, **atoms), form.endswith("}")
+    pieces = {f"a{place}": writer.atom(item) for place, item in enumerate(call.arguments)}
+    pieces["n0"] = _spelled(text_at(call, 0), dialect.times.zone_database)
+    pieces["u1"] = "Nanosecond" if isinstance(type_of(call.arguments[1]), Nanos) else "Microsecond"
+    return form.format(*texts, **pieces), form.endswith("}")
 
 
 def _spelled(text: str, database: str) -> str:
