@@ -8,8 +8,10 @@ write that is about to commit, which is why nothing is deleted here.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Final
+
+import pyarrow.compute as pc
 
 from rowsieve import clock
 from rowsieve.changes.table_handle import Handle
@@ -123,10 +125,22 @@ def _shares(snapshot: Snapshot, listing: Listing, kept: KeptVersions) -> tuple[S
     left = data.keys() - kept.paths - live
     return (
         _share("read", "live", data, live & data.keys(), "of the newest version"),
+        *_in_place(snapshot),
         _share("stored", "history", data, history, "only of older versions, branches and tags"),
         _share("weak", "left over", data, left, "of no version: writes that failed or still run"),
         _share("key", "log", listing.details, listing.details.keys(), "log and checkpoints"),
     )
+
+
+def _in_place(snapshot: Snapshot) -> Iterator[Share]:
+    """The files that the newest version reads outside of the table's folder, if there are any."""
+    parts = snapshot.parts.select("data.")
+    paths = parts.column("data.path").fill_null("")
+    outside = pc.match_substring(paths, "://").to_numpy(zero_copy_only=False)
+    if outside.any():
+        sizes = parts.numbers("data.size_bytes")[outside]
+        note = "of the newest version, outside of the table's folder: never deleted here"
+        yield Share("merged", "in place", len(sizes), int(sizes.sum()), note)
 
 
 def _share(kind: str, name: str, details: Details, paths: Collection[str], note: str) -> Share:

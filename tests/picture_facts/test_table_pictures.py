@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import rowsieve as rs
@@ -119,3 +122,14 @@ def test_conditions_that_cannot_be_read_are_listed_too() -> None:
     schema = pa.schema([("id", pa.int64())])
     made = rs.translate("id > 5 AND my_udf(id)", "spark", target="duckdb", schema=schema)
     assert [each.exactness for each in made.picture().conditions] == ["unsupported", "exact"]
+
+
+def test_health_counts_the_files_that_lie_elsewhere(tmp_path: Path) -> None:
+    source = tmp_path / "source.parquet"
+    pq.write_table(pa.table({"k": [1, 2], "v": [1, 2]}), source)
+    table = rs.from_parquet(source, tmp_path / "t", key=["k"])
+    share = {share.name: share for share in table.health().shares}["in place"]
+    assert (share.files, share.size_bytes) == (1, source.stat().st_size)
+    table.upsert(kv((1, 5), (2, 6)))
+    table.compact()
+    assert "in place" not in {share.name for share in table.health().shares}
