@@ -36,6 +36,7 @@ from rowsieve.input_files.json_files import (
     is_another,
     is_inexact,
     read_lines,
+    refuse_deep,
 )
 from rowsieve.parquet.foreign_rows import ForeignRows
 from rowsieve.types.encodings import logical_type
@@ -280,10 +281,12 @@ def _read_json(source: Input, schema: pa.Schema | None) -> pa.Table:
         text = opened.read()
     _refuse_wide(source, text)
     text.decode()  # pyarrow does not check UTF-8
+    refuse_deep(text)
     is_blank, text = not text.strip(), as_lines(text.removeprefix(_BYTE_ORDER_MARK))
     if not text and not is_blank:  # an array without rows
         return pa.schema(fields).empty_table()
-    table = read_lines(text, fields, _block_bytes(text), source.check)
+    lines = text or b"\n"  # pyarrow refuses a text without bytes
+    table = read_lines(lines, fields, _block_bytes(lines), source.check)
     known = {field.name for field in fields}
     guessed = [field for field in table.schema if field.name not in known]
     _refuse_rounded_json(source, text, guessed, fields)

@@ -205,10 +205,45 @@ def test_a_row_is_an_object(tmp_path: Path, suffix: str, text: str, row: int, sh
     assert table.version == 0
 
 
-@pytest.mark.parametrize("text", ["[]", " [ ]\n"])
-def test_an_array_without_rows_has_none(tmp_path: Path, text: str) -> None:
-    file = tmp_path / "rows.json"
+@pytest.mark.parametrize("suffix", ["json", "jsonl"])
+@pytest.mark.parametrize("text", ["[]", " [ ]\n", "", "\n"])
+def test_a_file_without_rows_has_none(tmp_path: Path, text: str, suffix: str) -> None:
+    file = tmp_path / f"rows.{suffix}"
     file.write_text(text)
     table = rs.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]))
     assert table.append(file).version == 0
     assert rs.create_table(tmp_path / "u", file).scan().count() == 0
+
+
+DEEP = ("[" * 30_000 + "]" * 30_000, '{"a":' * 30_000 + "1" + "}" * 30_000)
+
+
+@pytest.mark.parametrize("deep", DEEP)
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"id": 1, "c": %s}',
+        '{"id": 1, "c": null}\n{"id": 2, "c": %s}',  # pyarrow alone would end the process
+        '{"id": 1, "c": "]]]\\"]]]"}\n{"id": 2, "c": %s}',
+        '{"id": 1, "other": %s}',
+        "[%s]",
+    ],
+)
+def test_documents_that_are_nested_too_deep_are_refused(
+    tmp_path: Path, text: str, deep: str
+) -> None:
+    file = tmp_path / "rows.jsonl"
+    file.write_text(text % deep)
+    table = rs.create_table(tmp_path / "t", pa.schema([("id", pa.int64()), ("c", pa.string())]))
+    with pytest.raises(InvalidData, match="nested deeper than 500 levels"):
+        table.append(file)
+    with pytest.raises(InvalidData, match="nested deeper than 500 levels"):
+        rs.create_table(tmp_path / "u", file)
+    assert table.version == 0
+
+
+def test_brackets_in_texts_nest_nothing(tmp_path: Path) -> None:
+    texts = ["[" * 2_000, '"' + "{" * 2_000, "\\" + "[" * 2_000, "\\\\" * 3 + '"[' * 1_000]
+    table = rs.create_table(tmp_path / "t", pa.schema([("id", pa.int64()), ("c", pa.string())]))
+    table.append(_written(tmp_path, "jsonl", *texts))
+    assert table.to_arrow()["c"].to_pylist() == texts
