@@ -24,7 +24,7 @@ from rowsieve.envelopes.changes_table import Destination, meanings, shown_table,
 from rowsieve.envelopes.event_formats import FORMATS
 from rowsieve.envelopes.messages import OPERATION, Messages, read_messages
 from rowsieve.envelopes.reading_events import read_entries
-from rowsieve.errors import InvalidInput
+from rowsieve.errors import InvalidInput, RowsieveError
 from rowsieve.input_files.given_paths import events_of_paths, names_files
 
 TableOfSource: TypeAlias = Callable[[str], str | None]
@@ -74,7 +74,16 @@ def apply_to_tables(
     if options.bad_table is not None and bad_rows.num_rows:
         options.bad_table.append(bad_rows, token=options.token)
     stored = replace(options, bad_table=None)
-    applied = {name: commit_batch(table, batch, bad, stored) for name, table, batch, bad in batches}
+    applied: dict[str, AppliedEvents] = {}
+    for name, table, batch, bad in batches:
+        try:
+            applied[name] = commit_batch(table, batch, bad, stored)
+        except RowsieveError as error:
+            error.add_note(
+                f"{OPERATION}: this is of the table {name}. Committed before it: "
+                f"{', '.join(applied) or 'none'}; the call may be repeated as it is"
+            )
+            raise
     return AppliedTables(applied, dict(skipped), bad_rows)
 
 

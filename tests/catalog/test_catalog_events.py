@@ -10,7 +10,7 @@ import pytest
 
 import rowsieve
 from rowsieve.envelopes.bad_events import BAD_EVENTS
-from rowsieve.errors import InvalidData, InvalidInput, TableNotFound
+from rowsieve.errors import ConstraintViolation, InvalidData, InvalidInput, TableNotFound
 from tests.envelopes.events import AFTER_STREAM, CRATES, STREAM, crate, event, rows, texts
 from tests.small_tables import appended, fresh_uri
 
@@ -98,3 +98,19 @@ def test_an_event_that_does_not_name_its_table_is_bad(catalog: rowsieve.Catalog)
     applied = catalog.apply_events(data, format="debezium", table=place, on_bad="collect")
     assert applied.bad.column("event").to_pylist() == [0, 2]
     assert catalog.open_table("store.crates").count() == 1
+
+
+def test_an_error_says_what_was_committed_before(catalog: rowsieve.Catalog) -> None:
+    crates, lids = (catalog.open_table(f"store.{name}") for name in ("crates", "lids"))
+    lids.add_constraint("no_pine", "wood <> 'pine'")
+    data = texts(STREAM[0], lid(1, "pine", 5))
+    for times in (1, 2):
+        with pytest.raises(ConstraintViolation) as raised:
+            catalog.apply_events(data, format="debezium", table=place, token=("feed", 1))
+        (note,) = raised.value.__notes__
+        assert "of the table store.lids. Committed before it: store.crates;" in note
+        assert (crates.refresh(), lids.refresh()) == (1, 1), times
+    lids.drop_constraint("no_pine")
+    catalog.apply_events(data, format="debezium", table=place, token=("feed", 1))
+    lids.refresh()
+    assert (crates.refresh(), rows(lids)) == (1, [{"id": 1, "wood": "pine"}])
