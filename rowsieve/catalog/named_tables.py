@@ -42,7 +42,13 @@ from rowsieve.errors import (
     UnsupportedOperation,
 )
 from rowsieve.names.catalog_statements import CatalogStatements, OpensTables
-from rowsieve.names.qualified_names import TableName, identifier, table_name
+from rowsieve.names.qualified_names import (
+    TableName,
+    identifier,
+    new_namespace,
+    new_table_name,
+    table_name,
+)
 from rowsieve.objects import in_thread, open_store
 from rowsieve.opening import create_table, open_table
 from rowsieve.properties import check_properties
@@ -83,7 +89,7 @@ class Catalog(Dropping, CatalogStatements):
         table's, unless `properties` says otherwise. In a namespace with a shared log, the table is
         one of its database.
         """
-        wanted = table_name(name)
+        wanted = new_table_name(name)
         state = self._log.read()
         given = {**state.properties, **(properties or {})}
         if (database := self._database_of(state, wanted.namespace)) is not None:
@@ -194,7 +200,7 @@ class Catalog(Dropping, CatalogStatements):
         until it has the new one.
         TableNotFound if there is no such table, TableExists if the new name is taken.
         """
-        old, new = table_name(name), table_name(new_name)
+        old, new = table_name(name), new_table_name(new_name)
         if old == new:
             raise InvalidInput(f"rename_table: {name!r} has this name already; give another one")
 
@@ -229,7 +235,7 @@ class Catalog(Dropping, CatalogStatements):
         In a namespace with a shared log it moves into the database.
         TableNotFound if there is no table at `uri`, TableExists if the name is taken.
         """
-        wanted = table_name(name)
+        wanted = new_table_name(name)
         if (database := self._database_of(self._log.read(), wanted.namespace)) is not None:
             return database.move_in(wanted.table, uri)
         table = open_table(uri, storage_options=self._storage_options)
@@ -260,7 +266,7 @@ class Catalog(Dropping, CatalogStatements):
         its tables share one log: the namespace is a database, `database(name)`, in its folder. A
         database that is there already becomes the namespace; a folder with tables does not.
         """
-        space = identifier(name)
+        space = new_namespace(name)
         is_shared, kind = log == "shared", None if log is None else log == "shared"
         state = self._log.read()
         if if_exists == "ignore" and self._has_namespace(state, space, is_shared=kind):

@@ -54,7 +54,7 @@ from rowsieve.storage.log.commit_request import (
 from rowsieve.storage.log.conflicts import Kind
 from rowsieve.storage.log.inline_parts import is_full
 from rowsieve.storage.log.log_entry import Commit, LogEntry
-from rowsieve.storage.log.refs import check_not_tag
+from rowsieve.storage.log.refs import refuse_tag
 from rowsieve.storage.log.retries import RETRY_TIMEOUT_S, Retries
 from rowsieve.storage.log.version_arguments import resolve_snapshot
 from rowsieve.storage.snapshot import Snapshot
@@ -200,7 +200,7 @@ class Handle:
         if isinstance(self.read_only, str):
             raise UnsupportedOperation(f"{operation}: {self.read_only}")
         if self.read_only:
-            check_not_tag(operation, self.pinned)
+            refuse_tag(operation, self.pinned)
             raise UnsupportedOperation(
                 f"{operation}: the table was opened at version {self.pinned.version} and is "
                 "read-only; open it without version= and as_of= to change it"

@@ -14,6 +14,8 @@ from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
+import typer
+
 from rowsieve.cli.options import (
     Ansi,
     AsJson,
@@ -85,6 +87,10 @@ class RowsOptions:
     vertical: Vertical = False
     wide: Wide = False
     as_json: AsJson = False
+
+    def __post_init__(self) -> None:
+        if self.as_json and self.output not in ("text", "json"):
+            raise typer.BadParameter(f"--json and --output {self.output} exclude each other")
 
     @property
     def format(self) -> Format:

@@ -371,6 +371,7 @@ class UpkeepMethods(TableMethods):
         Each of them reports its own `progress`.
         """
         checked_grace(grace_s)  # before anything expires
+        self.handle.require_writable("vacuum")
         expired = self.expire_versions(
             older_than=older_than,
             retain_last=retain_last,

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from rowsieve.errors import InvalidInput
 
+_RESERVED: Final = "information_schema"
 _IDENTIFIER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 _VERSION: Final = re.compile(r"(.+)@v(\d{1,18})")
 _REF: Final = re.compile(r"([^@]+)@([^@]+)")
@@ -58,6 +59,23 @@ def identifier(name: str) -> str:
             "and -, and begin with a letter or digit"
         )
     return name
+
+
+def new_namespace(name: str) -> str:
+    """Return a valid name of a new namespace; InvalidInput for one in which engines list tables."""
+    if name.lower() == _RESERVED:
+        raise InvalidInput(
+            f"{name!r} cannot name a namespace: engines list tables and columns in the schema of "
+            "this name; choose another one"
+        )
+    return identifier(name)
+
+
+def new_table_name(text: str) -> TableName:
+    """Read the name of a new table; InvalidInput says what is wrong with it."""
+    wanted = table_name(text)
+    new_namespace(wanted.namespace)
+    return wanted
 
 
 def is_identifier(name: str) -> bool:

@@ -28,7 +28,8 @@ RETURNING: Final = re.compile(r"\breturning\b", re.IGNORECASE)
 _USING: Final = re.compile(r"\busing\s+`?rowsieve\b", re.IGNORECASE)
 UNION: Final = re.compile(r"\bunion\b", re.IGNORECASE)
 VERSION: Final = re.compile(
-    r"\b(?:version|timestamp|system_time|system_version)\s+as\s+of\b", re.IGNORECASE
+    r"\b(?:(?:version|timestamp|system_time|system_version)\s+as\s+of\b|as\s+of\s+[\d'(])",
+    re.IGNORECASE,
 )
 
 

@@ -82,6 +82,9 @@ REFUSED: Final[Mapping[str, str]] = {
     **dict.fromkeys(("GRANT", "REVOKE", "CREATE ROLE", "CREATE USER", "CREATE POLICY"), _RIGHTS),
     **dict.fromkeys(("CREATE TRIGGER", "DROP TRIGGER", "LISTEN", "NOTIFY"), _CHANGES),
     **dict.fromkeys(("LOCK", "UNLOCK"), _LOCKS),
+    "SHOW CREATE": (
+        "DESCRIBE shows the columns of a table, and the command inspect its key and properties, too"
+    ),
     "COMMENT": "the comment of a column is set by the method set_comment of its table",
     **dict.fromkeys(_OF_TRANSACTIONS, _COMMITS),
 }

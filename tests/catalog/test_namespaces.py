@@ -32,6 +32,20 @@ def catalog(tmp_path: Path) -> rs.Catalog:
     return rs.Catalog(tmp_path / "lake")
 
 
+@pytest.mark.parametrize("name", ["information_schema", "Information_Schema"])
+def test_a_namespace_never_hides_the_list_of_an_engine(catalog: rs.Catalog, name: str) -> None:
+    table = catalog.create_table("db.t", ONE)
+    for call in (
+        lambda: catalog.create_namespace(name),
+        lambda: catalog.create_table(f"{name}.t", ONE),
+        lambda: catalog.register_table(f"{name}.t", table.uri),
+        lambda: catalog.rename_table("db.t", f"{name}.t"),
+    ):
+        with pytest.raises(InvalidInput, match="cannot name a namespace"):
+            call()
+    assert catalog.tables() == ["db.t"]
+
+
 def test_a_created_namespace_is_listed_until_it_is_dropped(catalog: rs.Catalog) -> None:
     catalog.create_namespace("db")
     assert rs.Catalog(catalog.uri).namespaces() == ["db"]

@@ -155,3 +155,17 @@ def test_metrics_are_those_of_prometheus(lake: Path) -> None:
     table = lake / "db" / "t"
     assert run("metrics", table, "--prometheus") == run("metrics", table)
     run("metrics", table, "--prometheus", "--json", code=2)
+
+
+def test_branches_and_tags_are_printed_in_every_format(tmp_path: Path) -> None:
+    uri = tmp_path / "t"
+    rs.create_table(uri, pa.table({"id": [1]}), ["id"]).tag("first", version=0)
+    (row,) = run_rows("refs", uri)
+    assert (row["name"], row["kind"], row["version"]) == ("first", "tag", 0)
+    assert run("refs", uri, "--output", "csv").splitlines()[1].startswith('"first","tag",0')
+
+
+@pytest.mark.parametrize("command", ["head", "show", "refs"])
+def test_two_formats_at_once_are_wrong_usage(lake: Path, command: str) -> None:
+    said = run(command, lake / "db" / "t", "--json", "--output", "csv", code=2)
+    assert "--json and --output csv exclude" in " ".join(said.split())

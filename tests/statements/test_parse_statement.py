@@ -127,7 +127,7 @@ def test_names_of_a_catalog_are_read_where_they_are_asked_for(
             "ROLLBACK",
         ),
         *("/* a */ SAVEPOINT a", "ANALYZE TABLE t", "RESTORE TABLE t TO VERSION AS OF 1"),
-        *("CREATE INDEX i ON t (a)", "DROP INDEX i"),
+        *("CREATE INDEX i ON t (a)", "DROP INDEX i", "SHOW CREATE TABLE t", "show create view v"),
         *("ALTER INDEX i RENAME TO j", "REINDEX TABLE t", "GRANT SELECT ON t TO r", "LOCK TABLE t"),
         *("CREATE TRIGGER r AFTER INSERT ON t EXECUTE FUNCTION f()", "COMMENT ON TABLE t IS 'x'"),
         *("VACUUM(FULL) t", "ANALYZE(VERBOSE)", "EXPLAIN VACUUM(FULL) t"),

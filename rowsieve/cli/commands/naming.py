@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from rowsieve.cli import completing
-from rowsieve.cli.bundles import CommitOptions, expanded
+from rowsieve.cli.bundles import CommitOptions, RowsOptions, expanded
 from rowsieve.cli.named import check_catalog, required_catalog
 from rowsieve.cli.options import AsJson, StorageOptions, Uri, open_at, read_pairs
-from rowsieve.cli.output import messages, print_json, print_table
+from rowsieve.cli.output import messages, print_json
 from rowsieve.cli.progress import CatalogChange, begin
 from rowsieve.errors import NamespaceNotFound, TableNotFound
 
@@ -169,13 +169,11 @@ OfVersion = Annotated[
 ]
 
 
-def refs(uri: Uri, *, storage_option: StorageOptions = None, as_json: AsJson = False) -> None:
+@expanded
+def refs(uri: Uri, *, storage_option: StorageOptions = None, out: RowsOptions) -> None:
     """List the branches and tags of a table."""
     rows = open_at(uri, storage_option).refs()
-    if as_json:
-        print_json([{**row, "timestamp": row["timestamp"].isoformat()} for row in rows.to_pylist()])
-        return
-    print_table(rows.column_names, [list(row.values()) for row in rows.to_pylist()])
+    out.show(rows.schema, rows.to_batches(), rows.num_rows)
 
 
 @expanded

@@ -152,7 +152,13 @@ def as_own_ref(info: TableInfo, own: OwnRef) -> TableInfo:
 
 def check_not_tag(operation: str, head: Snapshot) -> None:
     """Raise UnsupportedOperation if this is the log of a tag; retention alone may close it."""
-    if OWN_REF not in head.table.properties or operation == CLOSING:
+    if operation != CLOSING:
+        refuse_tag(operation, head)
+
+
+def refuse_tag(operation: str, head: Snapshot) -> None:
+    """Raise UnsupportedOperation if this is the log of a tag."""
+    if OWN_REF not in head.table.properties:
         return
     own = own_ref(head.table.properties)
     if own is not None and own.kind is RefKind.TAG:

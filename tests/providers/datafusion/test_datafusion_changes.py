@@ -137,6 +137,7 @@ def test_rows_may_be_deleted_by_several_rows_of_the_source(
         ("SELECT * FROM t VERSION AS OF 0", "version=n"),
         ("SELECT * FROM t FOR SYSTEM_TIME AS OF TIMESTAMP '2026-01-01 00:00:00'", "version=n"),
         ("SELECT * FROM t FOR TIMESTAMP AS OF '2026-01-01'", "version=n"),
+        ("SELECT * FROM t AS OF 0", "only FOR VERSION AS OF"),
     ],
 )
 def test_statements_of_other_engines_are_refused_by_name(
