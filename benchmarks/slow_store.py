@@ -1,8 +1,8 @@
 """An S3 server on loopback that answers each request after a set time, and records requests.
 
 It is what a benchmark of round trips needs and no more: objects in memory, ranges, conditional
-puts, listings, deletes one by one and in bulk. It runs in a process of its own, so that its CPU
-does not count.
+puts, uploads in parts, listings, deletes one by one and in bulk. It runs in a process of its own,
+so that its CPU does not count.
 """
 
 from __future__ import annotations
@@ -101,6 +101,7 @@ def slow_store() -> Iterator[SlowStore]:
 class _Server:
     def __init__(self) -> None:
         self.objects: dict[str, bytes] = {}
+        self.uploads: dict[str, dict[int, bytes]] = {}
         self.answered: list[Answered] = []
         self.delay_s = 0.0
 
@@ -150,6 +151,8 @@ class _Server:
                 if name.tag.endswith("Key"):
                     self.objects.pop(name.text or "", None)
             return 200, [], b"<DeleteResult></DeleteResult>"
+        if "uploads" in query or "uploadId" in query:
+            return 200, ['ETag: "1"'], self._upload(key, query, body)
         if method == "PUT":
             if headers.get("if-none-match") and key in self.objects:
                 return 412, [], b"<Error><Code>PreconditionFailed</Code></Error>"
@@ -171,6 +174,26 @@ class _Server:
             [*more, f"Content-Range: bytes {start}-{stop - 1}/{len(data)}"],
             data[start:stop],
         )
+
+    def _upload(self, key: str, query: dict[str, list[str]], body: bytes) -> bytes:
+        """Begin an upload in parts, take a part, or join the parts."""
+        if "uploads" in query:
+            number = str(len(self.uploads))
+            self.uploads[number] = {}
+            return (
+                f"<InitiateMultipartUploadResult><Bucket>{BUCKET}</Bucket><Key>{key}</Key>"
+                f"<UploadId>{number}</UploadId></InitiateMultipartUploadResult>"
+            ).encode()
+        number = query["uploadId"][0]
+        if "partNumber" in query:
+            self.uploads[number][int(query["partNumber"][0])] = body
+            return b""
+        parts = self.uploads[number]
+        self.objects[key] = b"".join(parts[each] for each in sorted(parts))
+        return (
+            f"<CompleteMultipartUploadResult><Bucket>{BUCKET}</Bucket><Key>{key}</Key>"
+            '<ETag>"1"</ETag></CompleteMultipartUploadResult>'
+        ).encode()
 
     def _listing(self, query: dict[str, list[str]]) -> bytes:
         prefix = query.get("prefix", [""])[0]
