@@ -4,6 +4,7 @@ from rowsieve.byte_cache import CacheUsage
 from rowsieve.metrics.caches import caches
 from rowsieve.metrics.counters import ScanMetrics, WriterMetrics
 from rowsieve.metrics.encoding_differences import Difference
+from rowsieve.metrics.hedge_counts import HedgeCounts, hedge_counts
 from rowsieve.metrics.histograms import Histogram
 from rowsieve.metrics.ingest_metrics import IngestMetrics, IngestReport
 from rowsieve.metrics.json_logs import JsonFormatter
@@ -17,6 +18,7 @@ __all__ = [
     "CacheUsage",
     "CommitReport",
     "Difference",
+    "HedgeCounts",
     "Histogram",
     "IngestMetrics",
     "IngestReport",
@@ -31,6 +33,7 @@ __all__ = [
     "WriterMetrics",
     "caches",
     "gauges_text",
+    "hedge_counts",
     "send",
     "store_cache",
 ]

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Final
 
 from rowsieve.byte_cache import PROCESS, CacheUsage
+from rowsieve.metrics.hedge_counts import hedge_counts
 from rowsieve.metrics.store_cache import store_cache
 
 GAUGES: Final = {
@@ -13,6 +14,7 @@ GAUGES: Final = {
     "cache_values": "Values in a cache of the process.",
     "cache_limit_bytes": "The limit of all caches of the process together.",
     "store_cache": "What the cache folder answered to this process since it began, by count.",
+    "hedged_reads": "Reads of stores with hedged reads since the process began, by count.",
 }
 
 
@@ -25,13 +27,14 @@ def caches() -> tuple[CacheUsage, ...]:
 
 
 def gauge_lines() -> list[str]:
-    """Return the gauges of all caches in Prometheus' text format."""
+    """Return the gauges of all caches, and of hedged reads, in Prometheus' text format."""
     all_caches = caches()
     samples = {
         "cache_size_bytes": [(f'{{cache="{each.name}"}}', each.size_bytes) for each in all_caches],
         "cache_values": [(f'{{cache="{each.name}"}}', each.value_count) for each in all_caches],
         "cache_limit_bytes": [('{cache="all"}', PROCESS.limit_bytes)],
         "store_cache": [(f'{{count="{n}"}}', v) for n, v in asdict(store_cache()).items()],
+        "hedged_reads": [(f'{{count="{n}"}}', v) for n, v in asdict(hedge_counts()).items()],
     }
     lines: list[str] = []
     for name, values in samples.items():

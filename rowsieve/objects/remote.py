@@ -22,6 +22,7 @@ from rowsieve.objects.credentials import Credentials
 from rowsieve.objects.durable import Patience
 from rowsieve.objects.error_conversion import Converting
 from rowsieve.objects.fetching import begin, together
+from rowsieve.objects.hedged_reads import HedgedReads
 from rowsieve.objects.location import in_place
 from rowsieve.objects.range_file import open_ranges
 from rowsieve.objects.request_failures import Cause, describe, failure_of, without_user
@@ -55,7 +56,7 @@ class RemoteStore:
     across a network, so that concurrent requests pay. `bulk_deletes` makes a client that deletes
     many objects in a request, with few retries, and `single_deletes` one that deletes each in a
     request of its own: some servers refuse the former. `credentials` are renewed when the server
-    refuses them.
+    refuses them. `hedged` reads are sent again when they take long.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class RemoteStore:
         account: str = "",
         credentials: Credentials | None = None,
         overlaps: bool = False,
+        hedged: HedgedReads | None = None,
         bulk_deletes: Callable[[], Any] | None = None,
         single_deletes: Callable[[], Any] | None = None,
     ) -> None:
@@ -78,6 +80,7 @@ class RemoteStore:
         self._refused_deletes = 0  # requests to delete many, in a row
         self._host = without_user(host)
         self._credentials = credentials
+        self._hedged = hedged
         self.server = f"{self._host} {account}".strip()
         self._overlaps = overlaps
         self._uri = uri
@@ -247,9 +250,11 @@ class RemoteStore:
     def _read(self, path: str, options: Any) -> bytes:
         with self._failing("read", path):
             full = self._readable(path)
-            return self._send_retrying(
-                lambda: bytes(obstore.get(self._store, full, options=options).bytes())
+            request = partial(
+                self._send_retrying,
+                lambda: bytes(obstore.get(self._store, full, options=options).bytes()),
             )
+            return request() if self._hedged is None else self._hedged.read(request)
 
     def _send_retrying(self, request: Callable[[], _T]) -> _T:
         """Send a read-only request and return its response; retry when a response breaks off.

@@ -3,8 +3,9 @@
 Settings of the store (`region`, `access_key_id`) and of its HTTP client (`allow_http`, `timeout`)
 share one mapping, as in deltalake and Polars. A mapping under `client_options`, as in obstore, and
 names such as `client_options.timeout` are equivalent. A value is a secret unless its name is on the
-allow-list of harmless names; no message shows a secret. `credential_provider` is for us, see
-`credentials.py`; other processes get its name.
+allow-list of harmless names; no message shows a secret. `credential_provider` and
+`hedge_after_ms` are for us, see `credentials.py` and `hedged_reads.py`; other processes get the
+provider's name.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import msgspec
 from rowsieve.errors import InvalidInput
 from rowsieve.objects.credentials import OPTION as PROVIDER
 from rowsieve.objects.credentials import as_options, travelling
+from rowsieve.objects.hedged_reads import HEDGE_AFTER
 
 _NESTED: Final = "client_options"
 _HEADERS: Final = "default_headers"
@@ -65,6 +67,7 @@ _CREDENTIALS: Final = frozenset(
         "token",
     }
 )
+_OURS: Final = (PROVIDER, HEDGE_AFTER)  # no client of a store knows them
 _PREFIXES: Final = ("aws_", "azure_", "google_")  # optional in the setting names of obstore
 _HARMLESS: Final = _CLIENT - {_HEADERS} | {
     "account_name",
@@ -73,7 +76,7 @@ _HARMLESS: Final = _CLIENT - {_HEADERS} | {
     "bucket",
     "bucket_name",
     "container_name",
-    PROVIDER,
+    *_OURS,
     "default_region",
     "endpoint",
     "endpoint_url",
@@ -87,7 +90,7 @@ def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str,
     """Split options into the store's settings and its HTTP client's settings."""
     store, client = {}, {}
     for name, value in _unnested(options):
-        if name == PROVIDER:
+        if name in _OURS:
             continue
         if (known := _client_name(name)) is None:
             store[name] = value
@@ -112,7 +115,7 @@ def static_options(options: Mapping[str, Any], scheme: str) -> dict[str, str]:
 
     It has the credentials of this moment, which nothing renews.
     """
-    given = {name: _text(value) for name, value in _unnested(options) if name != PROVIDER}
+    given = {name: _text(value) for name, value in _unnested(options) if name not in _OURS}
     if (provider := provider_of(options)) is not None:
         given |= as_options(provider, scheme)
     return given

@@ -23,6 +23,7 @@ from rowsieve.errors import InvalidInput
 from rowsieve.locks import ForkSafeLock
 from rowsieve.objects.cached_store import with_cache
 from rowsieve.objects.credentials import Credentials
+from rowsieve.objects.hedged_reads import hedging_of
 from rowsieve.objects.local import LocalStore
 from rowsieve.objects.location import REMOTE, Location
 from rowsieve.objects.ref_store import RefStore, member_place, member_uri, ref_place, table_uri_of
@@ -159,6 +160,7 @@ def _open_remote(
         account=_configured(store.config, _ACCOUNTS),
         credentials=credentials,
         overlaps=True,
+        hedged=hedging_of(options),
         bulk_deletes=cache(partial(connect, _ONE_RETRY, {})) if may_be_refused else None,
         single_deletes=cache(partial(connect, {}, {_SINGLE_DELETES: "true"})),
     )
