@@ -134,7 +134,7 @@ def meanings(
         words = [word if isinstance(word, str | None) else repr_of(word) for word in words]
         distinct = set(words)
     code_of = {word: _code(word, format_) for word in distinct}
-    codes = np.fromiter(map(code_of.__getitem__, words), np.int8, len(words))
+    codes = np.frombuffer(bytearray(map(code_of.__getitem__, words)), np.int8)
     for place in np.flatnonzero(codes == 0).tolist():
         word = words[place]
         meaning = format_.unmarked(entries.shown(place)) if word is None else None
@@ -198,6 +198,8 @@ def tables_of(
     names = [entries.scalars(path) for path in format_.source]
     if not names or not len(changing):
         return {}
+    if all(each.count(each[0]) == len(each) for each in names):
+        return {_hashable(tuple(each[0] for each in names)): changing}
     if len(changing) < len(names[0]):
         names = [[each[place] for place in changing] for each in names]
     if all(each.count(each[0]) == len(each) for each in names):

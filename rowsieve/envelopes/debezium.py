@@ -15,6 +15,7 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from rowsieve.envelopes.actions import EventAction, Skipped
+from rowsieve.envelopes.alike_messages import alike
 from rowsieve.envelopes.event_orders import EventOrder, OrderField, log_file, moment
 from rowsieve.envelopes.formats import Format, Meaning, Unpacked, one_each
 from rowsieve.envelopes.row_structs import NO_TEXT, RowType
@@ -170,6 +171,7 @@ DEBEZIUM: Final = Format(
     rules=_RULES,
     unmarked=_unmarked,
     variant=_of_connector,
+    alike=lambda message, orders: alike(message, orders[:-1]),  # the last one is by the clock
     creates=_CREATES,
     whole_rows=True,
 )

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-_DECODING_ERRORS: Final = (msgspec.MsgspecError, ValueError, TypeError, RecursionError)
+DECODING_ERRORS: Final = (msgspec.MsgspecError, ValueError, TypeError, RecursionError)
 
 
 def decode_each(
@@ -23,7 +23,7 @@ def decode_each(
     while True:
         try:
             results.extend(map(decode, rest))
-        except _DECODING_ERRORS as error:
+        except DECODING_ERRORS as error:
             failures[len(results)] = error
             results.append(None)
         else:

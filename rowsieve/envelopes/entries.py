@@ -6,7 +6,7 @@ value in each entry; a path to a row gives its columns.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress, repeat
 from operator import attrgetter, is_not
@@ -46,19 +46,48 @@ class JsonRows:
 
 
 @dataclass(frozen=True, slots=True)
+class Repeated(Sequence[Any]):
+    """One value in each entry."""
+
+    value: Any
+    length: int
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __iter__(self) -> Iterator[Any]:
+        return repeat(self.value, self.length)
+
+    def __getitem__(self, place: Any) -> Any:
+        return [self.value] * self.length if isinstance(place, slice) else self.value
+
+    def __contains__(self, value: object) -> bool:
+        return self.length > 0 and value == self.value
+
+    def count(self, value: Any) -> int:
+        """All entries, or none."""
+        return self.length if value == self.value else 0
+
+
+@dataclass(frozen=True, slots=True)
 class JsonEntries:
-    """Entries as msgspec decoded them; `beside`: columns and the envelope's names are in one."""
+    """Entries as msgspec decoded them; `beside`: columns and the envelope's names are in one.
+
+    `constants` are the values that all entries have, by path.
+    """
 
     objects: Sequence[Any]
     events: Places
     row: RowType
     beside: bool = False
-    schemas: Sequence[bytes] | None = None
+    constants: Mapping[str, Any] = field(default_factory=dict)
     inner: dict[str, Sequence[Any]] = field(default_factory=dict)  # objects of the envelope
     by_path: dict[str, JsonRows] = field(default_factory=dict)
 
     def scalars(self, path: str) -> Sequence[Any]:
         """The value at a path in each entry."""
+        if path in self.constants:
+            return Repeated(self.constants[path], len(self.objects))
         if not self.beside:
             parent, _, name = path.rpartition(".")
             return list(map(attrgetter(name), self._inner(parent)))
@@ -87,7 +116,7 @@ class JsonEntries:
     def take(self, at: Places) -> JsonEntries:
         """The entries at these places."""
         objects = [self.objects[place] for place in at.tolist()]
-        return JsonEntries(objects, self.events[at], self.row, self.beside)
+        return JsonEntries(objects, self.events[at], self.row, self.beside, self.constants)
 
 
 def _not_none(structs: Sequence[Any]) -> npt.NDArray[np.bool_]:

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.changes.change_sequences import comparable_sequences
+from rowsieve.envelopes.row_structs import integers
 
 Ranks = npt.NDArray[np.int64]
 Comparable = Callable[[pa.ChunkedArray, str], list[Any]]
@@ -204,6 +205,9 @@ def _is_marked(value: Any) -> bool:
 
 def values_of(items: Sequence[Any]) -> pa.Array:
     """Values of an order's number as Arrow: integers, else text of all of them."""
+    if set(map(type, items)) == {int}:
+        with suppress(OverflowError):
+            return integers(items)
     try:
         return pa.array(items, pa.int64())
     except (pa.ArrowException, OverflowError, TypeError):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from rowsieve.envelopes.actions import EventAction, Skipped
+from rowsieve.envelopes.alike_messages import Alike
 from rowsieve.envelopes.event_orders import EventOrder
 from rowsieve.envelopes.row_structs import RowType
 from rowsieve.envelopes.values.text_rules import TextRules
@@ -41,7 +42,8 @@ class Format:
     `delete_flag` is the path of a flag that marks a delete. `unmarked` tells what an entry without
     an operation is, and `variant` which form of the format the first message has. Messages that are
     NULL are skipped as `tombstones`, or bad if that is None. `listed` yields the rows of a message
-    of plain JSON in which columns stand in lists.
+    of plain JSON in which columns stand in lists. `alike` tells what messages of a block share with
+    the first one.
     """
 
     name: str
@@ -57,6 +59,7 @@ class Format:
     rules: TextRules
     unmarked: Callable[[Any], Meaning | None]
     variant: Callable[[Any], Format] | None = None
+    alike: Callable[[Any, Sequence[EventOrder]], Alike | None] | None = None
     delete_flag: str | None = None
     before_is_partial: bool = False
     creates: frozenset[str] = frozenset()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from rowsieve.envelopes.actions import Skipped
+from rowsieve.envelopes.alike_messages import Alike
 from rowsieve.envelopes.bad_events import BadEvents
 from rowsieve.envelopes.changes_table import (
     Block,
@@ -24,9 +26,9 @@ from rowsieve.envelopes.changes_table import (
     changes_schema,
     read_block,
 )
-from rowsieve.envelopes.decoding import decode_each
+from rowsieve.envelopes.decoding import DECODING_ERRORS, decode_each
 from rowsieve.envelopes.entries import ArrowEntries, Entries, JsonEntries, given_name
-from rowsieve.envelopes.formats import Format
+from rowsieve.envelopes.formats import Format, Unpacked, one_each
 from rowsieve.envelopes.messages import Messages
 from rowsieve.envelopes.plain_rows import names_of_rows
 from rowsieve.envelopes.row_structs import NumberText, RowType, row_type
@@ -35,6 +37,7 @@ from rowsieve.envelopes.values.semantic_types import DeclaredColumns, parse_sche
 from rowsieve.errors import SchemaMismatch, did_you_mean
 
 BLOCK_MESSAGES: Final = 1 << 13  # their objects stay in the cache of a core
+LEAST_ALIKE: Final = 1 << 9  # fewer messages do not pay for a type of their own
 
 
 @dataclass(slots=True)
@@ -71,6 +74,7 @@ def read_events(
     for entries, declared in reader.all_blocks(messages.texts, reading, bad):
         into = _declaring(destination, declared, reader.spelling)
         reading.add(read_block(entries, reader.format, into, bad, reading.source))
+        del entries  # the next block's objects take its memory, which is still in the cache
     return reading
 
 
@@ -92,8 +96,6 @@ def read_entries(
 def _skip_tombstones(
     texts: Sequence[Any], start: int, format_: Format, reading: Reading, bad: BadEvents
 ) -> None:
-    if None not in texts:
-        return
     places = [start + place for place, each in enumerate(texts) if each is None]
     if format_.tombstones is not None:
         reading.skipped[format_.tombstones] += len(places)
@@ -107,6 +109,16 @@ def _skip_tombstones(
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _Decoding:
+    """How messages become entries; `constants` are the values that all of them have, by path."""
+
+    row: RowType
+    decode: Callable[[Any], Any]
+    unpack: Callable[[Sequence[Any], RowType], Unpacked]
+    constants: Mapping[str, Any] = field(default_factory=dict)
+
+
 @dataclass(slots=True)
 class _Reader:
     """Decodes messages of one format into entries."""
@@ -116,7 +128,8 @@ class _Reader:
     decoded: bool
     spelling: Spelling
     schemas: dict[bytes, DeclaredColumns] = field(default_factory=dict)
-    decoding: tuple[RowType, Callable[[Any], Any]] | None = None
+    general: _Decoding | None = None
+    special: dict[Alike, _Decoding] = field(default_factory=dict)
 
     @classmethod
     def of(cls, messages: Messages, format_: Format, destination: Destination) -> _Reader:
@@ -137,7 +150,8 @@ class _Reader:
         """Decode all messages, block by block."""
         for start in range(0, len(texts), BLOCK_MESSAGES):
             chosen = texts[start : start + BLOCK_MESSAGES]
-            _skip_tombstones(chosen, start, self.format, reading, bad)
+            if not all(chosen):  # text of no length is none of these
+                _skip_tombstones(chosen, start, self.format, reading, bad)
             yield from self.blocks(chosen, start, reading, bad)
 
     def blocks(
@@ -145,24 +159,26 @@ class _Reader:
     ) -> Iterator[tuple[Entries, DeclaredColumns]]:
         """Decode messages into entries, by the schema that they declare."""
         places: Sequence[int] = range(len(texts))
-        if None in texts:
+        if not all(texts):
             places = [place for place, each in enumerate(texts) if each is not None]
         given = texts if len(places) == len(texts) else [texts[place] for place in places]
-        row, objects, failures = self._decode(given)
+        decoding, objects, failures = self._decode(given)
         good = places
         if failures:
             for place, error in failures.items():
                 bad.add(start + places[place], _undecoded(error, given[place], self))
             good = [place for at, place in enumerate(places) if at not in failures]
             objects = [each for at, each in enumerate(objects) if at not in failures]
-        unpacked = self.format.unpack(objects, row)
+        unpacked = decoding.unpack(objects, decoding.row)
         for place, error in (unpacked.failures or {}).items():
             bad.add(start + good[place], _undecoded(error, texts[good[place]], self))
         for kind in (unpacked.skipped or {}).values():
             reading.skipped[kind] += 1
         numbers = _indices(good) + start
         events = numbers[_indices(unpacked.places)] if good else numbers
-        entries = JsonEntries(unpacked.objects, events, row, self.format.beside)
+        entries = JsonEntries(
+            unpacked.objects, events, decoding.row, self.format.beside, decoding.constants
+        )
         if unpacked.schemas is None:
             yield entries, DeclaredColumns()
             return
@@ -172,18 +188,22 @@ class _Reader:
                 self.schemas[schema] = parse_schema(schema)
             yield entries.take(np.array(at, np.int64)), self.schemas[schema]
 
-    def _decode(self, given: Sequence[Any]) -> tuple[RowType, list[Any], dict[int, Exception]]:
+    def _decode(self, given: Sequence[Any]) -> tuple[_Decoding, list[Any], dict[int, Exception]]:
         while True:
-            row, decode = self.decoding or self._decoder()
-            self.decoding = row, decode
-            objects, failures = decode_each(decode, given)
+            general = self.general = self.general or self._general()
+            if (special := self._of_alike(given, general.row)) is not None:
+                with suppress(*DECODING_ERRORS):
+                    return special, list(map(special.decode, given)), {}
+            objects, failures = decode_each(general.decode, given)
             rows = [names_of_rows(_generic(given[place]), self.format) for place in failures]
             learned = [self.spelling.learn(names) for names in rows]
             if not any(learned):
-                return row, objects, failures
-            self.decoding = None
+                return general, objects, failures
+            self.general = None
+            self.special.clear()
 
-    def _decoder(self) -> tuple[RowType, Callable[[Any], Any]]:
+    def _general(self) -> _Decoding:
+        """The decoding of any message of the format."""
         row = row_type(
             [target.field for target in self.destination.targets],
             self.spelling.names,
@@ -194,8 +214,27 @@ class _Reader:
         row = replace(row, sources=self.destination.sources)
         type_ = self.format.message(row)
         if not self.decoded:
-            return row, msgspec.json.Decoder(type_, float_hook=NumberText).decode
-        return row, lambda message: msgspec.convert(_as_dict(message), type_)
+            return _Decoding(row, _json_decoder(type_), self.format.unpack)
+        decode = lambda message: msgspec.convert(_as_dict(message), type_)  # noqa: E731
+        return _Decoding(row, decode, self.format.unpack)
+
+    def _of_alike(self, given: Sequence[Any], row: RowType) -> _Decoding | None:
+        """The decoding of messages that share what the first one says; None for a few."""
+        if self.decoded or self.format.alike is None or len(given) < LEAST_ALIKE:
+            return None
+        shared = self.format.alike(_generic(given[0]), self.format.orders)
+        if shared is None:
+            return None
+        if shared not in self.special:
+            type_ = shared.type_of(row, self.format.meanings)
+            unpack = self.format.unpack if shared.beside_schema else one_each
+            constants = {f"source.{name}": value for name, value in shared.constants}
+            self.special[shared] = _Decoding(row, _json_decoder(type_), unpack, constants)
+        return self.special[shared]
+
+
+def _json_decoder(type_: Any) -> Callable[[Any], Any]:
+    return msgspec.json.Decoder(type_, float_hook=NumberText).decode
 
 
 def _indices(places: Sequence[int]) -> npt.NDArray[np.int64]:

@@ -7,12 +7,14 @@ a point or an exponent is a `NumberText` where the column is no float of 64 bits
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Final
 
 import msgspec
+import numpy as np
+import pyarrow as pa
 from msgspec import UNSET, Raw, UnsetType
 
 from rowsieve.errors import UnsupportedOperation
@@ -45,6 +47,14 @@ class RowType:
         if column in self.documents:
             return [UNSET if each is not None and not bytes(each) else each for each in values]
         return values
+
+
+def integers(values: Sequence[int | None]) -> pa.Array:
+    """Integers of Python as int64; OverflowError for one that is too large."""
+    try:
+        return pa.array(np.fromiter(values, np.int64, len(values)))  # half the time of pa.array
+    except TypeError:  # NULL is no integer of NumPy
+        return pa.array(values, pa.int64())
 
 
 def row_type(

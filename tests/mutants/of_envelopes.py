@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from tests.mutants.workshop import Mutant
 
-BATCHES, TABLE, ORDERS, STRUCTS, PLAIN, MERGED, SPELLING, WAL2JSON, MYSQL = (
+ALIKE, BATCHES, TABLE, ORDERS, STRUCTS, PLAIN, MERGED, SPELLING, WAL2JSON, MYSQL = (
     f"envelopes/{name}.py"
     for name in (
+        "alike_messages",
         "change_batches",
         "changes_table",
         "event_orders",
@@ -23,6 +24,7 @@ _GOLDEN = ("tests/envelopes/test_golden_events.py",)
 _EVENTS = ("tests/envelopes/test_debezium.py", "tests/envelopes/test_unsent_values.py")
 _COLUMNS = ("tests/envelopes/test_merged_columns.py",)
 SUITES = {
+    ALIKE: ("tests/envelopes/test_alike_messages.py",),
     BATCHES: _EVENTS,
     TABLE: _EVENTS,
     ORDERS: _GOLDEN,
@@ -36,6 +38,18 @@ SUITES = {
 }
 
 MUTANTS = (
+    Mutant(
+        ALIKE,
+        "what the first message of a block says is that of all",
+        "(name, Literal[value])",
+        "(name, Any)",
+    ),
+    Mutant(
+        ALIKE,
+        "a number of the log that a message lacks is not looked for elsewhere",
+        "msgspec.Meta(min_length=1)",
+        "msgspec.Meta(min_length=0)",
+    ),
     Mutant(
         BATCHES,
         "the first truncate counts",

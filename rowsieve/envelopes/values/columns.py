@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from rowsieve.envelopes.row_structs import NumberText
+from rowsieve.envelopes.row_structs import NumberText, integers
 from rowsieve.envelopes.values.nested_values import read_nested
 from rowsieve.envelopes.values.readings import TargetColumn, is_single, nearest_single, reading_of
 from rowsieve.envelopes.values.unsent import unsent_in_arrow, unsent_places
@@ -214,7 +214,7 @@ def _of_structs(values: Sequence[Any], target: TargetColumn, reading: Any) -> pa
 
 def _integers(values: Sequence[Any]) -> tuple[str, pa.Array]:
     try:
-        return "int", pa.array(values, pa.int64())
+        return "int", integers(values)
     except OverflowError:
         digits = [None if value is None else str(value) for value in values]
         return "number", pa.array(digits, pa.string())
