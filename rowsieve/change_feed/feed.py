@@ -21,10 +21,10 @@ from rowsieve.change_feed.commit_parts import (
     CommitParts,
     check_has_key,
     parts_of_commit,
-    parts_of_range,
 )
 from rowsieve.change_feed.commit_rows import expect_parts, rows_of_commit
 from rowsieve.change_feed.feed_columns import FeedColumns
+from rowsieve.change_feed.undone_rewrites import net_parts
 from rowsieve.config import DEFAULT
 from rowsieve.errors import InvalidInput, SnapshotExpired, StoreError, VersionNotFound
 from rowsieve.executor.read_ahead import PREFETCH_DIVISOR
@@ -147,7 +147,7 @@ class ChangeFeed:
         """The difference of two versions, computed from the parts that only one of them has."""
         before = self._log.at(first - 1) if first else None
         check_changes_kept(self._log.newest(), first)  # after the lease, as in `_begin`
-        commit = parts_of_range(before, self._target)
+        commit = net_parts(self._log, before, self._target)
         yield from self._rows_of([] if commit is None else [commit])
 
     def _begin(self, first: int) -> tuple[Snapshot | None, list[LogEntry | None]]:

@@ -63,7 +63,7 @@ class Alike:
         payload = msgspec.defstruct("Payload", fields, gc=False, kw_only=True)
         if not self.beside_schema:
             return payload
-        outside = [(name, _Never, UNSET) for name in ("before", "after", "source", "op")]
+        outside: list[Any] = [(name, _Never, UNSET) for name in ("before", "after", "source", "op")]
         message = [("schema", Raw, NO_TEXT), ("payload", payload), *outside]
         return msgspec.defstruct("Message", message, gc=False, kw_only=True)
 

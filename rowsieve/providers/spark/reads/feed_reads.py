@@ -25,12 +25,12 @@ from rowsieve.change_feed.commit_parts import (
     CommitParts,
     check_has_key,
     parts_of_commit,
-    parts_of_range,
     parts_of_rows,
 )
 from rowsieve.change_feed.commit_rows import rows_of_commit
 from rowsieve.change_feed.feed import checked_range
 from rowsieve.change_feed.feed_columns import FeedColumns, feed_schema
+from rowsieve.change_feed.undone_rewrites import net_parts
 from rowsieve.config import DEFAULT
 from rowsieve.errors import InvalidInput, SchemaMismatch, TableNotFound, VersionNotFound
 from rowsieve.objects import open_store
@@ -171,7 +171,7 @@ class CommitPlanner:
     def net(self, versions: range) -> list[CommitParts]:
         """The net changes of the versions, which end with the target, as those of one commit."""
         before = self._at(versions[0] - 1) if versions[0] else None
-        commit = parts_of_range(before, self._log.at(versions[-1]))
+        commit = net_parts(self._log, before, self._log.at(versions[-1]))
         return [] if commit is None else [commit]
 
     def _at(self, version: int) -> Snapshot:
