@@ -12,8 +12,9 @@ from functools import cache, wraps
 from typing import Any, Final, ParamSpec, TypeVar, get_type_hints
 
 from rowsieve.arguments.kinds import Anything, ArgumentKind, Misfit, kind_of
+from rowsieve.arguments.peer_names import hint_for_argument
 from rowsieve.arguments.short_tracebacks import is_shortened, shortened
-from rowsieve.errors import InvalidInput, RowsieveError, did_you_mean
+from rowsieve.errors import InvalidInput, RowsieveError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -37,11 +38,11 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         if len(args) > len(positional):
             _refuse_by_place(function, positional, len(args))
             return function(*args, **kwargs)  # takes any number
+        if not kwargs.keys() <= kinds.keys():
+            _refuse_unknown(function, kinds, kwargs)
         if missing := required.difference(positional[: len(args)], kwargs):
             names = ", ".join(map(repr, sorted(missing)))
             raise TypeError(f"{_shown(function)}() missing required arguments: {names}")
-        if not kwargs.keys() <= kinds.keys():
-            _refuse_unknown(function, kinds, kwargs)
         name = ""
         fitted: list[Any] = []
         try:
@@ -121,7 +122,7 @@ def _refuse_unknown(
     if inspect.Parameter.VAR_KEYWORD in _parameter_kinds(function):
         return
     name = next(name for name in given if name not in kinds)
-    hint = did_you_mean(name, [each for each in kinds if each not in ("self", "cls")])
+    hint = hint_for_argument(name, kinds)
     raise TypeError(f"{_shown(function)}() got an unexpected keyword argument {name!r}{hint}")
 
 

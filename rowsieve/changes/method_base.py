@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from os import PathLike
 from typing import Concatenate, Final, ParamSpec, TypeVar, cast
 
 from rowsieve.changes.table_handle import Handle
@@ -21,6 +22,8 @@ class TableMethods:
     """Methods of `Table`, which stand on its handle."""
 
     def __init__(self, handle: Handle) -> None:
+        if isinstance(handle, str | PathLike):
+            raise TypeError("Table() takes no URI; write open_table(uri), or create_table(uri, …)")
         self.handle = handle
 
 

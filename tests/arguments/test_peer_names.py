@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import re
+from collections.abc import Callable
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import rowsieve as rs
-from rowsieve.arguments.peer_names import MODULE, SCAN, TABLE
+from rowsieve.arguments.peer_names import ARGUMENTS, MODULE, SCAN, TABLE
+from rowsieve.errors import InvalidInput
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +67,33 @@ def test_functions_of_other_packages_are_answered_with_those_of_ours() -> None:
         assert first[0] in rs.__all__, advice
 
 
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda t: t.delete(predicate="id = 1"), "'predicate'; write where=…"),
+        (lambda t: t.merge([], predicate="s.id = t.id"), "'predicate'; write on=…"),
+        (lambda t: t.update(updates={"s": "x"}, predicate="id = 1"), "write assignments=…"),
+        (lambda t: t.scan(row_filter="id = 1"), "'row_filter'; write where=…"),
+        (lambda t: t.vacuum(retention_hours=0), "'retention_hours'; write older_than=…"),
+        (lambda t: t.upsert([], on="id"), "'on'; leave it out: rows are matched by the table's"),
+        (lambda t: rs.open_table(t.uri, timestamp="2026-01-01"), "'timestamp'; write as_of=…"),
+        (lambda t: rs.Table(t.uri), r"Table\(\) takes no URI; write open_table\(uri\)"),
+    ],
+)
+def test_arguments_of_others_are_answered_with_those_of_ours(
+    table: rs.Table, call: Callable[[Any], object], says: str
+) -> None:
+    with pytest.raises(TypeError, match=says):
+        call(table)
+
+
+def test_every_argument_that_is_named_is_one_of_ours() -> None:
+    calls = [getattr(rs.Table, name) for name in dir(rs.Table) if not name.startswith("_")]
+    calls += [getattr(rs, name) for name in ("create_table", "open_table")]
+    ours = {name for call in calls if callable(call) for name in inspect.signature(call).parameters}
+    assert {each for meant in ARGUMENTS.values() for each in meant} <= ours
+
+
 def test_packages_list_their_public_names_only() -> None:
     assert dir(rs) == sorted(rs.__all__)
     assert dir(rs.predicate) == sorted(rs.predicate.__all__)
@@ -89,3 +120,8 @@ def test_an_error_inside_a_property_keeps_its_cause(
         monkeypatch.setattr(type(owner), "version", property(failing))
         with pytest.raises(AttributeError, match="'NoneType' object has no attribute 'missing'"):
             _ = owner.version
+
+
+def test_a_lazy_frame_is_to_be_collected(table: rs.Table) -> None:
+    with pytest.raises(InvalidInput, match="not LazyFrame; call its method collect first"):
+        table.upsert(rs.scan_polars(table))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Eighty tasks of an analyst, each written as users of the named library write it.
+"""A hundred tasks of an analyst, each written as users of the named library write it.
 
 A task gets `t`, a table of six flights with the key `id`, and the folder of the test. It fails if a
 line raises, or a claim of `assert` does not hold. The text after `#` names the library whose users
@@ -349,4 +349,89 @@ assert t.count("day = date '2026-02-01' AND delay IS NULL") == 1
 t.update({"delay": 3.5}, where="id = 1")
 assert t.to_arrow("delay = 3.5").num_rows == 1
 assert rs.open_table(t.uri, version=0).count("delay = 3.5") == 0
+
+# duckdb: a query that begins with FROM
+assert duckdb.sql("FROM t WHERE delay > 5 ORDER BY id").fetchall()[0][0] == 2
+
+# duckdb: a join of two tables by their variables
+names = rs.create_table(folder / "names", {"carrier": ["AA"], "name": ["American"]}, ["carrier"])
+assert duckdb.sql("SELECT count(*) FROM t JOIN names USING (carrier)").fetchall() == [(3,)]
+
+# duckdb: a table of the engine from ours
+connection = duckdb.connect()
+connection.register("t", t)
+connection.sql("CREATE TABLE late AS FROM t WHERE delay > 5")
+assert connection.sql("FROM late").df()["id"].tolist() == [2, 5]
+
+# duckdb: upsert the result of a query
+t.upsert(duckdb.sql("SELECT id, carrier, delay + 1 AS delay, day FROM t WHERE id = 1"))
+assert t.count("delay = 1 AND id = 1") == 1
+
+# polars: a lazy frame of a folder
+assert rs.scan_polars(t.uri).select("id").filter(pl.col("id") > 4).collect().height == 2
+
+# polars: a query of the frame
+assert pl.SQLContext(t=t.to_polars()).execute("SELECT count(*) AS n FROM t").collect()["n"][0] == 6
+
+# polars: a frame of a scan
+assert pl.DataFrame(t.scan("delay > 5", columns=["id"])).columns == ["id"]
+
+# polars: upsert a frame with a changed column
+t.upsert(t.to_polars().with_columns(pl.col("delay").fill_null(0.0)))
+assert t.count("delay IS NULL") == 0
+
+# polars: upsert what a lazy frame collects
+t.upsert(rs.scan_polars(t).filter(pl.col("id") == 1).with_columns(delay=pl.lit(4.0)).collect())
+assert t.to_arrow("id = 1").column("delay").to_pylist() == [4.0]
+
+# polars: rows of chosen values
+assert t.to_arrow(pl.col("carrier").is_in(["AA", "B6"])).num_rows == 4
+
+# lance: rows by their places
+assert t.to_dataset().take([0, 2]).column("id").to_pylist() == [1, 3]
+
+# lance: a scanner with columns and a filter
+scanner = t.to_dataset().scanner(columns=["id"], filter=pc.field("delay") > 5)
+assert scanner.to_table().num_rows == 2
+
+# lance: insert the rows whose key is new
+news = t.to_arrow("id < 3").to_pandas().assign(id=[1, 8], carrier="X")
+t.merge(news, on="id").when_not_matched_insert_all().execute()
+assert (len(t), t.count("carrier = 'X'")) == (7, 1)
+
+# lance: write batches of a reader
+t.upsert(pa.RecordBatchReader.from_batches(t.schema, t.to_arrow("id < 3").to_batches()))
+assert t.count() == 6
+
+# lance: open the version before the last
+t.delete("id = 1")
+assert rs.open_table(t.uri, version=t.version - 1).count() == 6
+
+# deltalake: what a vacuum would remove
+assert t.vacuum(dry_run=True).file_count == 0
+
+# deltalake: restore with a named argument
+t.delete("TRUE")
+t.restore(version=0)
+assert len(t) == 6
+
+# deltalake: a table with properties
+made = rs.create_table(folder / "new", {"a": [1]}, properties={"checkpoint_interval": 5})
+assert made.detail()["properties"]["checkpoint_interval"] == "5"
+
+# deltalake: the files of the newest version
+assert t.files().num_rows >= 0
+
+# deltalake: rows of a partition of dates
+assert t.to_pandas("day BETWEEN '2026-01-02' AND '2026-01-03'")["id"].tolist() == [2, 3]
+
+# pandas: rows by a list of keys
+assert t.to_pandas("id IN (1, 3, 99)")["id"].tolist() == [1, 3]
+
+# pandas: a frame with its index as the key
+frame = pd.DataFrame({"a": [1, 2]}, index=pd.Index([7, 8], name="k")).reset_index()
+assert rs.create_table(folder / "new", frame, ["k"]).count("k = 7") == 1
+
+# pyarrow: filter and sort the table
+assert pa.table(t).filter(pc.field("delay") > 5).sort_by("id").column("id").to_pylist() == [2, 5]
 """

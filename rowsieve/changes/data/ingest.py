@@ -129,10 +129,11 @@ def _read(
     elif is_python_data(data):
         table = from_python(data, operation, required)
     else:
+        first = "; call its method collect first" if gives(data, "collect") else ""
         raise InvalidInput(
             f"{operation} takes Arrow data (a pyarrow Table or reader, a Polars or pandas "
             "DataFrame, a DuckDB or DataFusion result), a list of dicts, a dict of lists, a "
-            f"structured NumPy array or paths of files, not {kind_of(data)}"
+            f"structured NumPy array or paths of files, not {kind_of(data)}{first}"
         )
     return table
 
