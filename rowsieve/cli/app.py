@@ -23,6 +23,7 @@ import typer
 from typer.core import TyperGroup
 
 import rowsieve
+from rowsieve.cli import completing
 from rowsieve.cli.command_list import GROUPS, SETTINGS, leave_as_text, listed, load
 from rowsieve.cli.completion_scripts import use_own_scripts
 from rowsieve.cli.interrupts import (
@@ -163,7 +164,10 @@ _Database: TypeAlias = Annotated[
 _Ref: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        "--ref", metavar="NAME", help="The branch or tag of the table that the command means."
+        "--ref",
+        metavar="NAME",
+        help="The branch or tag of the table that the command means.",
+        autocompletion=completing.refs,
     ),
 ]
 _Debug: TypeAlias = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -68,7 +68,17 @@ def tables(ctx: typer.Context, incomplete: str) -> list[str]:
 
 def columns(ctx: typer.Context, incomplete: str) -> list[str]:
     """The columns of the table that the command names."""
-    return _beginning(incomplete, _columns(ctx))
+    fields = _newest(ctx, "schema").get("fields", ())
+    return _beginning(incomplete, (field["name"] for field in fields))
+
+
+def refs(ctx: typer.Context, incomplete: str) -> list[str]:
+    """The branches and tags of the table that the command names, if the shell tells it."""
+    from rowsieve.properties import REF
+
+    names = _newest(ctx, "table").get("properties", {})
+    own = (name.removeprefix(REF) for name in names if name.startswith(REF))
+    return _beginning(incomplete, sorted(own))
 
 
 def assignments(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -76,25 +86,28 @@ def assignments(ctx: typer.Context, incomplete: str) -> list[str]:
     return [f"{name}=" for name in columns(ctx, incomplete)]
 
 
-def _columns(ctx: typer.Context) -> Iterator[str]:
-    """Those of the first word that names a table; an option without its value hides arguments."""
+def _newest(ctx: typer.Context, part: str) -> dict[str, Any]:
+    """A part of the newest entry that has it, of the log of the first word that names a table.
+
+    An option without its value hides arguments.
+    """
     catalog = _catalog(ctx)
     typed = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS") or ""
     for word in [str(ctx.params.get("uri") or ""), *typed.split()[1:]]:
         folder = Path(word) if catalog is None else Path(catalog, *word.split("."))
         with suppress(OSError, ValueError, KeyError, TypeError):
             if word and not word.startswith("-") and (folder / _LOG).is_dir():
-                yield from _logged_columns(folder / _LOG)
-                return
+                return _logged(folder / _LOG, part)
+    return {}
 
 
-def _logged_columns(log: Path) -> list[str]:
-    """The columns in the newest of the entries that have a schema."""
+def _logged(log: Path, part: str) -> dict[str, Any]:
+    """A part of the newest of the entries that have it."""
     for entry in sorted(log.glob("*.json"), reverse=True)[:_SEARCHED_ENTRIES]:
         for line in entry.read_text("utf-8").splitlines():
-            if line.startswith('{"schema"'):
-                return [field["name"] for field in json.loads(line)["schema"]["fields"]]
-    return []
+            if line.startswith(f'{{"{part}"'):
+                return dict(json.loads(line)[part])
+    return {}
 
 
 def _catalog(ctx: Any) -> str | None:

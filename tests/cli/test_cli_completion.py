@@ -28,6 +28,8 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     table = catalog.create_table("db.t", pa.table({"id": [1], "name": ["a"]}), ["id"])
     with table.alter() as alteration:
         alteration.sql("ADD COLUMN note text")
+    table.tag("release-1")
+    table.branch("dev")
     return folder
 
 
@@ -49,6 +51,9 @@ def completed(words: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         pytest.param(
             "rowsieve --catalog {lake} update db.t TRUE --set na", ["name="], id="assignments"
         ),
+        pytest.param("rowsieve drop-ref {lake}/db/t ", ["dev", "release-1"], id="refs"),
+        pytest.param("rowsieve --catalog {lake} fast-forward db.t d", ["dev"], id="a branch"),
+        pytest.param("rowsieve --ref rel", [], id="a ref before its table"),
         pytest.param("rowsieve set t audit_p", ["audit_percent="], id="a property"),
         pytest.param("rowsieve unset t audit_p", ["audit_percent"], id="a property's name"),
         pytest.param("rowsieve show t --dialect s", ["spark"], id="a dialect"),
@@ -94,3 +99,14 @@ def test_the_names_are_all() -> None:
     assert set(completing.DIALECTS) == set(DIALECTS)
     assert set(completing.BRIDGES) == {bridge.name for bridge in BRIDGES}
     assert set(completing.properties("")) == set(PROPERTIES)
+
+
+def test_a_ref_is_completed_where_the_table_follows(
+    lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bash tells the whole line, also what stands after the cursor."""
+    monkeypatch.setenv("COMP_WORDS", f"rowsieve --ref rel head {lake}/db/t")
+    monkeypatch.setenv("COMP_CWORD", "2")
+    monkeypatch.setenv("_ROWSIEVE_COMPLETE", "complete_bash")
+    run = CliRunner().invoke(cli.app, [], env=dict(os.environ), prog_name="rowsieve")
+    assert run.stdout.split() == ["release-1"]

@@ -163,6 +163,15 @@ def drop_namespace(
 RefName = Annotated[
     str, typer.Argument(metavar="NAME", help="The branch or tag.", show_default=False)
 ]
+OldRefName = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME",
+        help="The branch or tag.",
+        show_default=False,
+        autocompletion=completing.refs,
+    ),
+]
 OfVersion = Annotated[
     str | None,
     typer.Option("--version", metavar="VERSION", help="A number, or a tag; else the newest."),
@@ -191,13 +200,13 @@ def branch(uri: Uri, name: RefName, *, version: OfVersion = None, commit: Commit
 
 
 @expanded
-def fast_forward(uri: Uri, name: RefName, *, commit: CommitOptions) -> None:
+def fast_forward(uri: Uri, name: OldRefName, *, commit: CommitOptions) -> None:
     """Make the newest version of a branch that of the table, in one commit."""
     commit.show(commit.table(uri).fast_forward(name, metadata=commit.notes))
 
 
 @expanded
-def drop_ref(uri: Uri, name: RefName, *, commit: CommitOptions) -> None:
+def drop_ref(uri: Uri, name: OldRefName, *, commit: CommitOptions) -> None:
     """Remove a branch or tag, with the files that nothing else needs."""
     commit.show(commit.table(uri).drop_ref(name, metadata=commit.notes))
 
