@@ -134,13 +134,15 @@ def read_batches(path: Path, read: Callable[[Input], pa.Table]) -> Iterator[tupl
         Input(path).is_pipe()  # refuses a device
         opened = path.open("rb")
     with opened as stream:
-        done, rest = 0, b""
+        done, begun = 0, list[bytes]()  # pieces of a line, which may be far longer than a chunk
         while chunk := stream.read1(_CHUNK_BYTES):  # what is there
-            whole, end, rest = (rest + chunk).rpartition(b"\n")
+            whole, end, rest = chunk.rpartition(b"\n")
             if end:
-                yield from _read_some(path, whole, done, read)
-                done += whole.count(b"\n") + 1
-        yield from _read_some(path, rest, done, read)
+                text = b"".join([*begun, whole])
+                yield from _read_some(path, text, done, read)
+                done, begun = done + text.count(b"\n") + 1, []
+            begun.append(rest)
+        yield from _read_some(path, b"".join(begun), done, read)
 
 
 def _read_some(

@@ -11,7 +11,7 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.errors import InvalidData
-from rowsieve.input_files.files import Input, read_rows
+from rowsieve.input_files.files import Input, read_batches, read_rows
 
 LOCAL, INSTANT = pa.timestamp("us"), pa.timestamp("us", "UTC")
 DAY, CLOCK = "2026-01-31", "10:00:00"
@@ -247,3 +247,16 @@ def test_brackets_in_texts_nest_nothing(tmp_path: Path) -> None:
     table = rs.create_table(tmp_path / "t", pa.schema([("id", pa.int64()), ("c", pa.string())]))
     table.append(_written(tmp_path, "jsonl", *texts))
     assert table.to_arrow()["c"].to_pylist() == texts
+
+
+def test_a_line_may_be_longer_than_what_is_read_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "rows.jsonl"
+    values = ["x", "y" * 1_000_000, "z", "", "w" * 300_000]
+    file.write_text("".join(json.dumps({"c": value}) + "\n" for value in values) + '{"c": "end"}')
+    batches = list(read_batches(file, read_rows))
+    assert pa.concat_tables([rows for _, rows in batches])["c"].to_pylist() == [*values, "end"]
+    assert batches[-1][0] == 6
+    assert [line for line, _ in batches] == sorted({line for line, _ in batches})
+    file.write_text(file.read_text()[:-2])
+    with pytest.raises(InvalidData, match="line 6"):
+        list(read_batches(file, read_rows))
