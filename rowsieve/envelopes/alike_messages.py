@@ -21,7 +21,7 @@ from msgspec import UNSET, Raw, UnsetType
 from rowsieve.envelopes.event_orders import EventOrder
 from rowsieve.envelopes.row_structs import NO_TEXT, RowType
 
-_NAMES: Final = ("db", "schema", "table")
+_NAMES: Final = ("connector", "db", "schema", "table")
 _SNAPSHOT: Final = "snapshot"
 _Never: TypeAlias = Literal["\0"] | UnsetType
 _Number: TypeAlias = int | Annotated[str, msgspec.Meta(min_length=1)]

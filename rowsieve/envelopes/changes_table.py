@@ -148,10 +148,27 @@ def meanings(
             bad.add(int(entries.events[place]), reason)
         else:
             codes[place] = _CODE[meaning]
+    _refuse_connectors(entries, format_, codes, bad)
     counts = np.bincount(codes, minlength=len(_CODE) + 1)
     return codes, Counter(
         {each: int(counts[_CODE[each]]) for each in Skipped if counts[_CODE[each]]}
     )
+
+
+def _refuse_connectors(
+    entries: Entries, format_: Format, codes: npt.NDArray[np.int8], bad: BadEvents
+) -> None:
+    """Note the events of connectors that the format refuses; their code becomes 0."""
+    if format_.connector is None:
+        return
+    connectors = entries.scalars(format_.connector)
+    for name, reason in format_.refused.items():
+        if name not in connectors:
+            continue
+        for place, each in enumerate(connectors):
+            if each == name:
+                codes[place] = 0
+                bad.add(int(entries.events[place]), reason)
 
 
 def _flagged(flag: Any, word: Any, name: str) -> Any:

@@ -24,7 +24,19 @@ from rowsieve.envelopes.values.text_rules import TextRules
 CLOCK: Final = "the source's clock, of which two changes of a row may have the same reading"
 
 
-_SOURCE: Final = ("ts_ms", "snapshot", "db", "schema", "table")
+_SOURCE: Final = ("connector", "ts_ms", "snapshot", "db", "schema", "table")
+_CONNECTOR: Final = "source.connector"
+_REFUSED: Final = {
+    "mongodb": (
+        "it is an event of MongoDB, whose documents are text and have no columns; unwrap them with "
+        "Debezium's ExtractNewDocumentState and use the format debezium-unwrapped"
+    ),
+    "cassandra": (
+        "it is an event of Cassandra, in which each value is a cell with a state of its own, and "
+        "lacks those that did not change; make rows of its cells and use apply_changes with "
+        "missing='keep'"
+    ),
+}
 
 
 @cache
@@ -171,6 +183,8 @@ DEBEZIUM: Final = Format(
     rules=_RULES,
     unmarked=_unmarked,
     variant=_of_connector,
+    connector=_CONNECTOR,
+    refused=_REFUSED,
     alike=lambda message, orders: alike(message, orders[:-1]),  # the last one is by the clock
     creates=_CREATES,
     whole_rows=True,

@@ -8,7 +8,7 @@ format is a row, and a function if its messages hold several changes or lists of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from rowsieve.envelopes.actions import EventAction, Skipped
@@ -43,7 +43,8 @@ class Format:
     an operation is, and `variant` which form of the format the first message has. Messages that are
     NULL are skipped as `tombstones`, or bad if that is None. `listed` yields the rows of a message
     of plain JSON in which columns stand in lists. `alike` tells what messages of a block share with
-    the first one.
+    the first one. `refused` has the connectors whose events are bad, by their name at the path
+    `connector`, and why.
     """
 
     name: str
@@ -58,6 +59,8 @@ class Format:
     orders: tuple[EventOrder, ...]
     rules: TextRules
     unmarked: Callable[[Any], Meaning | None]
+    connector: str | None = None
+    refused: Mapping[str, str] = field(default_factory=dict)
     variant: Callable[[Any], Format] | None = None
     alike: Callable[[Any, Sequence[EventOrder]], Alike | None] | None = None
     delete_flag: str | None = None

@@ -265,11 +265,9 @@ def _undecoded(error: Exception, message: Any, reader: _Reader) -> str:
         return f"it is not a JSON document: {error or type(error).__name__}"
     payload = known.get("payload", known) if isinstance(known, dict) else known
     source = payload.get("source") if isinstance(payload, dict) else None
-    if isinstance(source, dict) and source.get("connector") == "mongodb":
-        return (
-            "it is an event of MongoDB, whose documents are text and have no columns; unwrap them "
-            "with Debezium's ExtractNewDocumentState and use the format debezium-unwrapped"
-        )
+    connector = source.get("connector") if isinstance(source, dict) else None
+    if isinstance(connector, str) and connector in reader.format.refused:
+        return reader.format.refused[connector]
     columns = ", ".join(reader.spelling.columns)
     return f"it does not fit the format {reader.format.name} or the columns ({columns}): {error}"
 

@@ -355,10 +355,46 @@ def test_events_of_two_tables_are_refused() -> None:
         crates().apply_events(two[:1], format="debezium", source=name)
 
 
-def test_mongodb_is_refused_by_name() -> None:
-    mongo = {"op": "c", "after": '{"_id": 1}', "source": {"connector": "mongodb"}, "ts_ms": 1}
+def cell(value: Any) -> dict[str, Any]:
+    return {"value": value, "deletion_ts": None, "set": True}
+
+
+CELLS = {"id": cell(1), "label": cell("figs"), "grams": cell(100)}
+
+
+@pytest.mark.parametrize(
+    ("connector", "after", "reason"),
+    [
+        ("mongodb", '{"_id": 1}', "an event of MongoDB"),
+        ("mongodb", crate(1, "figs"), "an event of MongoDB"),
+        ("cassandra", CELLS, "an event of Cassandra"),
+        ("cassandra", crate(1, "figs"), "an event of Cassandra"),
+    ],
+)
+def test_connectors_without_rows_are_refused_by_name(
+    connector: str, after: Any, reason: str
+) -> None:
+    source = {"connector": connector, "keyspace": "store", "table": "crates", "pos": 54}
+    odd = {"op": "c", "after": after, "source": source, "ts_ms": 1}
+    table = crates()
+    for data in (texts(odd), [odd], texts({"schema": {}, "payload": odd})):
+        with pytest.raises(InvalidData, match=reason):
+            table.apply_events(data, format="debezium")
+        mixed = [*(texts(*STREAM) if isinstance(data[0], str) else STREAM), *data]
+        applied = table.apply_events(mixed, format="debezium", on_bad="collect")
+        assert applied.bad.column("event").to_pylist() == [len(STREAM)]
+    assert rows(table) == AFTER_STREAM
+    long = texts(*[{**odd, "source": source | {"lsn": at}} for at in range(600)])
+    applied = table.apply_events(long, format="debezium", on_bad="collect")
+    assert applied.bad.num_rows == 600
+
+
+def test_structs_of_refused_connectors_are_bad() -> None:
+    source = pa.struct([("connector", pa.string()), ("lsn", pa.int64())])
+    schema = pa.schema([("op", pa.string()), ("after", ROW), ("source", source)])
+    odd = {"op": "c", "after": crate(1), "source": {"connector": "mongodb", "lsn": 1}}
     with pytest.raises(InvalidData, match="an event of MongoDB"):
-        crates().apply_events(texts(mongo), format="debezium")
+        crates().apply_events(pa.Table.from_pylist([odd], schema), format="debezium")
 
 
 def unwrapped(each: dict[str, Any], deleted: str | None) -> dict[str, Any]:

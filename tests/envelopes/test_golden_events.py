@@ -2,7 +2,8 @@
 
 The story is our own: a harbour's boats are read by a snapshot, created, renamed, given another key
 and deleted. The shapes are those that the tools document. The first line of a file has the format,
-the options of the call, what is skipped, and the rows; the others are the messages.
+the options of the call, what is skipped, and the rows; the others are the messages. `instants`: the
+source has no local times.
 """
 
 from __future__ import annotations
@@ -39,8 +40,11 @@ def read(path: Path) -> tuple[dict[str, Any], list[str]]:
     return json.loads(first), messages
 
 
-def boats(**options: Any) -> Table:
-    return rowsieve.create_table(fresh_uri(), BOATS, key=["id"], **options)
+def boats(story: dict[str, Any]) -> Table:
+    """The empty table; `seen` has instants if the source has no local times."""
+    seen = pa.field("seen", pa.timestamp("us", "UTC" if story.get("instants") else None))
+    schema = BOATS.set(BOATS.get_field_index("seen"), seen)
+    return rowsieve.create_table(fresh_uri(), schema, key=["id"])
 
 
 def shown(table: Table) -> list[dict[str, Any]]:
@@ -59,7 +63,7 @@ def test_each_format_has_a_file() -> None:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_the_events_leave_the_rows_of_the_source(path: Path) -> None:
     story, messages = read(path)
-    table = boats()
+    table = boats(story)
     applied = table.apply_events("\n".join(messages), format=story["format"], **story["options"])
     assert shown(table) == story["rows"]
     assert applied.skipped == story["skipped"]
@@ -70,7 +74,7 @@ def test_the_events_leave_the_rows_of_the_source(path: Path) -> None:
 def test_their_order_in_a_call_and_repeats_do_not_matter(path: Path) -> None:
     story, messages = read(path)
     random.Random(path.stem).shuffle(messages)
-    table = boats()
+    table = boats(story)
     table.apply_events(messages * 2, format=story["format"], **story["options"])
     assert shown(table) == story["rows"]
 
