@@ -22,7 +22,7 @@ from rowsieve.errors import (
     UnknownColumn,
     UnsupportedOperation,
 )
-from tests.small_tables import overtake
+from tests.small_tables import fresh_uri, overtake
 
 
 @pytest.fixture(params=("keyed", "plain"))
@@ -269,3 +269,22 @@ def test_a_column_that_is_added_without_a_default_stays_nullable(path: str) -> N
     table.upsert({**table.scan().to_arrow().to_pydict(), "id": [2]})
     table.compact()
     assert table.scan(where=f"{path} = 4").to_arrow().num_rows == 2
+
+
+@pytest.mark.parametrize("dialect", ["postgres", "spark"])
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("DROP COLUMN b, c", ["a", "d, e"]),
+        ("DROP COLUMNS (b, c)", ["a", "d, e"]),
+        ("drop columns b, {0}d, e{0}", ["a", "c"]),
+        ("DROP COLUMN IF EXISTS (b, nope)", ["a", "c", "d, e"]),
+    ],
+)
+def test_several_columns_are_dropped_at_once(dialect: str, text: str, left: list[str]) -> None:
+    table = rowsieve.create_table(
+        fresh_uri(), pa.table({"a": [1], "b": [2], "c": [3], "d, e": [4]})
+    )
+    quote = "`" if dialect == "spark" else '"'
+    table.sql(f"ALTER TABLE this {text.format(quote)}", dialect)
+    assert (table.columns, table.version) == (left, 1)

@@ -54,6 +54,13 @@ from rowsieve.types.schema import Schema
 
 _LONGEST = 100_000  # characters
 _FREE_ID = 2**31  # for columns that are added only to know the types of the next actions
+_DROPPED = re.compile(
+    r"\s*DROP\s+COLUMNS?\s+(?P<exists>IF\s+EXISTS\s+)?"
+    r"(?:\((?P<listed>[^()]*)\)|(?P<bare>[^(]*))\s*",
+    re.IGNORECASE,
+)
+"""`DROP COLUMN a, b`, and Spark's `DROP COLUMNS (a, b)`."""
+_LISTED = re.compile(r"""(?:`(?:[^`]|``)*`|"(?:[^"]|"")*"|[^,`"])+""")
 _UNNAMED_CHECK = re.compile(r"\s*ADD\s+(?=CHECK\b)", re.IGNORECASE)
 _BETWEEN = "\x1f"  # the steps of a path that is one name for the grammar
 
@@ -113,6 +120,9 @@ def _read_action(
     from rowsieve.bridges.sql.grammars import damage_as_parse_error  # noqa: PLC0415
     from rowsieve.bridges.sql.reading.text_limits import too_deep  # noqa: PLC0415
 
+    if (dropped := _DROPPED.fullmatch(text)) is not None:  # the grammars drop one at a time
+        listed = _LISTED.findall(dropped["listed"] or dropped["bare"])
+        text = ", ".join(f"DROP COLUMN {dropped['exists'] or ''}{name}" for name in listed)
     is_named = (unnamed := _UNNAMED_CHECK.match(text)) is None
     if unnamed is not None:  # the grammars read it only with a name
         name = exp.to_identifier("check", quoted=True).sql(dialect.grammar)
