@@ -14,6 +14,8 @@ from rowsieve.errors import InvalidInput
 from rowsieve.statements.parse_statement import split_verb
 from rowsieve.statements.tokens import StatementTokens, Target, tokens_of
 
+_BY_PATH: Final = "rowsieve"
+"""The first part of the name of a table at a path; Delta Lake's commands take it as a text, too."""
 _VERBS: Final = frozenset({"OPTIMIZE", "VACUUM", "RESTORE", "DESCRIBE", "DESC"})
 
 
@@ -78,7 +80,7 @@ def read_table_command(text: str, dialect: Dialect) -> TableCommand | None:
             return _vacuum(reader)
         case "RESTORE":
             return _restore(reader)
-        case _ if reader.take("HISTORY") and reader.next() != "":
+        case _ if reader.take("HISTORY") and reader.at < reader.count:
             return _history(reader)
         case _ if reader.take("DETAIL"):
             return _alone(reader)
@@ -87,6 +89,10 @@ def read_table_command(text: str, dialect: Dialect) -> TableCommand | None:
 
 def _target(reader: StatementTokens) -> Target:
     start = reader.start
+    text = reader.piece(reader.at, min(reader.at + 1, reader.count))
+    if len(text) > 1 and text[0] == text[-1] == "'" and "/" in text and "\\" not in text:
+        reader.at += 1
+        return Target(text, (_BY_PATH, text[1:-1]), start=start)
     written, parts = reader.path()
     return Target(written, parts, start=start)
 

@@ -37,6 +37,11 @@ SPARK = dialect_named("spark")
         ("DESCRIBE HISTORY rowsieve.`/a.b`", DescribeHistory(Target("x", ("rowsieve", "/a.b")))),
         ("DESC HISTORY t LIMIT 3", DescribeHistory(Target("t", ("t",)), 3)),
         ("desc detail t", DescribeDetail(Target("t", ("t",)))),
+        (
+            "DESCRIBE HISTORY '/a/b c' LIMIT 1",
+            DescribeHistory(Target("x", ("rowsieve", "/a/b c")), 1),
+        ),
+        ("VACUUM 's3://x/y' DRY RUN", Vacuum(Target("x", ("rowsieve", "s3://x/y")), dry_run=True)),
     ],
 )
 def test_a_command_is_a_value(text: str, command: TableCommand) -> None:

@@ -22,12 +22,13 @@ _ALIASES: Final[Mapping[str, tuple[str, str]]] = {
 
 _INSTEAD: Final[Mapping[str, str]] = {
     "as-of-timestamp": "give timestampAsOf, ISO-8601 with an offset, instead of milliseconds",
-    "branch": "a table has one line of versions; give version",
-    "tag": "a table has one line of versions; give version",
+    "branch": "open the table with ref='name', and call its methods",
+    "tag": "open the table with ref='name', and call its methods",
     "start-snapshot-id": "give readChangeFeed 'true' with startingVersion",
     "end-snapshot-id": "give readChangeFeed 'true' with endingVersion",
     "maxbytespertrigger": "limit a batch by maxVersionsPerTrigger or maxFilesPerTrigger",
     "partitionoverwritemode": "give replaceWhere with the condition of the rows to replace",
+    "paths": "load() takes one table; read each, and unite the frames by unionByName",
     "datachange": "rewrite files by the method compact, which changes no row",
     "checkpointlocation": "it is an option of df.writeStream",
 }

@@ -114,6 +114,7 @@ def test_an_unknown_option_suggests_none_of_our_own(
         (WriteOptions.parse_stream, {"overwriteSchema": "true"}, "nothing was written"),
         (WriteOptions.parse, {"partitionOverwriteMode": "dynamic"}, "replaceWhere"),
         (ReadOptions.parse, {"as-of-timestamp": "1"}, "timestampAsOf"),
+        (ReadOptions.parse, {"paths": '["/a", "/b"]'}, "one table"),
         (FeedOptions.parse, {"maxBytesPerTrigger": "1g"}, "maxFilesPerTrigger"),
         (WriteOptions.parse, {}, "by which tables are only read.*Table.write_spark"),
         (WriteOptions.parse_stream, {}, "toTable cannot write"),
