@@ -7,6 +7,7 @@ import pytest
 
 import rowsieve as rs
 from rowsieve import predicate as p
+from rowsieve.bridges.languages import BRIDGES
 from rowsieve.errors import SchemaMismatch
 
 X = pa.schema([("x", pa.int64())])
@@ -23,6 +24,14 @@ def test_a_null_column_does_not_matter_to_conditions_on_others() -> None:
     assert p.matching(p.bind(CONDITION, SCHEMA), batch).tolist() == [False, True]
     read = rs.translate("x > 5", "duckdb", target="postgres", schema=SCHEMA)
     assert read.exact() == rs.translate("x > 5", "duckdb", target="postgres", schema=X).exact()
+
+
+@pytest.mark.parametrize("target", [each.name for each in BRIDGES if each.name != "spark_columns"])
+def test_it_does_not_matter_to_a_bridge(target: str) -> None:
+    with_it, without = (
+        rs.translate("x > 5", "duckdb", target=target, schema=schema) for schema in (SCHEMA, X)
+    )
+    assert str(with_it.exact()) == str(without.exact())
 
 
 @pytest.mark.parametrize("name", ["n", "l"])
