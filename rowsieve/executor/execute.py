@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
 from itertools import chain, groupby, islice
@@ -28,12 +29,12 @@ from rowsieve.executor.live_rows import LiveRows, is_resolved, known_count, with
 from rowsieve.executor.merging.windows import Numbered
 from rowsieve.executor.output_batches import take_first
 from rowsieve.executor.part_sources import PartSource
-from rowsieve.executor.read_ahead import ReadAhead, Schedule
+from rowsieve.executor.read_ahead import ReadAhead, Schedule, with_lookahead
 from rowsieve.executor.read_columns import ReadColumns
 from rowsieve.executor.streams import Streams
 from rowsieve.executor.units import Task, Unit, joined, starting_small
 from rowsieve.metrics import ScanMetrics
-from rowsieve.objects import ObjectStore
+from rowsieve.objects import ObjectStore, in_thread
 from rowsieve.parquet.footer import expect_tails
 from rowsieve.planner.candidates import find_candidates
 from rowsieve.planner.part_rows import PartRows
@@ -52,6 +53,7 @@ from rowsieve.types.schema import Schema
 GROUPS_AHEAD = 128  # row groups that one read prefetches, if memory allows
 PARTS_TOGETHER = 16  # parts whose footers, bloom filters and pages are interpreted at once
 PIECES_AHEAD = 256  # pieces whose footers are prefetched, if memory allows
+RESOLVED_AHEAD = 8  # pieces whose visible rows are found at once, where each waits for a store
 PARTS_AHEAD = 64  # parts whose visible rows are prefetched
 COUNTS_AHEAD = 64  # tasks of a count that are made before their results are needed
 _PIECES = attrgetter("pieces")
@@ -290,9 +292,43 @@ class Execution:
         pieces = chain.from_iterable(map(_PIECES, splits))
         if not self._schedule.fetches:
             return pieces
-        return self._schedule.drawn(
+        announced = self._schedule.drawn(
             self._announced_pieces(pieces, with_pages=with_pages, known=known), PIECES_AHEAD
         )
+        if self._resolved is not None or self._plan.ordered or self._plan.limit is not None:
+            return announced
+        return self._resolved_ahead(announced, known)
+
+    def _resolved_ahead(
+        self, pieces: Iterator[Piece], known: Callable[[Piece], bool] | None
+    ) -> Iterator[Piece]:
+        """The same pieces, after the visible rows of those that merge were found, some at a time.
+
+        The cache of visible rows has them then. An error is raised where the rows are read.
+        """
+
+        def begun() -> Iterator[tuple[Piece, Future[None] | None]]:
+            last: Sequence[PlannedPart] = ()
+            for piece in pieces:
+                is_needed = piece.needs_merge and piece.parts is not last
+                last = piece.parts
+                is_needed = is_needed and not (known is not None and known(piece))
+                if not is_needed or self._filters_by_key_only(piece.parts):
+                    yield piece, None
+                else:
+                    yield piece, in_thread(partial(self._find_visible, piece))
+
+        for piece, finding in with_lookahead(begun(), RESOLVED_AHEAD):
+            if finding is not None:
+                finding.exception()  # waits
+            yield piece
+
+    def _find_visible(self, piece: Piece) -> None:
+        """Find the visible rows of a piece, with a share of the memory."""
+        live = self._live(piece, ReadAhead(1, 0), self._memory_bytes // RESOLVED_AHEAD)
+        live.prune(piece.reads)
+        for read in piece.reads:
+            live.rows(read)
 
     def _announced_pieces(
         self, pieces: Iterator[Piece], *, with_pages: bool, known: Callable[[Piece], bool] | None
@@ -481,15 +517,16 @@ class Execution:
                 else:
                     yield from self._units_of(live, read)
 
-    def _live(self, piece: Piece, ahead: ReadAhead) -> LiveRows:
+    def _live(self, piece: Piece, ahead: ReadAhead, memory_bytes: int | None = None) -> LiveRows:
+        memory_bytes = memory_bytes or self._memory_bytes
         sources = [
-            PartSource(self._store, part, self._plan.schema, self.metrics, self._memory_bytes)
+            PartSource(self._store, part, self._plan.schema, self.metrics, memory_bytes)
             for part in piece.parts
         ]
         streams, columns = None, self._columns
         if columns.order is not None:
             streams = Streams(
-                self._store, sources, columns.order, columns.keys, self._memory_bytes, ahead
+                self._store, sources, columns.order, columns.keys, memory_bytes, ahead
             )
         statistics = self._plan.filter if self._plan.pruning else None
         return LiveRows(self._plan.table_uuid, piece, streams, sources, statistics, self._resolved)

@@ -24,6 +24,7 @@ CORES: Final = os.cpu_count() or 1  # a second call would read files again
 NETWORK_THREADS: Final = 32  # for a remote store, where each thread mostly waits
 PREFETCH_DIVISOR: Final = 8  # prefetched bytes take at most this fraction of a read's memory
 TASKS_WITHOUT_THREADS: Final = 5  # tasks; fewer end before threads would have started
+NETWORK_TASKS_WITHOUT_THREADS: Final = 2  # the same for a remote store, where each task waits
 
 T = TypeVar("T")
 
@@ -31,12 +32,21 @@ T = TypeVar("T")
 class ReadAhead:
     """Threads that work ahead of one consumer; with one thread, the consumer does all the work.
 
-    `at_first` tasks run until the size of a result is known. A consumer may stop early: leaving the
-    context waits for running tasks and cancels the others.
+    `at_first` tasks run until the size of a result is known. Fewer than `without_threads` tasks run
+    in the consumer. A consumer may stop early: leaving the context waits for running tasks and
+    cancels the others.
     """
 
-    def __init__(self, threads: int, reserve_bytes: int, *, at_first: int = 2) -> None:
+    def __init__(
+        self,
+        threads: int,
+        reserve_bytes: int,
+        *,
+        at_first: int = 2,
+        without_threads: int = TASKS_WITHOUT_THREADS,
+    ) -> None:
         self._threads = threads
+        self._without_threads = without_threads
         self._at_first = at_first
         self._pool: Threads | None = None  # most reads are done before they need it
         self._reserve_bytes = self._free_bytes = reserve_bytes
@@ -65,8 +75,8 @@ class ReadAhead:
 
         The largest `size_bytes` of a result so far limits how many tasks run.
         """
-        first = list(islice(tasks, TASKS_WITHOUT_THREADS)) if self._threads > 1 else []
-        if len(first) < TASKS_WITHOUT_THREADS:
+        first = list(islice(tasks, self._without_threads)) if self._threads > 1 else []
+        if len(first) < self._without_threads:
             for task in chain(first, tasks):
                 yield task()
             return
@@ -141,7 +151,14 @@ class Schedule:
     def ahead(self) -> ReadAhead:
         """The threads that decode."""
         threads = 1 if self._is_short else self._threads
-        return ReadAhead(threads, self._memory_bytes // 4, at_first=2 if self.fetches else 1)
+        return ReadAhead(
+            threads,
+            self._memory_bytes // 4,
+            at_first=2 if self.fetches else 1,
+            without_threads=(
+                NETWORK_TASKS_WITHOUT_THREADS if self.fetches else TASKS_WITHOUT_THREADS
+            ),
+        )
 
     def drawn(self, items: Iterator[T], count: int) -> Iterator[T]:
         """The same items in the same order; up to `count` are drawn ahead, which fetches them.

@@ -30,8 +30,8 @@ class PageReader:
     `leaves`: the leaf numbers of each column, by name, in the file's order.
     """
 
-    __slots__ = ("_directory", "_gap_bytes", "_leaves", "_metadata", "_open", "_source", "_tail",
-                 "path")  # fmt: skip
+    __slots__ = ("_directory", "_gap_bytes", "_leaves", "_metadata", "_open", "_source", "_store",
+                 "_tail", "path")  # fmt: skip
 
     def __init__(
         self,
@@ -47,6 +47,7 @@ class PageReader:
         self._leaves = leaves
         self._gap_bytes = GAP_BYTES if store.overlaps else 0
         self._tail = tail
+        self._store = store
         self._open = partial(store.open_input, ref.path, ref.size_bytes)
         self._source: Any = None  # opened when the first page is read
 
@@ -58,6 +59,12 @@ class PageReader:
         with reading(self.path, row_group):
             self._source = self._source or self._open()
             return self._group(row_group, pages.tolist(), names)
+
+    def announce(self, row_group: int, names: Sequence[str], pages: Pages) -> None:
+        """Prefetch what `fetch` requests, where the store prefetches and it is not on its way."""
+        if self._store.overlaps:
+            spans = self.spans(row_group, names, pages)
+            self._store.expect((self.path, start, stop) for start, stop in spans)
 
     def stored_form(self, names: Sequence[str]) -> tuple[bytes, tuple[str, ...]]:
         """The physical form of these columns; pages of files with equal forms decode together."""
@@ -156,7 +163,10 @@ def read_pages(
     """Decode ascending pages of row groups by one call; also returns the bytes read of each.
 
     The row groups may belong to several files, which have equal `stored_form`s of these columns.
+    All requests are on their way before the first answer is waited for.
     """
+    for reader, row_group, pages in wanted:
+        reader.announce(row_group, names, pages)
     fetched = [reader.fetch(row_group, names, pages) for reader, row_group, pages in wanted]
     first, row_group, _ = wanted[0]
     with reading(first.path, row_group if len(wanted) == 1 else None):

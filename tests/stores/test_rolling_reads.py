@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import rowsieve as rs
 from rowsieve import Table
-from rowsieve.executor import execute
+from rowsieve.executor import decode_row_group, execute
+from rowsieve.parquet import page_reader
 from rowsieve.providers.datafusion import SessionContext
 from tests.small_tables import fresh_uri
 from tests.stores.proxy import Proxy, proxy_to
@@ -89,6 +91,53 @@ def test_a_count_opens_only_the_files_that_decide_it(
     with counted(proxy) as trips:
         assert table.scan("id % 5 = 2").count() == 4 - 1
     assert sum(trips.requests) == 3 + 4 + 1  # the files, and the vector of one
+
+
+def test_pages_of_rows_here_and_there_are_requested_at_once(
+    s3: S3, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_reader, "GAP_BYTES", 0)
+    monkeypatch.setattr(decode_row_group, "BYTES_OF_A_ROUND_TRIP", 0)
+    uri, count = s3.fresh_uri(), 60_000
+    noise = np.random.default_rng(39).integers(0, 10**12, (2, 3, count))
+    first, second = (
+        pa.table({"id": np.arange(start, start + count), "a": a, "b": b, "c": c})
+        for start, (a, b, c) in zip((0, count), noise, strict=True)
+    )
+    rs.create_table(uri, first, storage_options=s3.options).append(second)
+    table = rs.open_table(uri, storage_options=S3(proxy.endpoint).options)
+    forget(monkeypatch)
+    with counted(proxy) as trips:
+        assert table.scan("id % 19997 = 7").to_arrow().num_rows == 2 * count // 19997 + 1
+    assert sum(trips.requests) > 25
+    assert trips.count <= 1 + 1 + 1 + 1  # the refresh, the ends of files, the condition, its rows
+
+
+@pytest.mark.parametrize("name", ["a count", "a scan", "a count under a predicate"])
+def test_visible_rows_of_groups_of_parts_are_found_at_once(
+    name: str, s3: S3, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    groups, count = 5, 30_000
+    noise = np.random.default_rng(39).integers(0, 10**12, (groups, count))
+    parts = [
+        pa.table({"id": np.arange(i * count, (i + 1) * count), "v": v}) for i, v in enumerate(noise)
+    ]
+    uri = s3.fresh_uri()
+    writer = rs.create_table(uri, parts[0], key=["id"], storage_options=s3.options)
+    for part in parts[1:]:
+        writer.upsert(part)
+    for part in parts:
+        writer.upsert(part.slice(count // 2, 2))
+    table = rs.open_table(uri, storage_options=S3(proxy.endpoint).options)
+    forget(monkeypatch)
+    read = {
+        "a count": lambda: table.scan().count(),
+        "a scan": lambda: table.scan().to_arrow().num_rows,
+        "a count under a predicate": lambda: table.scan("v >= 0").count(),
+    }[name]
+    with counted(proxy) as trips:
+        assert read() == groups * count
+    assert trips.count <= 1 + 1 + 2 + 1  # the refresh, ends of files, their keys, the rows
 
 
 def test_explain_says_why_our_dataset_reads_a_store(table: Table) -> None:
