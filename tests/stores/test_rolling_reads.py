@@ -113,7 +113,14 @@ def test_pages_of_rows_here_and_there_are_requested_at_once(
     assert trips.count <= 1 + 1 + 1 + 1  # the refresh, the ends of files, the condition, its rows
 
 
-@pytest.mark.parametrize("name", ["a count", "a scan", "a count under a predicate"])
+VISIBLE: dict[str, Callable[[Table], int]] = {
+    "a count": lambda table: table.scan().count(),
+    "a scan": lambda table: table.scan().to_arrow().num_rows,
+    "a count under a predicate": lambda table: table.scan("v >= 0").count(),
+}
+
+
+@pytest.mark.parametrize("name", VISIBLE)
 def test_visible_rows_of_groups_of_parts_are_found_at_once(
     name: str, s3: S3, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,13 +137,8 @@ def test_visible_rows_of_groups_of_parts_are_found_at_once(
         writer.upsert(part.slice(count // 2, 2))
     table = rs.open_table(uri, storage_options=S3(proxy.endpoint).options)
     forget(monkeypatch)
-    read = {
-        "a count": lambda: table.scan().count(),
-        "a scan": lambda: table.scan().to_arrow().num_rows,
-        "a count under a predicate": lambda: table.scan("v >= 0").count(),
-    }[name]
     with counted(proxy) as trips:
-        assert read() == groups * count
+        assert VISIBLE[name](table) == groups * count
     assert trips.count <= 1 + 1 + 2 + 1  # the refresh, ends of files, their keys, the rows
 
 
