@@ -50,7 +50,7 @@ from rowsieve.types.evolution import (
     why_not_held,
 )
 from rowsieve.types.field_paths import Chain, all_fields, shown
-from rowsieve.types.logical import Date, Field, Nanos, Struct, Timestamp
+from rowsieve.types.logical import Date, Field, Nanos, Struct, Timestamp, type_name
 from rowsieve.types.ordering.sort_order import CLUSTER_BY, cluster_order
 from rowsieve.types.schema import Schema
 from rowsieve.types.widening import greatest_day
@@ -294,6 +294,26 @@ def _check_properties(head: Snapshot, schema: Schema) -> None:
             f"the properties {given} name a column whose name becomes another column's; unset them "
             "first, and set them again after the change"
         )
+    _check_history(properties, head.schema, schema)
+
+
+def _check_history(properties: Mapping[str, str], schema: Schema, altered: Schema) -> None:
+    """Raise InvalidSchemaChange if versions of rows could not be kept in the altered columns."""
+    times, after = named_history(properties, schema), named_history(properties, altered)
+    if not times or _hold_versions(*after) or not _hold_versions(*times):
+        return
+    start, end = (field.name for field in after)
+    types = " and ".join(type_name(field.type) for field in after)
+    raise InvalidSchemaChange(
+        f"the table keeps its history in ({start}, {end}), which must have one type, and {end} may "
+        f"be NULL; after the change they would be {types}. Widen both in one change: with "
+        f"table.alter() as change: change.widen_column({start!r}, ...); "
+        f"change.widen_column({end!r}, ...)"
+    )
+
+
+def _hold_versions(start: Field, end: Field) -> bool:
+    return start.type == end.type and end.nullable
 
 
 def _named(properties: Mapping[str, str], schema: Schema) -> tuple[int, ...]:

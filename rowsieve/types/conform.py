@@ -432,7 +432,10 @@ def _hint(source: pa.DataType, type_: logical.LogicalType) -> str:
         return "cast it to an integer, a decimal or text if that is intended"
     if logical.is_nested(type_):
         return "build the column with the table's type"
-    return f"cast it to {arrow_type(type_)} if that is intended"
+    hint = f"cast it to {arrow_type(type_)} if that is intended"
+    if isinstance(type_, logical.Int) and pa.types.is_floating(source):
+        return f"{hint}, or give the column fractions (widen_column to a decimal)"
+    return hint
 
 
 def _per_chunk(values: Any, convert: Any) -> Any:

@@ -11,7 +11,7 @@ import pytest
 
 import rowsieve
 from rowsieve import Table
-from rowsieve.errors import InvalidData, UnsupportedOperation
+from rowsieve.errors import InvalidData, SchemaMismatch, UnsupportedOperation
 from tests.envelopes.events import crate, crates, event, texts
 from tests.small_tables import fresh_uri
 
@@ -248,6 +248,22 @@ def test_values_without_a_common_type_stay_bad() -> None:
     with pytest.raises(InvalidData, match="does not fit the format"):
         merged(table, json.dumps(mixed))
     assert (table.refresh(), table.schema.names) == (0, ["id", "label", "grams"])
+
+
+@pytest.mark.parametrize("value", [2.5, 1e40])
+def test_a_fraction_in_a_column_of_integers_names_the_way_out(value: float) -> None:
+    table = crates()
+    merged(table, created(0, id=1, price=2))
+    odd = created(1, id=1, price=value)
+    for data in (texts(odd), [odd]):
+        with pytest.raises(InvalidData, match=r"column 'price' cannot be .*integers.*declare the"):
+            table.apply_events(data, format="debezium", schema_mode="merge")
+    merged(table, created(2, id=1, price=4.0))
+    with pytest.raises(SchemaMismatch, match=r"'price' is int64 .* double .*widen_column to a dec"):
+        table.upsert([{**crate(1), "price": 2.5}], schema_mode="merge")
+    table.widen_column("price", pa.decimal128(38, 9))
+    merged(table, created(3, id=1, price=2.5))
+    assert rows(table)[0]["price"] == Decimal("2.5")
 
 
 def test_a_truncate_with_new_columns_is_refused() -> None:

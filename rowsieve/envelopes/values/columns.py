@@ -22,7 +22,13 @@ import pyarrow as pa
 
 from rowsieve.envelopes.row_structs import NumberText, integers
 from rowsieve.envelopes.values.nested_values import read_nested
-from rowsieve.envelopes.values.readings import TargetColumn, is_single, nearest_single, reading_of
+from rowsieve.envelopes.values.readings import (
+    WITH_FRACTIONS,
+    TargetColumn,
+    is_single,
+    nearest_single,
+    reading_of,
+)
 from rowsieve.envelopes.values.unsent import unsent_in_arrow, unsent_places
 from rowsieve.errors import RowsieveError, SchemaMismatch, repr_of
 from rowsieve.types import logical
@@ -182,7 +188,12 @@ def _converted(kind: str, values: Any, target: TargetColumn) -> pa.Array:
         return conform_values(values, field_.type, field_.name)
     reading = reading_of(kind, target)
     if reading is None:
-        raise SchemaMismatch(f"a value of the kind {kind} is not one of {_expected(target)}")
+        advice = ""
+        if kind in ("float", "decimal") and isinstance(field_.type, logical.Int):
+            advice = f", {WITH_FRACTIONS}"
+        raise SchemaMismatch(
+            f"a value of the kind {kind} is not one of {_expected(target)}{advice}"
+        )
     if kind == "float" and not isinstance(values, pa.Array) and is_single(field_.type):
         values = nearest_single(pa.array(values, pa.float64()))
     elif kind in _ARROW_OF and not isinstance(values, pa.Array):

@@ -30,6 +30,10 @@ from rowsieve.types.logical import Field
 EXACT: Final = Context(prec=200_000, Emax=999_999, Emin=-999_999)
 """Scales integers of up to 131,072 digits without rounding."""
 
+WITH_FRACTIONS: Final = (
+    "and the column has integers. If the source has fractions, declare the column before the first "
+    "event (double, decimal), or widen_column it to a decimal"
+)
 _NUMBER: Final = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?$"
 _SINGLE: Final = 32
 _SPECIAL: Final = ("NaN", "Infinity", "-Infinity")
@@ -68,9 +72,15 @@ def number_text(values: pa.Array, target: TargetColumn) -> pa.Array:
     if not _all(pc.match_substring_regex(values, _NUMBER)):
         raise ValueError("text is not a number")
     if isinstance(target.field.type, logical.Int):
-        whole = pc.replace_substring_regex(values, r"^\+", "").cast(pa.decimal128(38, 0))
-        return whole.cast(arrow_type(target.field.type))
+        return _whole(values).cast(arrow_type(target.field.type))
     return values.cast(arrow_type(target.field.type))
+
+
+def _whole(texts: pa.Array) -> pa.Array:
+    try:
+        return pc.replace_substring_regex(texts, r"^\+", "").cast(pa.decimal128(38, 0))
+    except pa.ArrowInvalid as error:
+        raise ValueError(f"it is no whole number of 38 digits, {WITH_FRACTIONS}") from error
 
 
 def nearest_single(values: pa.Array) -> pa.Array:

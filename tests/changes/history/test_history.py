@@ -388,3 +388,22 @@ def statement(table: Table, text: str) -> None:
     session = SessionContext()
     session.register_table("t", table)
     session.sql(text).collect()
+
+
+def test_both_columns_of_versions_are_altered_together() -> None:
+    key = ["region", "id", "valid_from"]
+    table = rowsieve.create_table(fresh_uri(), schema_of(pa.int32()), key=key)
+    apply(table, [event("c", 1)])
+    for column in COLUMNS:
+        with pytest.raises(InvalidSchemaChange, match=r"valid_from.*one type.*Widen both"):
+            table.widen_column(column, pa.int64())
+    empty = rowsieve.create_table(fresh_uri(), schema_of(INT), key=key)
+    empty.set_properties({"history": "valid_from, valid_to"})
+    with pytest.raises(InvalidSchemaChange, match="valid_to may be NULL"):
+        empty.set_not_null("valid_to")
+    with table.alter() as change:
+        for column in COLUMNS:
+            change.widen_column(column, pa.int64())
+    apply(table, [event("u", 2**40)])
+    ends = table.scan(order_by_key=True).to_arrow().column("valid_to").to_pylist()
+    assert ends == [2**40, None]
