@@ -421,10 +421,11 @@ def _is_accepted(source: pa.DataType, type_: logical.LogicalType) -> bool:
 def _hint(source: pa.DataType, type_: logical.LogicalType) -> str:
     if isinstance(type_, logical.Timestamp | logical.Nanos) and pa.types.is_timestamp(source):
         return (
-            "give the zone of these local times (pyarrow.compute.assume_timezone; in SQL, also of "
-            "now(), arrow_cast(value, 'Timestamp(Microsecond, Some(\"UTC\"))'))"
+            "give the zone of these local times (pyarrow.compute.assume_timezone; in SQL, "
+            "arrow_cast(value, 'Timestamp(Microsecond, Some(\"UTC\"))'))"
             if type_.utc
-            else "convert the instants to local times of a zone (pyarrow.compute.local_timestamp)"
+            else "convert the instants to local times of a zone (pyarrow.compute.local_timestamp; "
+            "in SQL, to_local_time(value))"
         )
     if is_variant(source):
         return "a Variant becomes JSON text in a column of the type json"

@@ -19,6 +19,7 @@ IDENTIFIERS: Final = "datafusion.sql_parser.enable_ident_normalization"
 JOIN_FILTERS: Final = "datafusion.optimizer.enable_join_dynamic_filter_pushdown"
 MAX_PASSES: Final = "datafusion.optimizer.max_passes"
 ROUND_ROBIN: Final = "datafusion.optimizer.enable_round_robin_repartition"
+TIME_ZONE: Final = "datafusion.execution.time_zone"
 TOP_FILTERS: Final = "datafusion.optimizer.enable_topk_dynamic_filter_pushdown"
 TARGET_PARTITIONS: Final = "datafusion.execution.target_partitions"
 # Aggregate filters: DataFusion 55.0 skips row groups by the values that MIN and MAX have seen so
@@ -35,7 +36,7 @@ INITIAL_SETTINGS: Final[Mapping[str, str]] = {
 # Settings that change the meaning of conditions. With other values, conditions prune nothing.
 SEMANTIC_SETTINGS: Final[Mapping[str, str | None]] = {
     "datafusion.execution.enable_ansi_mode": "false",
-    "datafusion.execution.time_zone": None,
+    TIME_ZONE: None,
     "datafusion.sql_parser.dialect": "generic",
     "datafusion.sql_parser.parse_float_as_decimal": "false",
 }

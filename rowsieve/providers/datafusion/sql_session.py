@@ -45,7 +45,7 @@ from rowsieve.providers.datafusion.query_plan import QueryPlan
 from rowsieve.providers.datafusion.reads_by_table import open_read
 from rowsieve.providers.datafusion.registered_table import registrable
 from rowsieve.providers.datafusion.rows_in_memory import batches_of
-from rowsieve.providers.datafusion.session_settings import IDENTIFIERS
+from rowsieve.providers.datafusion.session_settings import IDENTIFIERS, TIME_ZONE
 from rowsieve.providers.datafusion.session_tables import TableSession
 from rowsieve.statements import query_words as words
 from rowsieve.statements.alter import AlterTable
@@ -62,7 +62,6 @@ from rowsieve.statements.tokens import has_several
 from rowsieve.statements.versions import with_named_versions
 from rowsieve.storage.snapshot import Snapshot
 
-_TIME_ZONE: Final = "datafusion.execution.time_zone"
 _SEVERAL: Final = (
     "sql: the text has several statements, and nothing was run; give each to a call of its own"
 )
@@ -163,7 +162,7 @@ class SessionContext(TableSession):
         `given` are the options and the values of parameters of the call to `sql`.
         """
         if isinstance(statement, CallStatement):
-            default, zone = self.full_name(("",))[0], self.setting(_TIME_ZONE)
+            default, zone = self.full_name(("",))[0], self.setting(TIME_ZONE)
             return run_procedure_statement(query, statement, self._catalogs, default, given, zone)
         if isinstance(statement, AlterTable):
             version = alter(self, statement, partial(super().sql, options=given[0]), given[1:])

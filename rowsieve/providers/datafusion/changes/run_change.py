@@ -36,7 +36,12 @@ from rowsieve.providers.datafusion.changes.statement_queries import (
     closing,
     read_only,
 )
-from rowsieve.providers.datafusion.session_settings import IDENTIFIERS
+from rowsieve.providers.datafusion.changes.statement_time import (
+    at_one_time,
+    statement_time,
+    with_assigned_times,
+)
+from rowsieve.providers.datafusion.session_settings import IDENTIFIERS, TIME_ZONE
 from rowsieve.statements.merge_statement import Merge
 from rowsieve.statements.read_change import (
     Change,
@@ -102,6 +107,10 @@ def _changed_rows(
                 "changes tables only; name the table that the view reads"
             )
         return None
+    time = statement_time(change, session.setting(TIME_ZONE)) if change.changes_rows else None
+    if changed is not None and time is not None:
+        change = at_one_time(change, changed.table.handle.pinned.schema, time)
+        text = change.text
     returning = take_returning(change.tokens) if change.changes_rows else ""
     statement = read_change(change.tokens)
     if isinstance(statement, CreateTable | DropTable):
@@ -112,6 +121,9 @@ def _changed_rows(
     changed.table.refresh()
     with closing(StatementQueries(session, changed, named, (values, given))) as queries:
         statement = spelled_out(queries, statement)
+        if time is not None:
+            schema = queries.table.handle.pinned.schema
+            statement = with_assigned_times(statement, schema, time)
         returned = returned_rows(queries, statement, returning)
         if isinstance(statement, Delete) and statement.target.alias:
             queries.check(statement.query, None)  # DataFusion's DELETE does not know the alias
