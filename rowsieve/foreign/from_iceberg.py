@@ -63,6 +63,14 @@ _READ_ONLY: Final = (
 )
 
 
+_REWRITE: Final = (
+    "rewrite the files of the table first, as in Spark: CALL catalog.system.rewrite_data_files("
+    "table => 'db.t', options => map('rewrite-all', 'true', 'remove-dangling-deletes', 'true')); "
+    "or create a table of the rows that another reader gives, such as DuckDB's iceberg_scan"
+)
+"""The ways out for a table with deletes that are not read."""
+
+
 @dataclass(frozen=True, slots=True)
 class _File:
     """A data file: its URI, the values of its partition by column id, and its delete files."""
@@ -176,7 +184,19 @@ def _tasks(scan: Any) -> list[Any]:
     try:
         return list(scan.plan_files())
     except ValueError as error:  # pyiceberg has no class for it
-        raise UnsupportedOperation(f"from_iceberg: {error}; compact the table first") from error
+        path = _equality_deletes(scan)
+        what = str(error) if path is None else f"{path} has equality deletes, as Flink writes them"
+        raise UnsupportedOperation(f"from_iceberg: {what}; {_REWRITE}") from error
+
+
+def _equality_deletes(scan: Any) -> str | None:
+    """The first file of the snapshot that deletes rows by their values; None if none does."""
+    snapshot = scan.snapshot()
+    for manifest in () if snapshot is None else snapshot.manifests(scan.io):
+        for entry in manifest.fetch_manifest_entry(scan.io):
+            if str(entry.data_file.content).rpartition(".")[2] == "EQUALITY_DELETES":
+                return str(entry.data_file.file_path)
+    return None
 
 
 def _location(path: str) -> Location:
@@ -397,7 +417,7 @@ def _position_deletes(
     if kind != "POSITION_DELETES" or form not in ("PARQUET", "PUFFIN"):
         raise UnsupportedOperation(
             f"from_iceberg: {uri} has {kind.lower().replace('_', ' ')} as {form}, which is not "
-            "supported; rewrite the files of the table first"
+            f"supported; {_REWRITE}"
         )
     data = store.get(uri)
     if form == "PUFFIN":
