@@ -26,7 +26,7 @@ from rowsieve.parquet.foreign_footer.checked_footer import CheckedFooter
 from rowsieve.parquet.foreign_footer.chunk_checks import UnreadableFooter
 from rowsieve.parquet.foreign_footer.index_contradictions import checked_by_index
 from rowsieve.parquet.foreign_footer.read_footer import check_footer
-from rowsieve.parquet.foreign_footer.schema_tree import is_decimal
+from rowsieve.parquet.foreign_footer.schema_tree import is_decimal, map_without_keys
 from rowsieve.parquet.foreign_values import INT96_MARK, is_marked, typed_leaves
 from rowsieve.parquet.leaf_columns import leaves_by_name
 from rowsieve.parquet.shredded_columns import named_shredding
@@ -169,11 +169,27 @@ def _read(store: ObjectStore, uri: str) -> tuple[int, bytes]:
         raise NotFound(f"{uri} does not exist; give files that do") from error
 
 
+def _named_schema(uri: str, checked: CheckedFooter) -> tuple[pq.FileMetaData, pa.Schema]:
+    """A footer without chunks, and its columns as pyarrow reads them.
+
+    UnsupportedOperation for a valid schema that pyarrow does not read.
+    """
+    try:
+        metadata = _schema_footer(checked, checked.pairs)
+        return metadata, metadata.schema.to_arrow_schema().remove_metadata()
+    except pa.ArrowException as error:
+        name, shown = map_without_keys(checked.elements), str(error).rstrip(".")
+        what = "" if name is None else f", whose map {name!r} has keys that may be NULL,"
+        raise UnsupportedOperation(
+            f"{uri} has a schema{what} that pyarrow {pa.__version__} does not read: {shown}; write "
+            "the file again in another schema: the keys of a map are required"
+        ) from error
+
+
 def _parsed(uri: str, size: int, tail: bytes, known: dict[Any, pa.Schema]) -> Footer:
     try:
         checked = check_footer(tail[:-_AFTER_FOOTER])
-        metadata = _schema_footer(checked, checked.pairs)
-        own = metadata.schema.to_arrow_schema().remove_metadata()
+        metadata, own = _named_schema(uri, checked)
         own = with_variants(own, checked)
         leaves = [(leaf.path, leaf.physical, leaf.width) for leaf in checked.leaves]
         hidden = named_shredding(metadata)

@@ -40,6 +40,7 @@ from rowsieve.parquet.file_mapping import FileMapping, adapted_tail, mapping_of
 from rowsieve.parquet.footer_cache import cached_per_footer
 from rowsieve.parquet.foreign_footer.chunk_checks import UnreadableFooter
 from rowsieve.parquet.foreign_footer.read_footer import foreign_footer
+from rowsieve.parquet.seals import CHUNKS_KEY
 from rowsieve.parquet.thrift import MalformedThrift
 
 CACHE_BYTES: Final = PROCESS_BYTES
@@ -213,10 +214,23 @@ def _undecoded(
         return _unsupported(f"{where}, compressed by {', '.join(codecs)},", error)
     if metadata is not None and (names := _booleans_by_dictionary(metadata, row_group)):
         return _unsupported(f"{where}, whose column {names[0]!r} has a dictionary,", error)
+    names = [] if metadata is None else _decimals_of_any_length(metadata, row_group)
+    if names and isinstance(error, pa.ArrowInvalid):
+        return UnsupportedOperation(
+            f"{where}: the decimals of column {names[0]!r} have more bytes than their digits need, "
+            f"or none, which pyarrow {pa.__version__} does not read: {error}; write the file again "
+            "with decimals of a fixed length, or read other columns"
+        )
     if metadata is not None and mapping_of(metadata) is not None:
         return CorruptData(
             f"{where} cannot be decoded: {error}; if the program that wrote the file reads it, "
             "write the file again with it, else restore the file from a copy"
+        )
+    if metadata is None or CHUNKS_KEY.encode() in (metadata.metadata or {}):  # checksums are right
+        return CorruptData(
+            f"{where} cannot be decoded: {error}; if DuckDB or another program reads the file, "
+            "please report this, else restore the file from a copy, or the table to a version "
+            "without it"
         )
     return CorruptData(
         f"{where} cannot be decoded, so its bytes differ from those that were written: "
@@ -250,6 +264,18 @@ def _booleans_by_dictionary(metadata: pq.FileMetaData, row_group: int | None) ->
         str(each.path_in_schema)
         for each in chunks
         if each.physical_type == "BOOLEAN" and not _DICTIONARIES.isdisjoint(each.encodings)
+    ]
+
+
+def _decimals_of_any_length(metadata: pq.FileMetaData, row_group: int | None) -> list[str]:
+    """The columns of a row group with decimals that say how many bytes each of them has."""
+    if row_group is None or row_group >= metadata.num_row_groups:
+        return []
+    columns = [metadata.schema.column(leaf) for leaf in range(metadata.num_columns)]
+    return [
+        str(each.path)
+        for each in columns
+        if each.physical_type == "BYTE_ARRAY" and each.logical_type.type == "DECIMAL"
     ]
 
 

@@ -21,10 +21,9 @@ import numpy.typing as npt
 import pyarrow.parquet as pq
 import xxhash
 
-from rowsieve.parquet.chunks import SEAL_KEY as CHUNKS_KEY
 from rowsieve.parquet.chunks import chunk_span
 from rowsieve.parquet.footer_cache import cached_per_footer
-from rowsieve.parquet.seals import ReadSpan, blank, fill, sealed
+from rowsieve.parquet.seals import CHUNKS_KEY, ReadSpan, blank, fill, sealed
 from rowsieve.parquet.spans import Span
 from rowsieve.parquet.thrift import ThriftStruct, Wanted, read_fields
 

@@ -19,6 +19,7 @@ from rowsieve.varints import encode_varint
 ReadSpan: TypeAlias = Callable[[int, int], memoryview]
 """Returns bytes [start, stop) of a file that is being written."""
 
+CHUNKS_KEY: Final = "rowsieve.chunks"
 DIGITS: Final = 16
 _BLANK: Final = "-" * DIGITS
 

@@ -19,7 +19,7 @@ from rowsieve.varints import decode_varint
 Fields = dict[int, tuple[int, bytes]]
 """The fields of an encoded struct: kind and bytes by number."""
 
-ROW_GROUPS, CREATED_BY, ORDERS = 4, 6, 7  # of a footer
+SCHEMA, ROW_GROUPS, CREATED_BY, ORDERS = 2, 4, 6, 7  # of a footer
 COLUMNS, SORTING = 1, 4  # of a row group
 METADATA = 3  # of a column chunk
 STATISTICS = 12  # of a column's metadata
@@ -55,6 +55,16 @@ def edit_footer(path: Path, change: Callable[[Fields], None]) -> None:
     change(fields)
     footer = struct_of(fields)
     path.write_bytes(data[:start] + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+
+
+def edit_schema(path: Path, change: Callable[[int, Fields], None]) -> None:
+    """Change the elements of a schema: called with the place of each, from 0 for the root."""
+
+    def of_footer(footer: Fields) -> None:
+        kind, data = footer[SCHEMA]
+        footer[SCHEMA] = kind, edit_list(data, change)
+
+    edit_footer(path, of_footer)
 
 
 def edit_chunks(path: Path, change: Callable[[int, int, Fields], None]) -> None:

@@ -15,9 +15,10 @@ from obstore.store import MemoryStore
 from rowsieve.checksums import checksum
 from rowsieve.errors import CorruptData
 from rowsieve.objects import ObjectStore, RemoteStore, open_store
-from rowsieve.parquet.chunks import SEAL_KEY, chunk_seal
+from rowsieve.parquet.chunks import chunk_seal
 from rowsieve.parquet.decode import ParquetReader
 from rowsieve.parquet.footer import read_footer, tail_start
+from rowsieve.parquet.seals import CHUNKS_KEY
 from rowsieve.storage.manifests.manifest import FileRef
 from rowsieve.storage.parts.part_writer import write_parts
 from rowsieve.types.encodings import arrow_schema
@@ -107,7 +108,7 @@ def test_every_chunk_is_sealed(tmp_path: Path, rows: pa.Table) -> None:
     ref = write(open_store(str(tmp_path)), rows)
     metadata = pq.read_metadata(tmp_path / ref.path)
     assert chunk_seal(metadata) is not None
-    assert len(metadata.metadata[SEAL_KEY.encode()]) == 3 * 16
+    assert len(metadata.metadata[CHUNKS_KEY.encode()]) == 3 * 16
 
 
 def test_neighbours_are_fetched_in_one_request_where_requests_cost(rows: pa.Table) -> None:

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from rowsieve.errors import CorruptData
 from rowsieve.objects import Draft, ObjectStore, open_store
 from rowsieve.parquet import pages
-from rowsieve.parquet.chunks import SEAL_KEY as CHUNKS_KEY
 from rowsieve.parquet.decode import ParquetReader
 from rowsieve.parquet.footer import read_tail
 from rowsieve.parquet.leaf_columns import leaves_of
 from rowsieve.parquet.page_reader import PageReader, read_pages
 from rowsieve.parquet.pages import PAGES_KEY, Pages, page_directory
+from rowsieve.parquet.seals import CHUNKS_KEY
 from rowsieve.storage.manifests.manifest import FileRef
 from rowsieve.storage.parts import part_file, part_writer
 from rowsieve.storage.parts.part_writer import write_parts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import struct
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,7 +21,8 @@ from rowsieve.errors import (
     UnsupportedOperation,
 )
 from rowsieve.parquet.footer import reading
-from rowsieve.parquet.thrift import I32, I64, MalformedThrift, write_struct
+from rowsieve.parquet.thrift import I32, I64, MalformedThrift, encoded_value, write_struct
+from tests.foreign.damaged import Fields, edit_schema
 
 ROWS = pa.table({"id": range(100), "s": ["abc" * 50] * 100})
 SNAPPY, LZO = 2, 6  # as Thrift writes 1 and 3
@@ -132,3 +134,49 @@ def test_booleans_in_a_dictionary_are_not_called_damaged(tmp_path: Path) -> None
     assert table.count() == 2
     with pytest.raises(UnsupportedOperation, match=r"whose column 'b' has a dictionary.*PLAIN"):
         table.to_arrow()
+
+
+def write_decimals(path: Path, *values: bytes) -> None:
+    """Write a file whose decimals say how many bytes each of them has."""
+    rows = pa.table({"id": range(len(values)), "p": pa.array(values, pa.binary())})
+    pq.write_table(rows, path, use_dictionary=False, write_statistics=False)
+
+    def declare(place: int, element: Fields) -> None:
+        if place == 2:
+            converted, scale, precision = (encoded_value(I32(number)) for number in (5, 2, 9))
+            element |= {6: converted, 7: scale, 8: precision}
+
+    edit_schema(path, declare)
+
+
+@pytest.mark.parametrize("value", [b"", (-12345).to_bytes(17, "big", signed=True)])
+def test_decimals_of_another_length_are_not_called_damaged(tmp_path: Path, value: bytes) -> None:
+    path = tmp_path / "a.parquet"
+    write_decimals(path, b"\x30\x39", value)
+    table = rs.open_parquet(path)
+    assert table.scan(columns=["id"]).to_arrow().num_rows == 2  # the advice
+    with pytest.raises(UnsupportedOperation, match=r"the decimals of column 'p'.*fixed length"):
+        table.to_arrow()
+
+
+def test_decimals_with_bytes_to_spare_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    write_decimals(path, b"\x30\x39", (-12345).to_bytes(16, "big", signed=True))
+    assert rs.open_parquet(path).to_arrow()["p"].to_pylist() == [
+        Decimal("123.45"),
+        -Decimal("123.45"),
+    ]
+
+
+def test_a_map_without_required_keys_is_not_called_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    maps = pa.array([{"m": [("a", 1)]}], pa.struct([("m", pa.map_(pa.string(), pa.int64()))]))
+    pq.write_table(pa.table({"id": [1], "s": maps}), path)
+
+    def loosen(_: int, element: Fields) -> None:
+        if element[4][1].endswith(b"key"):
+            element[3] = encoded_value(I32(1))
+
+    edit_schema(path, loosen)
+    with pytest.raises(UnsupportedOperation, match=r"map 's\.m' has keys that may be NULL"):
+        rs.open_parquet(path)

@@ -28,13 +28,14 @@ TYPE, WIDTH, REPETITION, NAME, CHILDREN, CONVERTED, SCALE, PRECISION, FIELD_ID, 
 )
 BOOLEAN, INT32, INT64, INT96, FLOAT, DOUBLE, BYTES, FIXED = range(8)
 LENGTHS: Final = {BOOLEAN: 1, INT32: 4, INT64: 8, INT96: 12, FLOAT: 4, DOUBLE: 8}
-_OPTIONAL, _REPEATED = 1, 2
+_REQUIRED, _OPTIONAL, _REPEATED = range(3)
 _UNSIGNED: Final = range(11, 15)  # converted types
 _NO_ORDER: Final = 21  # the converted type of intervals
 _ENUM_CONVERTED, DECIMAL_CONVERTED = 4, 5
 WIDE_DIGITS: Final = 39  # the smallest precision that pyarrow decodes as 256 bits
 _TIMES_CONVERTED: Final = range(6, 11)
-_ENUM, _DECIMAL, _TIMES = 4, 5, (6, 7, 8)  # logical types
+_MAPS_CONVERTED: Final = (1, 2)
+_MAP, _ENUM, _DECIMAL, _TIMES = 2, 4, 5, (6, 7, 8)  # logical types
 _TIMESTAMP, _UNIT, _NANOS = 8, 2, 3  # a logical type, its field, and a member of that
 _INTEGER, _IS_SIGNED = 10, 2  # a logical type, and its field
 _WITHOUT_ORDER: Final = (15, 16, 17, 18)  # half floats, variants, geometry, geography
@@ -194,6 +195,18 @@ def _checked(values: ThriftStruct, *, is_root: bool) -> int:
     if physical == FIXED and not 0 < values.get(WIDTH, 0) <= _WIDEST:
         raise MalformedThrift(f"column {name!r} has values of {values.get(WIDTH, 0)} bytes")
     return children
+
+
+def map_without_keys(elements: Sequence[Element]) -> str | None:
+    """The path of the first map whose keys are not required; None if there is none."""
+    path: list[Element] = []
+    for element, entries, key in zip(elements, elements[1:], elements[2:], strict=False):
+        path[element.depth :] = [element]
+        logical, converted = element.values.get(LOGICAL, {}), element.values.get(CONVERTED)
+        is_map = _MAP in logical or converted in _MAPS_CONVERTED
+        if is_map and entries.depth < key.depth and key.values.get(REPETITION) != _REQUIRED:
+            return ".".join(each.name for each in path[1:])
+    return None
 
 
 def leaves_in(

@@ -23,12 +23,11 @@ from rowsieve.checksums import checksum, checksum_text
 from rowsieve.objects import Draft, ObjectStore, Uploads
 from rowsieve.parquet.bloom_reader import SEAL_KEY as BLOOMS_KEY
 from rowsieve.parquet.bloom_reader import seal_blooms
-from rowsieve.parquet.chunks import SEAL_KEY as CHUNKS_KEY
 from rowsieve.parquet.codec_columns import CODEC_KEY, CodecColumns
 from rowsieve.parquet.footer import read_footer, read_metadata, tail_start
 from rowsieve.parquet.leaf_columns import leaf_count, member_paths
 from rowsieve.parquet.pages import blank_pages, seal_chunks_and_pages
-from rowsieve.parquet.seals import blank
+from rowsieve.parquet.seals import CHUNKS_KEY, blank
 from rowsieve.parquet.shredded_columns import SHREDDED_KEY, Shredding
 from rowsieve.parquet.stored_forms import STRUCTURED_FORMAT
 from rowsieve.stats.json_shredding import FIELDS
