@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.ir import Literal, PhysicalValue
+from rowsieve.predicate.semantics import TextReading
 from rowsieve.types import numeric_bytes
 from rowsieve.types.days import DAY_US
 from rowsieve.types.encodings import arrow_type
@@ -166,6 +167,16 @@ def parse_text(text: str, type_: LogicalType) -> PhysicalValue:
                 f"the text {text!r} cannot become a {type_name(type_)}, which has no "
                 "literal; compare one of its fields instead"
             )
+
+
+def compared_text(text: str, type_: LogicalType, reading: TextReading) -> PhysicalValue:
+    r"""Parse text that is compared with values of this type, as an engine reads it.
+
+    DataFusion compares binary values with the bytes of the text, in which `\x61` is four bytes.
+    """
+    if isinstance(type_, Binary) and reading is TextReading.DATAFUSION:
+        return text.encode()
+    return parse_text(text, type_)
 
 
 def _interval(stripped: str, text: str) -> bytes:

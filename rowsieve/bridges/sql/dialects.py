@@ -88,6 +88,7 @@ class Dialect:
     greedy_distinct: bool = False  # a IS DISTINCT FROM b AND c: its right operand is b AND c
     bracket_members: bool = False  # s['x'] is a field of a struct
     binary_text: BinaryText = BinaryText.UTF8
+    hexadecimal_bits: bool = False  # X'0f' is a string of bits
     types: Mapping[LogicalType, str] = field(default_factory=dict)  # names of types
     borrowed: frozenset[LogicalType] = (
         frozenset()
@@ -162,6 +163,7 @@ POSTGRES = Dialect(
     semantics=Semantics.POSTGRES,
     exponent_is_float=False,
     binary_text=BinaryText.HEX,
+    hexadecimal_bits=True,
     bare_decimal=Numeric(),
     folds_unquoted=True,
     reads_our_names=True,

@@ -36,6 +36,7 @@ from rowsieve.predicate.functions.numbers.numeric import wider_int
 from rowsieve.predicate.literal_values import (
     check_literal,
     check_offset,
+    compared_text,
     from_scalar,
     int_range,
     natural_type,
@@ -181,7 +182,7 @@ def typed(literal: ir.Literal, type_: LogicalType, semantics: Semantics) -> ir.L
     if type_ == Nanos(utc=True) and not is_utc(semantics):
         check_offset(literal.value, semantics.time_zone)
     far = far_constant(literal.value, type_, semantics.text_reading)
-    value = parse_text(literal.value, type_) if far is None else far
+    value = compared_text(literal.value, type_, semantics.text_reading) if far is None else far
     if isinstance(type_, Int | Decimal):
         assert isinstance(value, int | decimal.Decimal)
         on_grid = _scaled(type_, Fraction(value) if _small(value) else Fraction(10) ** 60)

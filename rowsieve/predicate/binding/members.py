@@ -16,7 +16,7 @@ from rowsieve.predicate.binding.zoned import depends_on_zone, instants_of, is_ut
 from rowsieve.predicate.functions.casting.casts import cast, cast_rule
 from rowsieve.predicate.functions.numbers.decimals import int_as_decimal
 from rowsieve.predicate.ir import ComparisonOp, Literal, ValueSet
-from rowsieve.predicate.literal_values import check_offset, parse_text, scalar
+from rowsieve.predicate.literal_values import check_offset, compared_text, scalar
 from rowsieve.predicate.semantics import NanOrder, Semantics
 from rowsieve.types.days import NANOS_OF_MICRO
 from rowsieve.types.encodings import arrow_type
@@ -145,8 +145,9 @@ def _parsed(array: pa.Array, type_: LogicalType, semantics: Semantics) -> pa.Arr
         if type_ == Nanos(utc=True) and not is_utc(semantics):
             for text in array.drop_null().to_pylist():
                 check_offset(text, semantics.time_zone)
+        reading = semantics.text_reading
         values = [
-            scalar(Literal(None if text is None else parse_text(text, type_), type_))
+            scalar(Literal(None if text is None else compared_text(text, type_, reading), type_))
             for text in array.to_pylist()
         ]
         return pa.array(values, arrow_type(type_)) if values else pa.nulls(0, arrow_type(type_))

@@ -16,7 +16,7 @@ from rowsieve.errors import InvalidInput, SchemaMismatch
 from rowsieve.providers.datafusion import SessionContext
 from rowsieve.providers.datafusion.changes.statement_time import StatementTime
 from rowsieve.providers.datafusion.session_settings import TIME_ZONE
-from rowsieve.types.logical import Date, Timestamp
+from rowsieve.types.logical import Date, LogicalType, Timestamp
 from tests.small_tables import keyed
 
 NOW = datetime.datetime(2026, 7, 15, 3, 30, 0, 123456, tzinfo=datetime.UTC)
@@ -142,7 +142,8 @@ def test_an_interval_is_of_the_zone() -> None:
     time = StatementTime(int(first_of_summer_time.timestamp()) * 1_000_000, "America/New_York")
     literal = time.literals["NOW"]
     session = _session(table, "America/New_York")
-    for number, type_ in enumerate((Timestamp(utc=True), Timestamp(), Date())):
+    types: list[LogicalType] = [Timestamp(utc=True), Timestamp(), Date()]
+    for number, type_ in enumerate(types):
         day_before = time.assigned(f"{literal} - INTERVAL '1 day'", type_)
         session.sql(
             f"INSERT INTO t (k, {SCHEMA.names[number + 1]}) VALUES ({number}, {day_before})"

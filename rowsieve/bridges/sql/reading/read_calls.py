@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 from sqlglot import exp
@@ -226,7 +227,12 @@ def _extract(reader: Reads, node: Any) -> ir.Operand:
 
 def _is_date_part(reader: Reads, node: Any) -> bool:
     """Whether the text has `date_part(…)` here, of which the grammar makes EXTRACT."""
-    calls = [token for token in reader.source.tokens if token.text.upper() in _FIELD_CALLS]
+    tokens = reader.source.tokens
+    calls = [
+        token
+        for token, after in pairwise(tokens)
+        if after.text == "(" and token.text.upper() in _FIELD_CALLS
+    ]
     words = {token.text.upper() for token in calls}
     if len(words) < 2:
         return "DATE_PART" in words

@@ -15,6 +15,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from rowsieve.bridges.sql.constructs.arrow_times import as_compared
+from rowsieve.bridges.sql.constructs.escape_strings import escaped_text
 from rowsieve.bridges.sql.constructs.intervals import constant_interval
 from rowsieve.bridges.sql.constructs.named_zones import of_local_time
 from rowsieve.bridges.sql.constructs.nested_access import bracket
@@ -48,6 +49,8 @@ from rowsieve.types.logical import (
 _READ_BY_ENGINES = (Bool, Int, Float, Decimal)
 _UNCLEAR = "put this condition in parentheses, its place among the operators is unclear"
 _ESCAPES = re.compile(r"\\(?:u([0-9a-fA-F]{4})|([\\'\"nrt]))")
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.In, exp.Between,
+                exp.NullSafeEQ, exp.NullSafeNEQ)  # fmt: skip
 _T = TypeVar("_T")
 
 
@@ -298,16 +301,40 @@ def _null(reader: SqlReader, node: Any) -> ir.Operand:
     return ir.Literal(None)
 
 
+def _escaped(reader: SqlReader, node: Any) -> ir.Operand:
+    start, stop = node.meta.get("start"), node.meta.get("end")
+    written = "" if start is None else reader.source.lifted.text[start : stop + 1]
+    if (text := escaped_text(written)) is None:
+        raise reader.source.refusal(
+            node,
+            r"in E'…' only \b, \f, \n, \r, \t, \', \\ and codes of ASCII such as \101 or \x41 are "
+            "supported; write other letters themselves",
+        )
+    return ir.Literal(text)
+
+
 def _hexadecimal(reader: SqlReader, node: Any) -> ir.Operand:
     reader.only(node, "this")
     text = str(node.this or "")
     start = node.meta.get("start")
     if start is not None and reader.source.lifted.text[start : start + 2].lower() == "0x":
         raise reader.source.refusal(node, "write numbers in decimal digits")
+    if reader.dialect.hexadecimal_bits and not _is_compared(node):
+        raise reader.source.refusal(
+            node, f"X'…' is a string of bits in {reader.dialect.name}; write bytes as '\\x…'::bytea"
+        )
     try:
         return ir.Literal(bytes.fromhex(text), Binary())
     except ValueError as error:
         raise reader.source.refusal(node, "bytes have two hexadecimal digits each") from error
+
+
+def _is_compared(node: Any) -> bool:
+    """Return whether a constant is an operand of a comparison: no bits compare with bytes."""
+    parent = node.parent
+    while isinstance(parent, exp.Paren | exp.Tuple):
+        parent = parent.parent
+    return isinstance(parent, _COMPARISONS)
 
 
 def _negation(reader: SqlReader, node: Any) -> ir.Operand:
@@ -373,6 +400,7 @@ _OPERANDS: Mapping[type[Any], Callable[[SqlReader, Any], ir.Operand]] = {
     exp.RawString: _raw,
     exp.Boolean: _truth,
     exp.Null: _null,
+    exp.ByteString: _escaped,
     exp.HexString: _hexadecimal,
     exp.Neg: _negation,
     exp.Cast: _cast,
