@@ -141,6 +141,11 @@ def _value(procedure: str, node: Any) -> Argument:
             return TimeLiteral(str(node.this.this))  # TIMESTAMP '…'
         case exp.VarMap() | exp.Map():
             return _map(procedure, node)
+        case exp.Array():
+            raise InvalidInput(
+                f"{procedure}: the argument {node.sql(dialect='trino')} is a list, which no "
+                "procedure takes; versions are chosen by older_than and retain_last"
+            )
     raise InvalidInput(
         f"{procedure}: the argument {node.sql(dialect='trino')} is not a literal; give a text in "
         "single quotes, a whole number, TRUE, FALSE, NULL or a map"

@@ -171,6 +171,7 @@ def test_other_statements_are_no_calls(text: str) -> None:
         ("CALL f((SELECT 1))", "is not a literal"),
         ("CALL f(CAST('1' AS bigint))", "is not a literal"),
         ("CALL f(JSON '1')", "is not a literal"),
+        ("CALL f(ids => ARRAY[0])", "is a list, which no procedure takes"),
         ("CALL f(a => 1, 2)", "positional argument follows a named one"),
         ("CALL f(a => 1, A => 2)", "given twice"),
         ("CALL f(o => map('a', 'b', 'c'))", "key without a value"),

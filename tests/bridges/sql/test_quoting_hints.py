@@ -20,6 +20,8 @@ ROWS = pa.table({"k": [1, 2], "a.b": [1, 2], "s": ["x", "y"], "l": [[1], [1, 2]]
         ('s = "x"', "duckdb", "a text is written 'x'"),
         ("`k` = 1", "postgres", 'names are quoted as in "name"'),
         ("`k` = 1", "duckdb", 'names are quoted as in "name"'),
+        ("A b = 1", "postgres", 'a name with a space is written "A b"'),
+        ("k = 1 AND A b > 1", "spark", "a name with a space is written `A b`"),
     ],
 )
 def test_a_refusal_says_how_names_are_quoted(text: str, dialect: str, hint: str) -> None:

@@ -265,12 +265,22 @@ def _syntax_refusal(source: SqlSource, error: ParseError) -> InvalidPredicate:
     if not details:
         return InvalidPredicate(f"cannot read the {source.kind}: {error}")
     place = (details[0]["line"], details[0]["col"])
-    for token in source.tokens:
+    for before, token in zip([None, *source.tokens], source.tokens, strict=False):
         if (token.line, token.col) == place:
-            quoted = source.lifted.text[token.start - 1 : token.start] == "`"
-            why = 'names are quoted as in "name"' if quoted else "this is not expected here"
+            why = _unexpected(source, before, token)
             return source.refusal_at(token.start, token.end + 1, why)
     return InvalidPredicate(f"cannot read the {source.kind}: {details[0]['description']}")
+
+
+def _unexpected(source: SqlSource, before: Any, token: Any) -> str:
+    """Why a token is not expected; how the dialect quotes what the text seems to mean."""
+    text, quote = source.lifted.text, source.dialect.quote
+    if text[token.start - 1 : token.start] == "`":
+        return f"names are quoted as in {quote}name{quote}"
+    why = "this is not expected here"
+    if before is None or not {before.token_type, token.token_type} <= {TokenType.VAR}:
+        return why
+    return f"{why}; a name with a space is written {quote}{before.text} {token.text}{quote}"
 
 
 def _start_refusal(source: SqlSource) -> InvalidPredicate:
