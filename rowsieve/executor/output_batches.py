@@ -20,7 +20,7 @@ from rowsieve.predicate.bind import BoundOperand, bind_operand
 from rowsieve.predicate.evaluate import compute
 from rowsieve.predicate.ir import BoundColumn, Cast, Column, Operand, walk
 from rowsieve.predicate.semantics import OnFailure
-from rowsieve.types.encodings import arrow_schema, arrow_type
+from rowsieve.types.encodings import EXTENSION_KEYS, arrow_field, arrow_schema, arrow_type
 from rowsieve.types.logical import Field
 from rowsieve.types.schema import Schema
 from rowsieve.types.shown_values import shown_row
@@ -48,7 +48,14 @@ class Packaging:
                 self._add_computed(column, operand, plan)
         stored = arrow_schema(schema)
         whole = not self._computed and tuple(self._names) == schema.names
-        fields = () if whole else (self._output_field(stored, name) for name in self._names)
+        fields = (
+            ()
+            if whole
+            else (
+                self._output_field(stored, *each)
+                for each in zip(plan.columns, self._names, strict=True)
+            )
+        )
         output = stored if whole else pa.schema(fields)
         self.output = with_views(output) if views else output
         self.needed = frozenset(self._read_names() if self._computed else self._names)
@@ -95,10 +102,17 @@ class Packaging:
             )
         return values
 
-    def _output_field(self, stored: pa.Schema, name: str) -> pa.Field:
-        if name in self._computed:
-            return pa.field(name, arrow_type(self._casts.get(name, self._computed[name]).type))
-        return stored.field(name)
+    def _output_field(self, stored: pa.Schema, column: OutputColumn, name: str) -> pa.Field:
+        if name not in self._computed:
+            return stored.field(name)
+        bound = self._casts.get(name, self._computed[name])
+        if column.is_stored:
+            return pa.field(name, arrow_type(bound.type))
+        field = arrow_field(Field(0, name, bound.type))
+        if isinstance(bound.root, BoundColumn):
+            field = stored.field(bound.root.name).with_name(name).with_nullable(nullable=True)
+        metadata = field.metadata or {}
+        return field.with_metadata({k: metadata[k] for k in EXTENSION_KEYS if k in metadata})
 
     def _read_names(self) -> Iterator[str]:
         for name in self._names:

@@ -286,6 +286,13 @@ def values_make_floats_of_integers() -> bool:
     return 9007199254740993 not in _values(query, pa.table({"x": [1]}))
 
 
+def fields_of_null_structs_have_values() -> bool:
+    structs = pa.StructArray.from_arrays(
+        [pa.array([1, 2])], names=["a"], mask=pa.array([False, True])
+    )
+    return _values("SELECT s['a'] FROM t", pa.table({"s": structs})) == [1, 2]
+
+
 def _values(query: str, rows: pa.Table) -> list[Any]:
     """The only column of a query over the table `t`."""
     context = session()
@@ -458,6 +465,12 @@ FAULTS: Final = (
         "reads the names of the tables of a catalog as an attribute, though its interface has a "
         "method, and finds none. Our list of names can also be called.",
         f"{_PROVIDER}.catalog_tables:_Names",
+    ),
+    _row(
+        fields_of_null_structs_have_values,
+        "gives the value that lies below a NULL struct for `s['a']`, where the struct comes from "
+        "memory: `s['a'] IS NULL` is FALSE. Rows of our tables have a NULL there. For your own, "
+        "write `CASE WHEN s IS NOT NULL THEN s['a'] END`.",
     ),
     _row(
         keys_cannot_be_declared,

@@ -8,6 +8,9 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.executor.read_columns import ReadColumns
+from rowsieve.types.encodings import EXTENSION_KEY
+from rowsieve.types.logical import type_name
+from tests.small_tables import fresh_uri
 
 
 @pytest.fixture(scope="module")
@@ -55,3 +58,23 @@ def test_expressions_are_bound_for_each_statement(table: rs.Table) -> None:
     assert [b - a for a, b in zip(first, second, strict=True)] == [
         pa.scalar(1, pa.duration("us")).as_py()
     ] * 3
+
+
+def test_computed_columns_keep_the_names_of_their_types() -> None:
+    schema = pa.schema(
+        [
+            pa.field("k", pa.int64(), nullable=False),
+            pa.field("u", pa.uuid()),
+            pa.field("j", pa.json_()),
+        ]
+    )
+    table = rs.create_table(fresh_uri(), schema, key=["k"])
+    columns = {"a": "u", "b": "coalesce(u, u)", "c": "j", "d": "j -> 'x'", "e": "k + 1"}
+    scan = table.scan(columns=columns)
+    expected = ["rowsieve.uuid.1"] * 2 + ["rowsieve.json.1"] * 2 + [None]
+    for rows in (scan.to_arrow(), pa.table(scan)):
+        names = [(field.metadata or {}).get(EXTENSION_KEY) for field in rows.schema]
+        assert [None if name is None else name.decode() for name in names] == expected
+    copy = rs.create_table(fresh_uri(), scan.to_arrow())
+    types = [type_name(field.type) for field in copy.handle.pinned.schema]
+    assert types == ["uuid", "uuid", "json", "json", "int64"]

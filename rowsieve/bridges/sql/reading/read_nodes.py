@@ -330,11 +330,14 @@ def _hexadecimal(reader: SqlReader, node: Any) -> ir.Operand:
 
 
 def _is_compared(node: Any) -> bool:
-    """Return whether a constant is an operand of a comparison: no bits compare with bytes."""
+    """Return whether a constant is alone or an operand of a comparison.
+
+    PostgreSQL compares no bits with bytes; other operations have a meaning for bits.
+    """
     parent = node.parent
     while isinstance(parent, exp.Paren | exp.Tuple):
         parent = parent.parent
-    return isinstance(parent, _COMPARISONS)
+    return parent is None or isinstance(parent, _COMPARISONS)
 
 
 def _negation(reader: SqlReader, node: Any) -> ir.Operand:
