@@ -25,7 +25,6 @@ from rowsieve.storage.snapshot import Snapshot
 
 ENTRIES_AT_MOST: Final = 256
 """Log entries that are read to find rewrites; one is less than a millisecond on a local disk."""
-_AT_ONCE: Final = 16
 
 
 def net_parts(log: LogReader, before: Snapshot | None, target: Snapshot) -> CommitParts | None:
@@ -61,9 +60,11 @@ def parts_without_moves(log: LogReader, before: Snapshot, target: Snapshot) -> P
 
 
 def _entries(log: LogReader, versions: range) -> Iterator[LogEntry | None]:
-    """The entries of the last versions, the newest first."""
-    for stop in range(len(versions), max(0, len(versions) - ENTRIES_AT_MOST), -_AT_ONCE):
-        yield from reversed(log.loaded_entries(versions[max(0, stop - _AT_ONCE) : stop]))
+    """The entries of the last versions, the newest first, in reads of twice as many each time."""
+    versions, count = versions[-ENTRIES_AT_MOST:], 1  # the newest one is often the compaction
+    while versions:
+        yield from reversed(log.loaded_entries(versions[-count:]))
+        versions, count = versions[:-count], 2 * count
 
 
 def _differing_bytes(before: PartTable, after: PartTable) -> int:
