@@ -8,7 +8,7 @@ import pytest
 
 from rowsieve.catalog import Catalog
 from rowsieve.errors import CommitConflict, InvalidInput
-from tests.cli.test_cli import run, run_json
+from tests.cli.test_cli import run, run_json, run_rows
 from tests.small_tables import kv, pairs
 
 
@@ -49,8 +49,8 @@ def test_commands_write_audit_and_publish(tmp_path: Path) -> None:
     assert run_json("fast-forward", place, "audit")["rows_written"] == 1
     assert run_json("query", count, place) == {"n": 3}
     assert run_json("--ref", "q3", "query", count, place) == {"n": 2}
-    assert [each["name"] for each in run_json("refs", place)] == ["audit", "q3"]
+    assert [each["name"] for each in run_rows("refs", place)] == ["audit", "q3"]
     assert "audit  branch" in run("refs", place)
     run("drop-ref", place, "audit")
     run("branch", place, "again", "--version", "q3")
-    assert [each["name"] for each in run_json("refs", place)] == ["again", "q3"]
+    assert [each["name"] for each in run_rows("refs", place)] == ["again", "q3"]
