@@ -15,6 +15,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
@@ -259,19 +260,34 @@ class OpenTransaction:
     def _commit_in_order(self, order: SharedOrder, tables: Sequence[TransactionHandle]) -> None:
         changed = [each for each in tables if each.layers.layers]
         read = [each for each in tables if not each.layers.layers]
-        order.commit(
-            {
-                each.store.uri: _TableCommit(each, self.options, self._started_s).run
-                for each in changed
-            },
-            {each.store.uri: _TableRead(each, self.options).prove for each in read},
-        )
+        with ExitStack() as turns:
+            if changed:
+                _take_turns(tables, turns)
+            order.commit(
+                {
+                    each.store.uri: _TableCommit(each, self.options, self._started_s).run
+                    for each in changed
+                },
+                {each.store.uri: _TableRead(each, self.options).prove for each in read},
+            )
 
     def _end(self, state: _State) -> None:
         self._state = state
         self._savepoints.clear()
         for handle in self._tables.values():
             handle.layers.reads.is_open = False
+
+
+def _take_turns(tables: Sequence[TransactionHandle], turns: ExitStack) -> None:
+    """Take a turn among the calls of each open writer, so that the proofs see what it acknowledged.
+
+    Also of tables that were only read: somebody may have read an acknowledged row without this
+    transaction's changes, which could then come neither before nor after (invariant 41). All
+    transactions take them in one order, so that none waits for another in a circle.
+    """
+    for each in sorted(tables, key=lambda each: each.store.uri):
+        turns.enter_context(each.outside.turn())
+        each.outside.writer = None  # the commit of the table takes no further turn
 
 
 def _no_common_log(one: Handle, other: Handle) -> UnsupportedOperation:

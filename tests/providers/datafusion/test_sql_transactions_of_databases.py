@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -123,6 +125,61 @@ def test_a_transaction_conflicts_with_what_a_writer_acknowledged_since(
         context.sql("COMMIT")
         assert pairs(table) == [(1, 10), (2, 10)]
     assert pairs(database.open_table("b")) == [(1, 10), (2, 10)]
+
+
+def test_a_transaction_proves_what_it_read_over_acknowledged_rows(
+    database: rs.Database, tmp_path: Path
+) -> None:  # invariant 41: a reader of the row does not see the change, so it would have no place
+    context, table = session(database, "a"), database.open_table("b")
+    context.register_table("b", table)
+    with table.writer(wal_dir=tmp_path / "wal", flush_interval_s=3600) as writer:
+        context.sql("BEGIN")
+        assert rows(context, "SELECT count(*) FROM b WHERE v = 9") == [(0,)]
+        writer.upsert({"k": 7, "v": 9}).result()
+        context.sql("UPDATE a SET v = 5")
+        assert table.count("v = 9") == 1
+        with pytest.raises(TransactionConflict):
+            context.sql("COMMIT")
+        context.sql("BEGIN")
+        assert rows(context, "SELECT count(*) FROM b WHERE v = 9") == [(1,)]
+        writer.upsert({"k": 8, "v": 1}).result()  # which the condition does not match
+        context.sql("UPDATE a SET v = 6")
+        context.sql("COMMIT")
+        writer.upsert({"k": 9, "v": 1}).result()
+    assert {row[1] for row in pairs(database.open_table("a"))} == {6}
+    assert len(pairs(database.open_table("b"))) == 5
+
+
+def test_transactions_that_cross_wait_for_no_turn_in_a_circle(
+    database: rs.Database, tmp_path: Path
+) -> None:
+    tables = {name: database.open_table(name) for name in "ab"}
+    contexts = []
+    for _ in tables:
+        context = session(database, "")
+        for name, table in tables.items():
+            context.register_table(name, table)
+        contexts.append(context)
+    with ExitStack() as writers:
+        for name, table in tables.items():
+            wal = tmp_path / name
+            writers.enter_context(table.writer(wal_dir=wal, flush_interval_s=3600))
+
+        def run(context: Any, read: str, changed: str) -> None:
+            for turn in range(3):
+                with suppress(TransactionConflict):
+                    context.sql("BEGIN")
+                    context.sql(f"SELECT count(*) FROM {read} WHERE k = 1").to_pylist()
+                    context.sql(f"UPDATE {changed} SET v = {turn} WHERE k = 2")
+                    context.sql("COMMIT")
+
+        calls = [(contexts[0], "a", "b"), (contexts[1], "b", "a")]
+        threads = [Thread(target=run, args=call, daemon=True) for call in calls]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+            assert not thread.is_alive()
 
 
 def test_tables_of_other_logs_are_refused_or_read(database: rs.Database) -> None:
