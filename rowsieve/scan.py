@@ -7,7 +7,7 @@ A scan can be read any number of times; each read starts from the beginning. It 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -73,7 +73,9 @@ class Scan:
     pruning raises `UnsoundPruning`; with `on_violation="report"` it is counted and logged, and the
     rows are read without pruning. `read_encoding` and `on_encoding_difference` replace the table's
     properties. `semantics` overrides the evaluation rules of the dialect or
-    engine. `session` holds the session settings that text depends on.
+    engine. `session` holds the session settings that text depends on. `check_usable` raises as a
+    read begins that may not be made any more; reads for which `is_current` is False are not
+    reported, because their rows are dropped.
     """
 
     def __init__(
@@ -97,6 +99,8 @@ class Scan:
         memory_bytes: int | None = None,
         threads: int | None = None,
         reporter: Reporter | None = None,
+        check_usable: Callable[[str], None] | None = None,
+        is_current: Callable[[], bool] = lambda: True,
     ) -> None:
         config = current()
         if read_encoding is not None or on_encoding_difference is not None:
@@ -110,6 +114,7 @@ class Scan:
         self._snapshot = snapshot
         self._memory_bytes = memory_bytes
         self._threads = threads
+        self._check_usable, self._is_current = check_usable, is_current
         self._reporter = config.reporter if reporter is None else reporter
         switches = ReadSwitches(pruning, audit, on_violation, read_encoding, on_encoding_difference)
         self._settings = switches.settings(snapshot.table)
@@ -214,6 +219,8 @@ class Scan:
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """Return the rows as a stream of batches of up to 65,536 rows."""
+        if self._check_usable is not None:
+            self._check_usable("scan")
         started_s = time.perf_counter()
         operation = opened("scan", "scan", self._store.uri, self._reporter)
         if self._percent:
@@ -246,6 +253,8 @@ class Scan:
         Raises EvaluationError where reading the rows would: an expression of `columns` that may
         fail is evaluated.
         """
+        if self._check_usable is not None:
+            self._check_usable("scan")
         started_s = time.perf_counter()
         operation = opened("scan", "scan", self._store.uri, self._reporter)
         with self._reported_if_failing(operation, started_s):
@@ -367,7 +376,7 @@ class Scan:
         started_s: float,
     ) -> None:
         """End the operation, with a report if there is a reporter."""
-        if (reporter := self._reporter) is not None:
+        if (reporter := self._reporter) is not None and self._is_current():
             elapsed_s = self._planning_s + time.perf_counter() - started_s
             uri, name = self._store.uri, None if error is None else type(error).__name__
             operation.run(

@@ -8,6 +8,7 @@ at a version is read-only.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -220,6 +221,10 @@ class Transaction(TransactionMethods, Table):
 
     def __init__(self, handle: TransactionHandle) -> None:
         super().__init__(handle)
+
+    @property
+    def _check_usable(self) -> Callable[[str], None]:
+        return self.handle.transaction.check_usable
 
     @property
     def version(self) -> int:

@@ -140,6 +140,7 @@ class ReadMethods(TableMethods):
             memory_bytes=memory_bytes,
             threads=threads,
             reporter=self.handle.own_reporter,
+            check_usable=self._check_usable,
         )
 
     def require_pruning(
@@ -374,6 +375,11 @@ class ReadMethods(TableMethods):
         """A scan of what a read sees now."""
         return self._scan_at(self.handle.readable(), where, columns, **options)
 
+    @property
+    def _check_usable(self) -> Callable[[str], None] | None:
+        """What a scan calls as a read begins, inside a transaction."""
+        return None
+
     def _scan_at(
         self, snapshot: Snapshot, where: Any = None, columns: Columns | None = None, **options: Any
     ) -> Scan:
@@ -383,6 +389,7 @@ class ReadMethods(TableMethods):
             where=where,
             columns=columns,
             reporter=self.handle.own_reporter,
+            check_usable=self._check_usable,
             **options,
         )
 
@@ -409,23 +416,26 @@ class ReadMethods(TableMethods):
         """
         handle = self.handle
 
-        def scan_at(snapshot: Snapshot) -> Scan:
-            return self._scan_at(snapshot, where, columns, **options)
+        def scan_at(snapshot: Snapshot, **others: Any) -> Scan:
+            return self._scan_at(snapshot, where, columns, **options, **others)
 
         if handle.read_only or handle.writer is not None or not handle.is_alone:
             return read(scan_at(handle.readable()), lambda: False)
         known, looking_up = handle.newest, in_thread(handle.latest)
 
+        def is_current() -> bool:
+            return looking_up.result().commit_id == known.commit_id
+
         def is_overtaken() -> bool:
-            return looking_up.done() and looking_up.result().commit_id != known.commit_id
+            return looking_up.done() and not is_current()
 
         try:
-            result = read(scan_at(known), is_overtaken)
+            result = read(scan_at(known, is_current=is_current), is_overtaken)
         except RowsieveError:
-            if looking_up.result().commit_id == known.commit_id:
+            if is_current():
                 raise
         else:
-            if looking_up.result().commit_id == known.commit_id:
+            if is_current():
                 return result
         return read(scan_at(looking_up.result()), lambda: False)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pytest
 
 import rowsieve as rs
 from rowsieve import Scan, Table
+from rowsieve.metrics.reports import Report
 from tests.objects.background import finish_background
 from tests.stores.proxy import Proxy, proxy_to
 from tests.stores.s3_server import S3
@@ -125,8 +127,11 @@ def test_a_read_that_was_overtaken_ends_early(
             yield batch
 
     monkeypatch.setattr(Scan, "to_batches", counted)
+    reports: list[Report] = []
+    own.report_to(SimpleNamespace(report=reports.append))
     assert own.to_arrow().num_rows == writer.count()
     assert batches.count(writer.version - 1) <= 2 < batches.count(writer.version)
+    assert [(each.version, each.error) for each in reports] == [(writer.version, None)]
 
 
 def test_a_writer_and_a_transaction_read_their_own_rows(

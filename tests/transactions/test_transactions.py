@@ -339,6 +339,39 @@ def test_another_thread_does_not_use_it(use: Callable[[Transaction], Any]) -> No
     assert pairs(table) == [(1, 1), (2, 2)]
 
 
+SCAN_READS = [
+    pytest.param(lambda scan: scan.to_arrow(), id="to_arrow"),
+    pytest.param(lambda scan: scan.to_batches(), id="to_batches"),
+    pytest.param(lambda scan: scan.count(), id="count"),
+    pytest.param(pa.table, id="stream"),
+    pytest.param(lambda scan: scan.explain(analyze=True), id="analyze"),
+]
+
+
+@pytest.mark.parametrize("read", SCAN_READS)
+def test_its_scan_is_not_read_after_its_end_nor_in_another_thread(
+    read: Callable[[Any], Any],
+) -> None:
+    table = keyed({"k": [1], "v": [1]})
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            read(scan)
+        except TransactionEnded as error:
+            errors.append(error)
+
+    with table.transaction() as tx:
+        scan = tx.scan()
+        read(scan)
+        thread = threading.Thread(target=run)
+        thread.start()
+        thread.join()
+    assert "belongs to the thread" in str(errors[0])
+    with pytest.raises(TransactionEnded, match="the transaction was committed"):
+        read(scan)
+
+
 def test_a_forked_process_does_not_use_it(monkeypatch: pytest.MonkeyPatch) -> None:
     table = keyed({"k": [1], "v": [1]})
     with table.transaction() as tx:
