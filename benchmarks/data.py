@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 KEY = "id"
+FILES = {"inline_bytes": 0}  # properties of tables whose files are counted
 PLACES = 1_000
 START_US = 1_700_000_000_000_000
 ROW_GROUP_ROWS = 65_536  # for every system with a setting for it

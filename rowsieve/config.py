@@ -48,7 +48,7 @@ class Config:
     cache_dir: str | os.PathLike[str] | None = None
     cache_bytes: int = 1024 * 1024 * 1024
     cache_data: bool = False
-    inline_bytes: int = 0
+    inline_bytes: int = 16 * 1024
     statistics: Literal["on", "off"] = "on"
     visibility: Literal["lazy", "eager"] = "lazy"
     value_forms: Literal["structured", "opaque"] = "structured"

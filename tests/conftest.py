@@ -34,6 +34,7 @@ pytest_plugins = [
     "tests.reports",
     "tests.shards",
     "tests.spread",
+    "tests.tables_of_files",
     "tests.turns",
 ]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import struct
+from base64 import b64decode
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rowsieve import Table
+from rowsieve.storage.manifests.manifest import FileRef
 from rowsieve.types.encodings import arrow_field, arrow_schema
 from rowsieve.types.logical import Date, Time, Timestamp
 from rowsieve.types.ordering.keys import KeyOrder
@@ -136,7 +138,7 @@ class Model:
 
 
 def merge_by_row(table: Table) -> list[Row]:
-    """The pinned version, read straight from its Parquet files and merged one row at a time.
+    """The pinned version, read straight from its files and its log, and merged one row at a time.
 
     Of a keyed table: whatever has the highest commit_ts says what its key is. It knows no planner,
     no statistics and no windows, and so is a second opinion on all three.
@@ -151,8 +153,8 @@ def merge_by_row(table: Table) -> list[Row]:
     newest: dict[Any, tuple[int, Row | None]] = {}
     for entry in entries:
         assert entry.commit_ts_min == entry.commit_ts_max
-        rows = [] if entry.data is None else _read(table, entry.data.path, schema)
-        gone = [] if entry.deletes is None else _read(table, entry.deletes.path, key)
+        rows = [] if entry.data is None else _read(table, entry.data, schema)
+        gone = [] if entry.deletes is None else _read(table, entry.deletes, key)
         for row, value in [(row, row) for row in rows] + [(row, None) for row in gone]:
             name = tuple(frozen(row[column]) for column in order.names)
             seen = newest.get(name)
@@ -165,13 +167,18 @@ def merge_by_row(table: Table) -> list[Row]:
 def _visible(table: Table, entry: Any, schema: Schema) -> list[Row]:
     from pyroaring import BitMap
 
-    rows = _read(table, entry.data.path, schema)
+    rows = _read(table, entry.data, schema)
     if entry.dv is None:
         return rows
-    hidden = set(BitMap.deserialize(table.handle.store.get(entry.dv.path)))
+    inside = entry.dv.path.removeprefix("data:") if entry.dv.in_manifest else None
+    content = b64decode(inside) if inside else table.handle.store.get(entry.dv.path)
+    hidden = set(BitMap.deserialize(content))
     return [row for i, row in enumerate(rows) if i not in hidden]
 
 
-def _read(table: Table, path: str, schema: Schema) -> list[Row]:
-    read = pq.read_table(pa.BufferReader(table.handle.store.get(path)))
+def _read(table: Table, file: FileRef, schema: Schema) -> list[Row]:
+    if file.content is None:
+        read = pq.read_table(pa.BufferReader(table.handle.store.get(file.path)))
+    else:
+        read = pa.ipc.open_stream(file.content).read_all()
     return to_rows(read.select(list(schema.names)).cast(arrow_schema(schema)), schema)

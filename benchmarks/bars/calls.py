@@ -18,6 +18,7 @@ import pyarrow as pa
 
 import rowsieve as rs
 from benchmarks.bars.sizes import Sizes
+from benchmarks.data import FILES
 from benchmarks.result import Bar, expect
 
 MOST_FIRST, MOST_AGAIN = 1_828, 674
@@ -30,7 +31,7 @@ def measure(sizes: Sizes, folder: Path) -> Bar:
     del sizes
     counts: dict[str, tuple[int, int, int]] = {}
     for name, second in (("disjoint", (100, 101)), ("overlapping", (5, 100))):
-        table = rs.create_table(str(folder / name), _rows(range(10)), key=["id"])
+        table = rs.create_table(str(folder / name), _rows(range(10)), ["id"], properties=FILES)
         table.upsert(_rows(second))
         counts[name] = _scanned(table)
     first, again, _ = counts["disjoint"]

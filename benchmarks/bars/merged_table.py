@@ -39,7 +39,7 @@ def base(folder: Path, rows: int, chunks: int, *, wide: bool) -> MergedTable:
     """`rows` rows in `chunks` sorted commits that share no key."""
     folder.mkdir(parents=True)
     schema = data.rows_of(np.arange(0), 0, wide=wide).schema
-    table = rs.create_table(str(folder / "table"), schema, key=[data.KEY])
+    table = rs.create_table(str(folder / "table"), schema, key=[data.KEY], properties=data.FILES)
     quantities = np.empty(rows, dtype=np.int16)
     step = -(-rows // chunks)
     for seed, start in enumerate(range(0, rows, step)):

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 import rowsieve as rs
 from benchmarks.bars.sizes import Sizes
+from benchmarks.data import FILES
 from benchmarks.measure import Series, sampled
 from benchmarks.result import Bar, Case, expect
 
@@ -23,7 +24,7 @@ BASE_ROWS = 20  # per upsert
 def measure(sizes: Sizes, folder: Path) -> Bar:
     """Upsert one row again and again, maintain; compare with the same rows written once."""
     rows = _rows(np.arange(sizes.one_row_upserts * BASE_ROWS))
-    table = rs.create_table(str(folder / "table"), rows, key=["id"])
+    table = rs.create_table(str(folder / "table"), rows, key=["id"], properties=FILES)
     changed = np.random.default_rng(1).permutation(rows.num_rows)[: sizes.one_row_upserts]
     for key in changed.tolist():
         table.upsert(_rows(np.array([key]), value=1))
@@ -34,7 +35,7 @@ def measure(sizes: Sizes, folder: Path) -> Bar:
     expect("rows", found.count(), rows.num_rows)
     expect("changed rows", found.count("value = 1"), len(changed))
     whole = found.scan(order_by_key=True).to_arrow()
-    rs.create_table(str(folder / "fresh"), whole, key=["id"])
+    rs.create_table(str(folder / "fresh"), whole, key=["id"], properties=FILES)
     after, once = _usage(folder / "table"), _usage(folder / "fresh")
     ratio = after[1] / once[1]
     looked_at = _parts_of_a_key(found, changed[:: max(1, len(changed) // READS)])

@@ -79,7 +79,7 @@ def _chunks(sizes: Sizes) -> Iterator[pa.Table]:
 
 
 def _rowsieve(sizes: Sizes, folder: Path, key: list[str] | None) -> Contender:
-    table = rs.create_table(str(folder), data.rows(1).schema, key=key)
+    table = rs.create_table(str(folder), data.rows(1).schema, key=key, properties=data.FILES)
     for chunk in _chunks(sizes):
         table.upsert(chunk) if key else table.append(chunk)
     return Contender(

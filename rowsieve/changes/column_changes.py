@@ -41,6 +41,7 @@ from rowsieve.stats.columnar import PartStatistics
 from rowsieve.stats.selection import PROPERTIES_WITH_COLUMNS, named_ids
 from rowsieve.storage.differential import as_updates, evolved_columns, is_differential
 from rowsieve.storage.log.commit_log import CommitRequest
+from rowsieve.storage.parts.memory_statistics import with_memory_statistics
 from rowsieve.storage.snapshot import FIELD_CHANGES, KIND_CHANGES, SCHEMA_CHANGES, Snapshot
 from rowsieve.types.evolution import (
     SchemaChange,
@@ -208,12 +209,17 @@ def far_dates(snapshot: Snapshot, fields: Iterable[Field]) -> str:
     Empty if there is none. Hidden rows count as well: they are decoded with the others.
     """
     now = {field.id: field.type for field in all_fields(fields)}
-    statistics = PartStatistics(snapshot.parts, snapshot.schema)
-    has_rows = snapshot.parts.data_rows() > 0
-    for field in all_fields(snapshot.schema):
-        wide = now.get(field.id)
-        if not (isinstance(field.type, Date) and isinstance(wide, Timestamp | Nanos)):
-            continue
+    widened = [
+        (field, wide)
+        for field in all_fields(snapshot.schema)
+        if isinstance(field.type, Date) and isinstance(wide := now.get(field.id), Timestamp | Nanos)
+    ]
+    if not widened:
+        return ""
+    parts = with_memory_statistics(snapshot.parts, snapshot.schema)
+    statistics = PartStatistics(parts, snapshot.schema)
+    has_rows = parts.data_rows() > 0
+    for field, wide in widened:
         known = statistics.subject(field.id)
         if known is None:
             if has_rows.any():

@@ -25,7 +25,6 @@ from rowsieve.changes.table_handle import Handle
 from rowsieve.database.database_names import DEFAULT_NAMESPACE, plain_name
 from rowsieve.database.database_refs import DatabaseRefs
 from rowsieve.database.moving import move_in, move_out
-from rowsieve.database.table_defaults import properties_of_new
 from rowsieve.database.table_versions import newest_of
 from rowsieve.database.transactions import DatabaseOrder, DatabaseTransaction
 from rowsieve.database.vacuuming import Vacuumed, vacuum
@@ -116,7 +115,6 @@ class Database(DatabaseRefs, CatalogStatements):
     ) -> Table:
         """Create a table, as `rs.create_table` does; TableExists if the name is taken.
 
-        Its property `inline_bytes` is 16,384, unless `properties` say otherwise.
         `if_exists="ignore"` opens that table and writes nothing.
         """
         wanted = plain_name(name)
@@ -131,7 +129,7 @@ class Database(DatabaseRefs, CatalogStatements):
                 self._place_of(table_id),
                 schema_or_data,
                 key,
-                properties=properties_of_new(properties),
+                properties=properties,
                 storage_options=self._storage_options,
                 metadata=metadata,
                 sequence=sequence,

@@ -21,7 +21,6 @@ from rowsieve.arguments.annotations import ColumnNames, Properties, SequenceName
 from rowsieve.changes.table_handle import Handle
 from rowsieve.database.database_names import DEFAULT_NAMESPACE, plain_name
 from rowsieve.database.joint_tables import JointTable
-from rowsieve.database.table_defaults import properties_of_new
 from rowsieve.errors import (
     InvalidInput,
     TableExists,
@@ -235,7 +234,7 @@ class DatabaseTransaction(TransactionBlock):
                     self._uri_of(table_id),
                     schema_or_data,
                     key,
-                    properties=properties_of_new(properties),
+                    properties=properties,
                     storage_options=self._storage_options,
                     metadata=dict(self._open.options.metadata),
                     sequence=sequence,

@@ -51,7 +51,7 @@ class Flag:
 
     `form` says which texts `pattern` accepts. `argument` is the argument of reads that sets it,
     for a flag of reads; a flag without one is of writes. `refusal` says why a table cannot have
-    other values than the default, or "".
+    other values than `fallback`, or ""; without `fallback`, that is the default.
     """
 
     name: str
@@ -60,11 +60,17 @@ class Flag:
     pattern: re.Pattern[str]
     argument: str = ""
     refusal: Callable[[FlaggedTable], str] = _anywhere
+    fallback: str | int | float | None = None
 
     @property
     def is_of_reads(self) -> bool:
         """True if reads have the flag, not writes."""
         return bool(self.argument)
+
+    @property
+    def unset(self) -> str | int | float:
+        """The value of tables that refuse the others, which settings without the name mean."""
+        return self.default if self.fallback is None else self.fallback
 
     def check(self, what: str, value: object) -> None:
         """Raise InvalidInput for a value that the flag cannot have; `what` begins the message."""
@@ -127,7 +133,7 @@ FLAGS: Final[Mapping[str, Flag]] = {
         Flag("audit_percent", 0.0, *PERCENTAGE, argument="audit"),
         Flag("audit_on_violation", "raise", *_words("raise", "report"), argument="on_violation"),
         Flag("statistics", "on", *_words("on", "off")),
-        Flag("inline_bytes", 0, *BYTES_OF_ENTRY, refusal=_protocol(7)),
+        Flag("inline_bytes", 16 * 1024, *BYTES_OF_ENTRY, refusal=_protocol(7), fallback=0),
         Flag("visibility", "lazy", *_words("lazy", "eager"), refusal=_protocol(4)),
         Flag("value_forms", "structured", *_words("structured", "opaque"), refusal=_no_opaque),
         Flag("compaction", "leveled", *_words("leveled", "tiered")),

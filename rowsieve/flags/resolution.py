@@ -1,7 +1,7 @@
 """Resolve flags for a table: by call, table property, rollout rule, process default, in this order.
 
-Soundness: a table that cannot have a value (`Flag.refusal`) keeps the flag's default, whatever a
-rule or the process says; a property that could not be is refused when it is set.
+Soundness: a table that cannot have a value (`Flag.refusal`) keeps `Flag.unset`, whatever a rule or
+the process says; a property that could not be is refused when it is set.
 """
 
 from __future__ import annotations
@@ -36,17 +36,16 @@ class Defaults(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ResolvedFlag:
-    """The value of a flag for one table, and where it came from; `detail` says more of that."""
+    """The value of a flag for one table, and where it came from; `detail` says more of that.
+
+    `is_usual`: nobody has set it, or the table cannot have what was set.
+    """
 
     name: str
     value: str | int | float
     source: FlagSource
     detail: str = ""
-
-    @property
-    def is_usual(self) -> bool:
-        """True for a flag that nobody has set."""
-        return self.source is FlagSource.PROCESS and self.value == FLAGS[self.name].default
+    is_usual: bool = False
 
     def as_dict(self) -> dict[str, str | int | float]:
         """Plain values, for JSON."""
@@ -71,10 +70,11 @@ def resolve_flag(
         number, rule = chosen
         value, source, detail = rule.value, FlagSource.ROLLOUT, f"{number}: {rule}"
     value = flag.value_of(value)
-    if value != flag.default and (refusal := flag.refusal(table)):
+    if value != flag.unset and (refusal := flag.refusal(table)):
         detail = f"not {text_of(value)}: {refusal}"
-        return ResolvedFlag(flag.name, flag.default, FlagSource.PROCESS, detail)
-    return ResolvedFlag(flag.name, value, source, detail)
+        return ResolvedFlag(flag.name, flag.unset, FlagSource.PROCESS, detail, is_usual=True)
+    is_usual = source is FlagSource.PROCESS and value == flag.default
+    return ResolvedFlag(flag.name, value, source, detail, is_usual)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class TableFlags:
         added = {
             each.name: text_of(each.value)
             for each in flags.values()
-            if each.name not in table.properties and each.value != FLAGS[each.name].default
+            if each.name not in table.properties and each.value != FLAGS[each.name].unset
         }
         settings = {**table.properties, **added} if added else table.properties
         return cls(defaults, flags, settings)

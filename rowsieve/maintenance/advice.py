@@ -110,7 +110,8 @@ def advise(snapshot: Snapshot) -> Advice:
     rows = sum(unit.row_count for unit in units)
     read = sum(unit.row_count * len(unit.parts) for unit in units)
     current = of_current_columns(parts, snapshot.schema)
-    unknown = np.flatnonzero(lacks_statistics(parts, snapshot.schema) & current)
+    lacking = lacks_statistics(parts, snapshot.schema) & ~parts.held_in_memory()  # read anyway
+    unknown = np.flatnonzero(lacking & current)
     uncounted = np.flatnonzero(lacks_newer_sketches(parts, snapshot.schema) & current)
     advice = Advice(
         snapshot.version,
@@ -127,7 +128,10 @@ def advise(snapshot: Snapshot) -> Advice:
     if chosen := pick(snapshot).parts:
         recommended.append(
             Recommendation(
-                AdvisedAction.COMPACT, _why_compact(advice), len(chosen), int(sizes[chosen].sum())
+                AdvisedAction.COMPACT,
+                _why_compact(advice, snapshot),
+                len(chosen),
+                int(sizes[chosen].sum()),
             )
         )
     if snapshot.table.settings.get("statistics", "on") == "on":
@@ -198,7 +202,7 @@ def _vectors(
         yield Recommendation(AdvisedAction.BUILD_DELETION_VECTORS, why, len(parts), size_bytes)
 
 
-def _why_compact(advice: Advice) -> str:
+def _why_compact(advice: Advice, snapshot: Snapshot) -> str:
     reasons: Sequence[tuple[bool, str]] = (
         (
             advice.read_amplification > 1.0,
@@ -207,5 +211,8 @@ def _why_compact(advice: Advice) -> str:
         (advice.hidden_rows > 0, f"deletes hide up to {advice.hidden_rows:,} rows"),
         (advice.small_parts > 1, f"{advice.small_parts:,} parts are small"),
     )
-    causes = "; ".join(text for holds, text in reasons if holds)
-    return causes or "some parts have opaque values, which the table no longer writes"
+    if causes := "; ".join(text for holds, text in reasons if holds):
+        return causes
+    if in_log := int(snapshot.parts.held_in_memory().sum()):
+        return f"{in_log:,} parts are in the log, and no file has their rows"
+    return "some parts have opaque values, which the table no longer writes"

@@ -116,12 +116,15 @@ def plan_missing(
 ) -> Mutation | None:
     """Collect the statistics that parts lack; None if they lack none, or statistics are off.
 
-    Also collects sketches of columns that other parts have sketches of.
+    Also collects sketches of columns that other parts have sketches of. Parts in memory are left
+    out: their rows are read anyway, and a compaction gives them a file with statistics.
     """
     if snapshot.table.settings.get("statistics", "on") != "on":
         return None
     sketched = tuple(sketched_fields(snapshot.parts, snapshot.schema))
-    return plan_analysis(store, snapshot, Analysis(sketched=sketched), metadata)
+    in_files = ~snapshot.parts.held_in_memory()
+    files = replace(snapshot, parts=snapshot.parts.take(np.flatnonzero(in_files)))
+    return plan_analysis(store, files, Analysis(sketched=sketched), metadata)
 
 
 def plan_analysis(

@@ -58,14 +58,14 @@ def files_of(table: Table) -> pa.Table:
 def partitions_of(table: Table) -> pa.Table:
     """One row: a table has no partitions, and Iceberg shows such a table as one without a key.
 
-    `record_count` has the rows of the data files, those that others hide included.
+    `record_count` has all stored rows, those that others hide and those in the log included.
     """
     files, snapshot = files_of(table), table.handle.pinned
     data, positions, keys = (
         files.filter(pc.equal(files["content"], content)) for content in _CONTENTS.values()
     )
     row = {
-        "record_count": pc.sum(data["record_count"], min_count=0).as_py(),
+        "record_count": int(snapshot.parts.data_rows().sum()),
         "file_count": data.num_rows,
         "total_data_file_size_in_bytes": pc.sum(data["file_size_in_bytes"], min_count=0).as_py(),
         "position_delete_file_count": len(set(positions["file_path"].to_pylist())),

@@ -243,6 +243,8 @@ def _bounds(parts: PartTable, field_id: int) -> list[str]:
 
     def facts(fact: str) -> list[Any]:
         cells = _values(parts, statistics_name(field_id, fact))
+        if field_id in parts.key_ids and fact == "null_count":
+            return [0] * len(parts)
         if parts.key_ids[:1] == (field_id,) and "?" in cells:
             keys = _values(parts, f"key.{field_id}.{fact}")
             cells = [b if a == "?" else a for a, b in zip(cells, keys, strict=True)]

@@ -77,7 +77,8 @@ class PlannedFile:
     """Rows to read of one Parquet file; `path` is relative to the table.
 
     `residual`: whether the plan's predicate must be evaluated on them. `page_rows`: rows per page,
-    a hint; 0 if unknown.
+    a hint; 0 if unknown. `content`: all rows of a small change as an Arrow IPC stream; such rows
+    are in the log, and no file has them.
     """
 
     part_id: str
@@ -85,6 +86,7 @@ class PlannedFile:
     rows: RowSet
     residual: bool
     page_rows: int
+    content: bytes | None = None
 
 
 @checked_methods
@@ -176,6 +178,7 @@ class ScanPlan(msgspec.Struct, frozen=True):
                     within(part_rows.rows, *read.row_range(part.data.rows)),
                     read.residual,
                     part_rows.page_rows,
+                    part.data.content,
                 )
 
     def project(self, columns: Sequence[str]) -> ScanPlan:

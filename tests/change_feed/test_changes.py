@@ -209,7 +209,7 @@ def test_an_expired_version_is_an_error_that_says_what_there_is() -> None:
 def test_rows_of_an_entry_that_are_gone_are_an_error_that_names_the_versions(
     tmp_path: Path,
 ) -> None:
-    table = rs.create_table(tmp_path / "t", KV, key=["k"])
+    table = rs.create_table(tmp_path / "t", KV, key=["k"], properties={"inline_bytes": 0})
     table.upsert(kv((1, 1)))
     table.upsert(kv((2, 2)))
     for file in (tmp_path / "t/_rowsieve/log").glob("*.arrow"):

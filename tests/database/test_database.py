@@ -126,12 +126,6 @@ def test_a_small_table_has_no_file_until_it_grows(database: rs.Database) -> None
     folders = {name: database.uri_of(name).removeprefix(f"{database.uri}/") for name in "abc"}
     stored = {name: [*store.list(f"{folder}/data")] for name, folder in folders.items()}
     assert [bool(stored[name]) for name in "abc"] == [False, False, True]
-    before = rs.configure(rs.Config(inline_bytes=200))
-    try:
-        limited = database.create_table("d", kv((1, 1)), ["k"])
-    finally:
-        rs.configure(before)
-    assert limited.handle.newest.table.properties["inline_bytes"] == "200"
     table = database.open_table("a")
     for turn in range(12):
         table.upsert(kv(*((turn * 10 + i, i) for i in range(10))))

@@ -204,7 +204,7 @@ def bounds_of(table: rs.Table) -> list[Any]:
 
 
 def test_a_rule_reaches_every_way_to_write() -> None:
-    rs.configure(Config(statistics="off"))
+    rs.configure(Config(statistics="off", inline_bytes=0))
     with_key = keyed({"k": [1, 2], "v": [1, 2]}, {"k": [2, 3], "v": [5, 6]})
     without = appended({"k": [1], "v": [1]})
     with_key.update({"v": "v + 1"}, where="k = 1")
@@ -213,7 +213,7 @@ def test_a_rule_reaches_every_way_to_write() -> None:
         assert set(bounds_of(table)) == {None}
     with_key.compact()
     assert bounds_of(with_key) == [None]
-    former = rs.configure(Config())
+    former = rs.configure(Config(inline_bytes=0))
     assert not with_key.require_pruning("k = 9").parts_read
     with_key.upsert(kv((9, 9)))
     assert 9 in bounds_of(with_key)
@@ -248,7 +248,7 @@ def test_flags_reach_changes_and_compaction() -> None:
 
 def test_a_rollout_writes_both_forms_and_reads_the_codec_where_there_is_one() -> None:
     rules = [rs.Rollout("write_encoding", "both"), rs.Rollout("read_encoding", "shadow")]
-    rs.configure(Config(flags=rs.Flags(rules)))
+    rs.configure(Config(flags=rs.Flags(rules), inline_bytes=0))
     table = keyed({"k": [1], "v": [1]}, properties={"row_codec": "msgpack"})
     plain = keyed({"k": [1], "v": [1]})
     (ref,) = table.handle.newest.parts.files("data")

@@ -24,7 +24,7 @@ VALUES: dict[str, tuple[str | float, ...]] = {
     "audit_percent": (0.0, 50.0),
     "audit_on_violation": ("raise", "report"),
     "statistics": ("on", "off"),
-    "inline_bytes": (0, 16_384),
+    "inline_bytes": (16_384, 0),
     "visibility": ("lazy", "eager"),
     "value_forms": ("structured", "opaque"),
     "compaction": ("leveled", "tiered"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -10,7 +11,7 @@ import pyarrow.compute as pc
 import pytest
 
 import rowsieve as rs
-from rowsieve.config import Config
+from rowsieve.config import Config, current
 from rowsieve.errors import InvalidInput, InvalidSchemaChange
 from rowsieve.stats.model import ColumnStatistics
 from rowsieve.stats.named_collectors import collector_names
@@ -48,7 +49,7 @@ def bounds(table: rs.Table) -> list[tuple[Any, Any]]:
 
 
 def test_every_way_to_write_collects_by_name() -> None:
-    rs.configure(Config(collectors={"tens": Tens}))
+    rs.configure(replace(current(), collectors={"tens": Tens}))
     table = rs.create_table(
         fresh_uri(), kv((1, 11)), key=["k"], properties={"collectors": "v: tens"}
     )
@@ -64,7 +65,7 @@ def test_every_way_to_write_collects_by_name() -> None:
 
 
 def test_tasks_of_procedures_and_analyses_collect_by_name() -> None:
-    rs.configure(Config(collectors={"tens": Tens}))
+    rs.configure(replace(current(), collectors={"tens": Tens}))
     catalog = rs.Catalog(fresh_uri())
     table = catalog.create_table("db.t", KV, key=["k"], properties={"statistics": "off"})
     table.upsert(kv((1, 11)))
@@ -78,9 +79,9 @@ def test_tasks_of_procedures_and_analyses_collect_by_name() -> None:
 
 
 def test_a_writer_without_the_collector_fails_and_readers_do_not() -> None:
-    rs.configure(Config(collectors={"tens": Tens}))
+    rs.configure(replace(current(), collectors={"tens": Tens}))
     table = keyed({"k": [1], "v": [11]}, properties={"collectors": "v: tens"})
-    rs.configure(Config(collectors={"tenths": Tens}))
+    rs.configure(replace(current(), collectors={"tenths": Tens}))
     with pytest.raises(InvalidInput, match=r"'tens'.*registered are: tenths; did you mean"):
         table.upsert(kv((2, 2)))
     assert table.scan("v > 40").explain().parts_read == 0

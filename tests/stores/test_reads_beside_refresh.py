@@ -12,7 +12,6 @@ import pytest
 
 import rowsieve as rs
 from rowsieve import Scan, Table
-from rowsieve.metrics.reports import Report
 from tests.objects.background import finish_background
 from tests.stores.proxy import Proxy, proxy_to
 from tests.stores.s3_server import S3
@@ -127,7 +126,7 @@ def test_a_read_that_was_overtaken_ends_early(
             yield batch
 
     monkeypatch.setattr(Scan, "to_batches", counted)
-    reports: list[Report] = []
+    reports: list[Any] = []
     own.report_to(SimpleNamespace(report=reports.append))
     assert own.to_arrow().num_rows == writer.count()
     assert batches.count(writer.version - 1) <= 2 < batches.count(writer.version)

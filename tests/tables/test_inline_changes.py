@@ -89,6 +89,7 @@ def test_a_table_without_the_property_has_files_until_it_is_set() -> None:
 
 @pytest.mark.usefixtures("former_config")
 def test_the_configuration_decides_at_each_write_of_a_table_created_under_it() -> None:
+    rs.configure(replace(current(), inline_bytes=0))
     before = rs.create_table(fresh_uri(), kv((1, 10)), key=["k"])
     rs.configure(replace(current(), inline_bytes=5_000))
     table = rs.create_table(fresh_uri(), kv((1, 10)), key=["k"])

@@ -70,13 +70,14 @@ def test_a_lazy_frame_stays_at_its_version() -> None:
 
 
 def test_files_are_all_that_a_version_reads() -> None:
-    table = keyed(PAIRS, {"k": [3], "v": [1]})
+    in_files = {"inline_bytes": 0}
+    table = keyed(PAIRS, {"k": [3], "v": [1]}, properties=in_files)
     table.delete(keys=pa.table({"k": [1]}))
     found = table.files()
     assert sorted(found["kind"].to_pylist()) == ["data", "data", "deletes"]
     assert all(table.handle.store.exists(path) for path in found["path"].to_pylist())
     assert sum(found["size_bytes"].to_pylist()) == table.detail()["size_bytes"]
-    plain = appended(PAIRS)
+    plain = appended(PAIRS, properties=in_files)
     plain.delete("k = 1")
     assert plain.files()["kind"].to_pylist() == ["data", "vector"]
 

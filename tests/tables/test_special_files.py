@@ -103,7 +103,7 @@ import rowsieve as rs
 from rowsieve.errors import CorruptData
 from rowsieve.providers.datafusion import SessionContext
 
-table = rs.create_table(sys.argv[1], [{"id": 1}], key=["id"])
+table = rs.create_table(sys.argv[1], [{"id": 1}], key=["id"], properties={"inline_bytes": 0})
 context = SessionContext()
 context.register_table("t", table)
 assert context.sql("SELECT sum(id) AS n FROM t").to_pylist() == [{"n": 1}]

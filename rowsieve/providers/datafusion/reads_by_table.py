@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rowsieve.providers.datafusion.own_table import OwnTable
     from rowsieve.providers.datafusion.sql_session import SessionContext
 
-_HIDDEN: Final = "none of them is proven to be without hidden rows"
+_HIDDEN: Final = "none of them is a file that is proven to be without hidden rows"
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from rowsieve.types.logical import Field
 from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.ordering.sequences import greatest
 from rowsieve.types.schema import Schema
+from rowsieve.types.stored_names import has_tags
 
 
 def memory_parts(
@@ -45,14 +46,14 @@ def memory_parts(
         checks.check(rows)
     part_id = uuid.uuid4().hex
     path = f"data/{part_id}.{base_version}"
-    data = gone = None
+    data, gone, tags = None, None, has_tags(properties)
     if rows is not None and rows.num_rows:
-        data = rows_in_memory(f"{path}.rows", rows, schema)
+        data = rows_in_memory(f"{path}.rows", rows, schema, tags=tags)
     if deletes is not None and deletes.num_rows:
         dated = DELETED_AT.name in deletes.schema.names
         columns = tombstone_schema(schema, key, sequence, dated=dated)
         deletes = deletes.select(columns.names)
-        gone = rows_in_memory(f"{path}.deletes", deletes, columns)
+        gone = rows_in_memory(f"{path}.deletes", deletes, columns, tags=tags)
     if data is None and gone is None:
         return PartTable.empty()
     sources = [each for each, ref in ((rows, data), (deletes, gone)) if ref is not None]

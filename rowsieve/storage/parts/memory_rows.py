@@ -25,10 +25,14 @@ from rowsieve.storage.manifests.manifest import FileRef
 from rowsieve.types.encodings import FIELD_ID_KEY, arrow_schema, arrow_type
 from rowsieve.types.logical import Field, is_nested
 from rowsieve.types.schema import Schema
+from rowsieve.types.schema_cache import cached_by_schema
 from rowsieve.types.stored_defaults import constant
+from rowsieve.types.stored_names import tagged, tagged_rows
 from rowsieve.types.widening import widened
 
 _CACHE_BYTES: Final = 64 * 1024 * 1024
+_IPC_LEVELS: Final = 60
+"""Levels of a column's type, itself included; pyarrow writes and reads streams with up to 64."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +73,25 @@ class MemoryRows:
         return constant(field.fill, field.type)
 
 
-def rows_in_memory(path: str, rows: pa.Table, schema: Schema) -> FileRef:
-    """Encode rows or tombstones, in the schema's storage types, as a part's bytes in memory."""
+@cached_by_schema
+def fits_in_memory(schema: Schema) -> bool:
+    """Return whether Arrow IPC can hold the columns: files may have types with more levels."""
+    pending = [(field.type, 1) for field in arrow_schema(schema)]
+    while pending:
+        type_, level = pending.pop()
+        if level > _IPC_LEVELS:
+            return False
+        pending.extend((type_.field(i).type, level + 1) for i in range(type_.num_fields))
+    return True
+
+
+def rows_in_memory(path: str, rows: pa.Table, schema: Schema, *, tags: bool) -> FileRef:
+    """Encode rows or tombstones, in the schema's storage types, as a part's bytes in memory.
+
+    `tags`: columns and nested fields have tags of their ids instead of their names, as in files.
+    """
+    if tags:
+        rows, schema = tagged_rows(rows, schema), tagged(schema)
     stored = arrow_schema(schema).with_metadata({SCHEMA_KEY: str(schema.id).encode()})
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, stored) as writer:

@@ -39,6 +39,7 @@ from rowsieve.storage.manifests.part_sketches import PartSketches
 from rowsieve.storage.parts.clustered_rows import ClusteredRows
 from rowsieve.storage.parts.file_forms import FileForms, float_paths
 from rowsieve.storage.parts.memory_parts import memory_parts
+from rowsieve.storage.parts.memory_rows import fits_in_memory
 from rowsieve.storage.parts.part_file import (
     ROW_GROUP_BYTES,
     ROW_GROUP_ROWS,
@@ -385,10 +386,11 @@ def write_parts(
     """Write in-memory rows and tombstones, both in key order and with disjoint keys.
 
     A change of at most `in_memory_up_to` bytes is in the entries themselves, and its commit stores
-    them. The files of a larger one are durable when this returns, unless `uploads` is given: then
-    its owner waits.
+    them; one of columns that are nested too deep for that has files. The files of a larger one are
+    durable when this returns, unless `uploads` is given: then its owner waits.
     """
-    if in_memory_up_to and sum(each.nbytes for each in (rows, deletes) if each) <= in_memory_up_to:
+    size_bytes = sum(each.nbytes for each in (rows, deletes) if each)
+    if size_bytes <= in_memory_up_to and in_memory_up_to and fits_in_memory(schema):
         return memory_parts(
             schema,
             key,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from dataclasses import replace
 from typing import Any
 
 import datafusion
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import rowsieve as rs
+from rowsieve.config import current
 from rowsieve.errors import InvalidInput, UnsoundPruning
 from rowsieve.metrics import PrometheusReporter, ScanReport
 from rowsieve.metrics.reports import Report
@@ -80,10 +82,10 @@ def test_the_option_beats_the_property_which_beats_the_config() -> None:
     assert ask(off, QUERY) == RIGHT
     assert ask(off.to_datafusion(pruning="on"), QUERY) == []
     plain = lying("order-plain")
-    rs.configure(rs.Config(pruning="off"))
+    rs.configure(replace(current(), pruning="off"))
     assert ask(plain, QUERY) == RIGHT
     assert ask(lying("order-on", {"pruning": "on"}), QUERY) == []
-    rs.configure(rs.Config(pruning="soft", audit_on_violation="report"))
+    rs.configure(replace(current(), pruning="soft", audit_on_violation="report"))
     assert ask(plain, QUERY) == RIGHT
 
 
@@ -208,10 +210,10 @@ def test_the_switches_reach_the_conditions_by_which_our_session_skips_parts(quer
     name = f"session-{query is QUERY}"
     assert ask_session(lying(name), query) == []
     assert ask_session(lying(f"{name}-off", {"pruning": "off"}), query) == RIGHT
-    rs.configure(rs.Config(pruning="off"))
+    rs.configure(replace(current(), pruning="off"))
     assert ask_session(lying(f"{name}-config"), query) == RIGHT
     assert ask_session(lying(f"{name}-on", {"pruning": "on"}), query) == []
-    rs.configure(rs.Config())
+    rs.configure(replace(current(), pruning="on", audit_on_violation="raise"))
     for checked in ({"pruning": "soft"}, {"audit_percent": "100"}):
         name = "-".join([name, *checked])
         if query == QUERY:  # DataFusion hands the condition to the dataset, which audits it

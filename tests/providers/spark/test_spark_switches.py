@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 import rowsieve as rs
+from rowsieve.config import current
 from rowsieve.errors import InvalidInput, UnsoundPruning
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.providers.spark.reads import audited
@@ -64,7 +66,7 @@ def test_a_spark_plan_is_audited_by_its_options(tmp_path: Path) -> None:
 
 
 def test_the_option_beats_the_property_which_beats_the_config(tmp_path: Path) -> None:
-    rs.configure(rs.Config(pruning="off"))
+    rs.configure(replace(current(), pruning="off"))
     assert not planned(made(tmp_path / "a")).pruning
     on = made(tmp_path / "b", pruning="on")
     assert planned(on).pruning
@@ -177,7 +179,7 @@ def test_an_audit_that_fails_a_spark_read_is_reported(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 def test_to_spark_passes_on_the_settings_of_this_process(spark: Any, tmp_path: Path) -> None:
-    rs.configure(rs.Config(pruning="off"))
+    rs.configure(replace(current(), pruning="off"))
     made(tmp_path / "a")
     table = rs.open_table(str(tmp_path / "a" / "t"))
     assert table.to_spark(spark, where="v >= 200").count() == 4

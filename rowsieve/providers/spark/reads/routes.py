@@ -69,6 +69,7 @@ class Reason(Enum):
     NAMES = "Spark's reader uses a column's name, or does not tell it from another one"
     FOREIGN = "another writer made the file"
     UNSAFE = "the file is not marked as safe for readers that prune by its statistics"
+    IN_LOG = "the rows of a small change are in the log, and no file has them"
     ENCODING = "the rows are read from the bytes of a codec"
     CHANGED = "a column was changed in a way that Spark cannot follow"
     MOSTLY_HIDDEN = "most rows are hidden"
@@ -281,6 +282,8 @@ class _Chooser:
 
     def _route(self, part: PlannedPart, rows: RowSet | None) -> PartRoute:
         assert part.data is not None
+        if part.data.in_memory:
+            return _refused(part, Reason.IN_LOG, rows)
         if not is_plain(part.data):
             return _refused(part, Reason.ENCODING, rows)
         if not self._safe[part.part_id]:
