@@ -130,12 +130,12 @@ def read_batches(path: Path, read: Callable[[Input], pa.Table]) -> Iterator[tupl
     `-` is stdin. InvalidData for a line that cannot be read; the lines before it are yielded first.
     """
     opened: AbstractContextManager[Any] = nullcontext(sys.stdin.buffer)
-    if not Input(path).is_stdin:
-        Input(path).is_pipe()  # refuses a device
-        opened = path.open("rb")
+    if not (source := Input(path)).is_stdin:
+        is_compressed = not source.is_pipe() and path.suffix.lower() in COMPRESSED
+        opened = source.open() if is_compressed else path.open("rb")
     with opened as stream:
         done, begun = 0, list[bytes]()  # pieces of a line, which may be far longer than a chunk
-        while chunk := stream.read1(_CHUNK_BYTES):  # what is there
+        while chunk := _what_is_there(path, stream):
             whole, end, rest = chunk.rpartition(b"\n")
             if end:
                 text = b"".join([*begun, whole])
@@ -143,6 +143,14 @@ def read_batches(path: Path, read: Callable[[Input], pa.Table]) -> Iterator[tupl
                 done, begun = done + text.count(b"\n") + 1, []
             begun.append(rest)
         yield from _read_some(path, b"".join(begun), done, read)
+
+
+def _what_is_there(path: Path, stream: Any) -> bytes:
+    """The next bytes, as soon as there are some; none at the end."""
+    try:
+        return bytes(getattr(stream, "read1", stream.read)(_CHUNK_BYTES))
+    except OSError as error:  # such as a compressed file that is cut off
+        raise InvalidData(f"{path} cannot be read: {error}") from error
 
 
 def _read_some(
@@ -182,8 +190,11 @@ def read_messages(source: Input, schema: pa.Schema) -> bytes | pa.Table:
     kind = suffixes[-1][1:].lower() if suffixes else ""
     if kind in _READERS and _READERS[kind] is not _read_json and not source.is_stdin:
         return read_rows(source, schema)
-    with source.open() as opened:
-        text = bytes(opened.read())
+    try:
+        with source.open() as opened:
+            text = bytes(opened.read())
+    except (pa.ArrowException, OSError) as error:  # such as a compressed file that is cut off
+        raise InvalidData(f"{source.name} cannot be read: {error}") from error
     _refuse_wide(source, text)
     return text
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.errors import InvalidData
-from rowsieve.input_files.files import Input, read_batches, read_rows
+from rowsieve.input_files.files import Input, read_batches, read_messages, read_rows
 
 LOCAL, INSTANT = pa.timestamp("us"), pa.timestamp("us", "UTC")
 DAY, CLOCK = "2026-01-31", "10:00:00"
@@ -260,3 +261,19 @@ def test_a_line_may_be_longer_than_what_is_read_at_once(tmp_path: Path) -> None:
     file.write_text(file.read_text()[:-2])
     with pytest.raises(InvalidData, match="line 6"):
         list(read_batches(file, read_rows))
+
+
+def test_a_compressed_file_is_read_or_refused_by_its_name(tmp_path: Path) -> None:
+    text = "".join(json.dumps({"c": number}) + "\n" for number in range(5_000)).encode()
+    whole = gzip.compress(text)
+    file = tmp_path / "rows.jsonl.gz"
+    file.write_bytes(whole + gzip.compress(b'{"c": 5000}'))
+    read = pa.concat_tables([rows for _, rows in read_batches(file, read_rows)])
+    assert read["c"].to_pylist() == list(range(5_001))
+    assert read_messages(Input(file), pa.schema([])) == text + b'{"c": 5000}'
+    for damaged in (whole[:-100], text, whole[:-6] + b"\0\0\0\0" + whole[-2:]):
+        file.write_bytes(damaged)
+        with pytest.raises(InvalidData, match=r"rows\.jsonl\.gz cannot be read"):
+            list(read_batches(file, read_rows))
+        with pytest.raises(InvalidData, match=r"rows\.jsonl\.gz cannot be read"):
+            read_messages(Input(file), pa.schema([]))
