@@ -136,6 +136,16 @@ def test_all_queries_of_a_statement_have_one_time() -> None:
     assert returned.to_pydict() == {"same": [True]}
 
 
+def test_local_times_beside_a_call_are_of_the_zone() -> None:
+    table = keyed(schema=SCHEMA)
+    _session(table, "America/New_York").sql(
+        "INSERT INTO t (k, at) VALUES (1, now()), (2, TIMESTAMP '2026-01-01 00:00:00')"
+    )
+    table.refresh()
+    (at,) = table.scan("k = 2").to_arrow()["at"].to_pylist()
+    assert at == datetime.datetime(2026, 1, 1, 5, tzinfo=datetime.UTC)
+
+
 def test_an_interval_is_of_the_zone() -> None:
     table = keyed(schema=SCHEMA)
     first_of_summer_time = datetime.datetime(2026, 3, 8, 16, tzinfo=datetime.UTC)

@@ -99,7 +99,7 @@ class StatementTime:
                 return _converted(local, _timestamp(None))
             case Timestamp() | Nanos():
                 zoned = text if is_instant else _converted(local, _timestamp(None))
-                return _converted(_converted(zoned, _timestamp(self._zone)), _timestamp("UTC"))
+                return _converted(zoned, _timestamp(self._zone))
 
 
 def statement_time(change: Change, zone: str | None) -> StatementTime | None:
