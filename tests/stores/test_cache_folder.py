@@ -208,7 +208,7 @@ def test_versions_of_tables_count_and_the_least_recently_opened_go_first(
         return [file for file in folder.rglob(pattern) if file.is_file()]
 
     stores: dict[str, object] = {}
-    former = rs.configure(rs.Config(cache_dir=folder, cache_bytes=limit))
+    former = rs.configure(rs.Config(cache_dir=folder, cache_bytes=limit, inline_bytes=0))
     try:
         tables = [
             rs.create_table(s3.fresh_uri(), rows(number), storage_options=s3.options)
