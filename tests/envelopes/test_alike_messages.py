@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from enum import Enum
 from typing import Any
 
 import pytest
@@ -21,7 +22,15 @@ from tests.profiles import examples
 
 TABLE = crates()
 LOGS = DEBEZIUM.orders[:-1]
-ABSENT: Any = object()
+
+
+class Marker(Enum):
+    """Marks a field that a message lacks; it has the same name in each process."""
+
+    ABSENT = "absent"
+
+
+ABSENT: Any = Marker.ABSENT
 
 SOURCE_CHANGES: tuple[dict[str, Any], ...] = (
     {},
