@@ -56,7 +56,13 @@ def create_table(session: Any, statement: str) -> bool:
     if kind == "CreateTable" and not items(plan.columns()):
         return False  # a name for a table that exists
     name = ".".join(f"`{part.replace('`', '``')}`" for part in items(plan.name().nameParts()))
-    refuse_others(plan, kind, spec)
+    if kind.startswith("Replace"):
+        raise UnsupportedOperation(
+            "CREATE TABLE ... USING rowsieve does not take OR REPLACE with a path; nothing was "
+            "created. Write INSERT OVERWRITE rowsieve.`/path`, or CREATE OR REPLACE TABLE "
+            "rowsieve.`/path`"
+        )
+    refuse_others(plan, spec)
     if checks_of(spec):
         raise UnsupportedOperation(
             "CREATE TABLE ... USING rowsieve with a path does not take CHECK; nothing was created. "
@@ -72,15 +78,14 @@ def create_table(session: Any, statement: str) -> bool:
     query = plan.query() if kind == "CreateTableAsSelect" else None
     frame = created_rows(session, plan, kind, query)
     arrow_schema_of(frame.schema)  # refuses a type that a table cannot keep, by the column
-    _write(frame, path, options)
+    write_new(frame, path, options)
     session.sql(f"CREATE TABLE {name} USING {_SOURCE} OPTIONS (path {text_literal(path)})")
     return True
 
 
-def refuse_others(plan: Any, kind: str, spec: Any) -> None:
+def refuse_others(plan: Any, spec: Any) -> None:
     """Refuse the parts of a statement that have no meaning for our tables."""
     others = {
-        "OR REPLACE; drop the table and delete its folder first": kind.startswith("Replace"),
         "PARTITIONED BY, CLUSTERED BY; give the option property.cluster_by": bool(
             items(plan.partitioning())
         ),
@@ -161,7 +166,7 @@ def _options(spec: Any) -> dict[str, str]:
 
 def created_rows(session: Any, plan: Any, kind: str, query: Any) -> Any:
     """The rows of the query, or none with the columns of the statement."""
-    if kind == "CreateTableAsSelect":
+    if kind.endswith("AsSelect"):
         return frame_of(session, query)
     schema = StructType.fromJson(json.loads(str(plan.tableSchema().json())))
     for column in schema:
@@ -173,7 +178,7 @@ def created_rows(session: Any, plan: Any, kind: str, query: Any) -> Any:
     return empty_frame(session, schema)
 
 
-def _write(frame: Any, path: str, options: Mapping[str, str]) -> None:
+def write_new(frame: Any, path: str, options: Mapping[str, str]) -> None:
     """Create the table with the rows of the frame; TableExists if there is one."""
     writer = frame.write.format(_SOURCE).mode("append").options(if_exists="error", **options)
     try:

@@ -10,6 +10,7 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.errors import KeyViolation, UnsupportedOperation
+from rowsieve.providers.spark import sql
 from rowsieve.types.ordering.column_order import COLUMN_ORDER
 
 pytestmark = pytest.mark.spark
@@ -127,3 +128,12 @@ def test_whole_rows_set_what_nothing_newer_has_set(spark: Any, tmp_path: Path) -
     assert COLUMN_ORDER in table.to_spark(spark).columns
     with pytest.raises(UnsupportedOperation, match="does not keep the sequence of each value"):
         table.merge_spark(rows, ["id"], when_matched="update")
+
+
+def test_a_truncate_begins_the_order_anew(spark: Any, tmp_path: Path) -> None:
+    schema = pa.schema([("id", pa.int64()), ("lsn", pa.int64())])
+    table = rs.create_table(tmp_path / "t", schema, key=["id"], sequence="lsn")
+    table.upsert([{"id": 1, "lsn": 50}])
+    sql(spark, f"TRUNCATE TABLE rowsieve.`{tmp_path / 't'}`")
+    table.upsert([{"id": 1, "lsn": 10}])
+    assert table.to_arrow().to_pylist() == [{"id": 1, "lsn": 10}]

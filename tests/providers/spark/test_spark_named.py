@@ -17,6 +17,7 @@ from rowsieve.errors import (
     RowsieveError,
     SchemaMismatch,
     TableExists,
+    TableNotFound,
     UnsupportedOperation,
 )
 from rowsieve.providers.spark import sql
@@ -136,7 +137,7 @@ def test_the_rules_of_the_session_hold(spark: Any, lake: rs.Catalog) -> None:
         with pytest.raises(Exception, match="CAST_INVALID_INPUT"):
             rows_of(spark, "SELECT int(s) FROM db.t WHERE id = 1", lake)
         spark.conf.set("spark.sql.caseSensitive", "true")
-        with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
+        with pytest.raises(TableNotFound, match="The namespace has db"):
             sql(spark, "SELECT * FROM db.T", lake)
     finally:
         for name in (zone, ansi, "spark.sql.caseSensitive"):
@@ -217,7 +218,22 @@ def test_rows_are_inserted(spark: Any, own: rs.Catalog) -> None:
             UnsupportedOperation,
             "temporary view",
         ),
-        ("CREATE OR REPLACE TABLE db.keyed (id INT)", UnsupportedOperation, "OVERWRITE"),
+        ("CREATE OR REPLACE TABLE db.keyed (id INT)", UnsupportedOperation, "other columns"),
+        (
+            "REPLACE TABLE db.keyed (id BIGINT, n INT, s STRING) OPTIONS (key 'n')",
+            UnsupportedOperation,
+            "its key is .id.",
+        ),
+        (
+            "CREATE OR REPLACE TABLE db.plain AS SELECT * FROM db.plain",
+            UnsupportedOperation,
+            "reads the same table",
+        ),
+        (
+            "REPLACE TABLE db.plain OPTIONS (property.isolation 'snapshot') AS TABLE db.keyed",
+            UnsupportedOperation,
+            "another property isolation",
+        ),
         ("CREATE TABLE db.keyed (id INT)", TableExists, "there is a table"),
         ("CREATE TABLE db.w (id INT) OPTIONS (path '/x')", InvalidInput, "places its tables"),
         (
@@ -238,8 +254,9 @@ def test_rows_are_inserted(spark: Any, own: rs.Catalog) -> None:
         ("SELECT * FROM db.keyed WITH (a 'b')", UnsupportedOperation, "WITH"),
         ("SELECT * FROM STREAM db.keyed", UnsupportedOperation, "readChangeFeed"),
         ("SELECT * FROM table_changes('db.keyed')", InvalidInput, "table_changes takes"),
-        ("SELECT * FROM table_changes('db.keyed', '2026-01-01')", InvalidInput, "whole numbers"),
-        ("ALTER TABLE db.keyed RENAME TO db.other", UnsupportedOperation, "rename_table"),
+        ("SELECT * FROM table_changes('db.keyed', 'soon')", InvalidInput, "whole numbers"),
+        ("ALTER TABLE db.keyed RENAME TO db.plain", TableExists, "plain"),
+        ("ALTER TABLE lake.db.keyed RENAME TO pond.db.other", InvalidInput, "keeps its catalog"),
         ("ALTER TABLE db.keyed DROP COLUMN id", RowsieveError, "id"),
         ("ANALYZE TABLE db.keyed COMPUTE STATISTICS", RowsieveError, "not available"),
         ("OPTIMIZE db.keyed FULL", UnsupportedOperation, "'FULL' is not available"),
@@ -369,3 +386,68 @@ def test_a_name_of_sparks_catalog_is_not_altered(
     sql(spark, f"CREATE TABLE {database}.copy USING parquet AS SELECT * FROM db.t", lake)
     assert rows_of(spark, f"SELECT id, w FROM {database}.t") == [(1, 10), (99, None)]
     assert rows_of(spark, f"SELECT id FROM {database}.copy") == [(1,), (2,), (3,)]
+
+
+def test_rows_are_replaced_by_create_or_replace(
+    spark: Any, own: rs.Catalog, tmp_path: Path
+) -> None:
+    path = f"rowsieve.`{tmp_path / 'placed'}`"
+    for name in ("db.made", "lake.db.made", path):
+        query = "SELECT id, n FROM db.plain"
+        replace = f"CREATE OR REPLACE TABLE {name} OPTIONS (key 'id') AS"
+        sql(spark, f"{replace} {query} WHERE id = 1", own)
+        sql(spark, f"{replace} {query} WHERE id = 2", own)
+        assert rows_of(spark, f"SELECT * FROM {name}", own) == [(2, 20)]
+        sql(spark, f"REPLACE TABLE {name} (id BIGINT, n INT)", own)
+        assert rows_of(spark, f"SELECT * FROM {name}", own) == []
+        first = 0 if name == path else 1  # a write creates the table at a path with its rows
+        assert rows_of(spark, f"SELECT * FROM {name} VERSION AS OF {first}", own) == [(1, 10)]
+    with pytest.raises(TableNotFound, match="no such table"):
+        sql(spark, "REPLACE TABLE db.nothing (id BIGINT)", own)
+
+
+def test_a_table_is_created_at_a_path(spark: Any, own: rs.Catalog, tmp_path: Path) -> None:
+    name = f"rowsieve.`{tmp_path / 'placed'}`"
+    sql(spark, f"CREATE TABLE {name} (id BIGINT, n INT) OPTIONS (key 'id')")
+    sql(spark, f"CREATE TABLE IF NOT EXISTS {name} (id BIGINT, n INT) OPTIONS (key 'id')")
+    with pytest.raises(TableExists):
+        sql(spark, f"CREATE TABLE {name} (id BIGINT)")
+    sql(spark, f"INSERT INTO {name} SELECT id, n FROM db.plain", own)
+    table = rs.open_table(tmp_path / "placed")
+    assert (table.key, table.count()) == (("id",), 2)
+    placed = tmp_path / "placed"
+    assert len(rows_of(spark, f"DESCRIBE HISTORY '{placed}'", own)) == 2
+    sql(spark, f"OPTIMIZE '{placed}'", own)
+    sql(spark, f"VACUUM '{placed}' RETAIN 168 HOURS", own)
+    with pytest.raises(UnsupportedOperation, match="a path is no name"):
+        sql(spark, f"ALTER TABLE {name} RENAME TO db.x", own)
+    other = f"rowsieve.`{tmp_path / 'filled'}`"
+    sql(spark, f"CREATE TABLE {other} USING rowsieve AS SELECT * FROM {name}")
+    assert rows_of(spark, f"SELECT * FROM {other}") == [(1, 10), (2, 20)]
+
+
+def test_spellings_of_delta_and_iceberg(spark: Any, own: rs.Catalog) -> None:
+    sql(spark, "ALTER TABLE db.plain ADD COLUMNS (a INT, b INT, c INT, d INT)", own)
+    sql(spark, "ALTER TABLE db.plain DROP COLUMNS (a, `b`)", own)
+    sql(spark, "ALTER TABLE db.plain DROP COLUMNS IF EXISTS (c, nope)", own)
+    sql(spark, "ALTER TABLE db.plain DROP COLUMN d", own)
+    assert own.open_table("db.plain").columns == ["id", "n", "s"]
+    sql(spark, "OPTIMIZE db.plain ZORDER BY (s)", own)
+    sql(spark, "ALTER TABLE db.plain SET TBLPROPERTIES (isolation = 'snapshot')", own)
+    assert rows_of(spark, "SHOW TBLPROPERTIES db.plain", own) == [("isolation", "snapshot")]
+    sql(spark, "REFRESH TABLE db.plain", own)
+    sql(spark, "ALTER TABLE lake.db.plain RENAME TO lake.db.other", own)
+    sql(spark, "ALTER TABLE db.other RENAME TO third", own)
+    assert own.tables() == ["db.keyed", "db.third"]
+    assert rows_of(spark, "SELECT count(*) FROM db.third", own) == [(2,)]
+
+
+def test_changes_between_times(spark: Any, own: rs.Catalog) -> None:
+    table = own.open_table("db.keyed")
+    table.delete("id = 1")
+    changes = "SELECT id, _change_type FROM table_changes('db.keyed', {})"
+    rows = [(1, "delete"), (1, "insert"), (2, "insert")]
+    assert rows_of(spark, changes.format("'2020-01-01'"), own) == rows
+    assert rows_of(spark, changes.format("0, '2999-01-01 00:00:00+00:00'"), own) == rows
+    with pytest.raises(RowsieveError):
+        sql(spark, changes.format("'2999-01-01'"), own)

@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from rowsieve import clock
 from rowsieve.bridges.sql.spark.settings import TIME_ZONE
-from rowsieve.errors import UnsupportedOperation
+from rowsieve.errors import RowsieveError, TableNotFound, UnsupportedOperation
 from rowsieve.metadata_tables.table_facts import detail_of
 from rowsieve.metadata_tables.version_list import commits_of
 from rowsieve.opening import open_table
-from rowsieve.providers.spark.named.table_names import NamedTable
+from rowsieve.providers.spark.named.table_names import NamedTable, Names
 from rowsieve.providers.spark.procedure_engine import SparkEngine
 from rowsieve.providers.spark.text_literals import text_literal
 from rowsieve.providers.spark.writes.batch_tokens import labels_of
@@ -61,6 +61,18 @@ def run_command(session: Any, named: NamedTable, command: TableCommand) -> pa.Ta
             assert_never(command)
 
 
+def no_table_of(command: TableCommand, names: Names) -> RowsieveError:
+    """The error of a command whose table is not one of ours."""
+    try:
+        names.required(command.target.parts)
+    except TableNotFound as error:
+        return error
+    return TableNotFound(
+        f"sql: there is no table of ours that is called {command.target.name} here; nothing was "
+        "changed. Name it as db.t, with the catalog of sql, or as rowsieve.`/path`"
+    )
+
+
 def _optimized(session: Any, named: NamedTable, command: Optimize) -> pa.Table:
     """Rewrite parts with Spark's tasks; by this process for a table without a catalog."""
     if named.home is None:
@@ -79,7 +91,8 @@ def _optimized(session: Any, named: NamedTable, command: Optimize) -> pa.Table:
         arguments["where"] = command.where
     if command.columns:
         columns = ", ".join(command.columns)
-        arguments |= {"strategy": "sort", "sort_order": f"zorder({columns})"}
+        order = columns if len(command.columns) == 1 else f"zorder({columns})"
+        arguments |= {"strategy": "sort", "sort_order": order}
     given = ", ".join(f"{key} => {text_literal(value)}" for key, value in arguments.items())
     statement = f"CALL system.rewrite_data_files({given})"
     rows: pa.Table = catalog.call(statement, engine=SparkEngine(session), dialect="spark")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -10,21 +10,24 @@ import pyarrow as pa
 from rowsieve.bridges.spark_columns.types import spark_schema
 from rowsieve.changes.constraint_texts import constraint_texts
 from rowsieve.defined_tables import create_defined, names_in
-from rowsieve.errors import InvalidInput, TableExists, UnsupportedOperation
+from rowsieve.errors import InvalidInput, TableExists, TableNotFound, UnsupportedOperation
 from rowsieve.properties import settings_among
 from rowsieve.providers.spark.created_tables import (
     checks_of,
     created_rows,
     creation_options,
     refuse_others,
+    write_new,
 )
 from rowsieve.providers.spark.frames import write_frame
+from rowsieve.providers.spark.named.replacements import replace_rows
 from rowsieve.providers.spark.named.table_names import NamedTable, Names, dotted
 from rowsieve.providers.spark.option_values import with_prefix
 from rowsieve.providers.spark.plans import class_of, items
 from rowsieve.providers.spark.reads.native_columns import quoted
 from rowsieve.providers.spark.row_types import arrow_schema_of
 from rowsieve.providers.spark.text_literals import text_literal
+from rowsieve.statements.calls import name_parts
 from rowsieve.statements.name_lists import list_of_names
 
 if TYPE_CHECKING:
@@ -40,9 +43,14 @@ def create_named(session: Any, names: Names, kind: str, plan: Any, query: Any) -
     """
     spec, parts = plan.tableSpec(), [str(part) for part in items(plan.name().nameParts())]
     provider = str(spec.provider().get()).lower() if spec.provider().isDefined() else _SOURCE
-    if provider != _SOURCE or (place := names.place(parts)) is None:
+    if provider != _SOURCE:
         return False
-    refuse_others(plan, kind, spec)
+    if (path := names.at_path(parts)) is not None:
+        _create_at_path(session, names, kind, plan, query, path)
+        return True
+    if (place := names.place(parts)) is None:
+        return False
+    refuse_others(plan, spec)
     options = creation_options(spec)
     if "path" in options:
         raise InvalidInput(
@@ -56,11 +64,9 @@ def create_named(session: Any, names: Names, kind: str, plan: Any, query: Any) -
             "catalog are key, sequence and property.*"
         )
     catalog, name = place
-    if named := names.find(parts):
-        if plan.ignoreIfExists():
-            return True
-        raise TableExists(f"CREATE TABLE: there is a table {named.name}; nothing was created")
     frame = created_rows(session, plan, kind, query)
+    if _is_settled(session, kind, plan, names.find(parts), options, frame):
+        return True
     is_query = kind.endswith("AsSelect")
     if is_query and options.get("sequence"):
         raise UnsupportedOperation(
@@ -82,6 +88,75 @@ def create_named(session: Any, names: Names, kind: str, plan: Any, query: Any) -
     if is_query:
         _filled(catalog, name, table, frame)
     return True
+
+
+def _create_at_path(
+    session: Any, names: Names, kind: str, plan: Any, query: Any, path: str
+) -> None:
+    """Create a table at a path; it has no name but this."""
+    spec = plan.tableSpec()
+    refuse_others(plan, spec)
+    options = creation_options(spec)
+    if "path" in options:
+        raise InvalidInput(
+            f"CREATE TABLE rowsieve.`{path}`: the name is the path; leave the option path out"
+        )
+    if checks_of(spec):
+        raise UnsupportedOperation(
+            f"CREATE TABLE rowsieve.`{path}` does not take CHECK; nothing was created. Add it by "
+            "ALTER TABLE ... ADD CONSTRAINT name CHECK (...), or create the table in a catalog"
+        )
+    try:
+        named = names.find((_SOURCE, path))
+    except TableNotFound:
+        named = None
+    frame = created_rows(session, plan, kind, query)
+    if not _is_settled(session, kind, plan, named, options, frame):
+        arrow_schema_of(frame.schema)  # refuses a type that a table cannot keep, by the column
+        write_new(frame, path, {"key": "", **options})
+
+
+def _is_settled(
+    session: Any,
+    kind: str,
+    plan: Any,
+    named: NamedTable | None,
+    options: Mapping[str, str],
+    frame: Any,
+) -> bool:
+    """Return whether nothing is to be created: the table exists, and its rows are replaced."""
+    if kind.startswith("Replace"):
+        if named is None:
+            if plan.orCreate():
+                return False
+            raise TableNotFound(
+                "REPLACE TABLE: there is no such table; nothing was created. CREATE OR REPLACE "
+                "TABLE creates it"
+            )
+        replace_rows(session, named, options, checks_of(plan.tableSpec()), frame, kind)
+        return True
+    if named is None:
+        return False
+    if plan.ignoreIfExists():
+        return True
+    raise TableExists(f"CREATE TABLE: there is a table {named.name}; nothing was created")
+
+
+def rename_named(named: NamedTable, actions: str) -> None:
+    """Give a table the name of `RENAME TO name`; without a namespace, it stays in its own."""
+    parts = tuple(name_parts(actions.split(maxsplit=2)[2]))
+    if named.home is None:
+        raise UnsupportedOperation(
+            f"sql: ALTER TABLE {named.name} RENAME TO: a path is no name; nothing was changed"
+        )
+    catalog, name = named.home
+    space = name.partition(".")[0]
+    if len(parts) > 3 or (len(parts) == 3 and parts[:1] != named.parts[:-2]):
+        raise InvalidInput(
+            f"sql: ALTER TABLE {named.name} RENAME TO {dotted(parts)}: a table keeps its catalog; "
+            "nothing was changed"
+        )
+    catalog.rename_table(name, f"{parts[-2] if len(parts) > 1 else space}.{parts[-1]}")
 
 
 def _filled(catalog: Any, name: str, table: Table, frame: Any) -> None:

@@ -44,11 +44,7 @@ def insert(session: Any, table: Table, statement: Any, query: Any) -> None:
     _check_clauses(statement)
     frame = frame_of(session, query)
     check_rows(frame, "INSERT")
-    if table.handle.pinned.table.uuid in set(_tables_read(frame)):
-        raise UnsupportedOperation(
-            "sql: INSERT from a query that reads the same table is not available, because its rows "
-            "may change meanwhile; nothing was changed. Write MERGE, UPDATE or DELETE"
-        )
+    refuse_own_rows(table, frame)
     rows = _stored(table, statement, frame)
     if statement.overwrite():
         write_frame(table, rows, "overwrite", _replaced(statement))
@@ -57,6 +53,15 @@ def insert(session: Any, table: Table, statement: Any, query: Any) -> None:
     else:
         with labels_of(table, session, "insert", None, None) as labels:
             merge_source(table, _new_keys(table, rows), RETRY_TIMEOUT_S, labels)
+
+
+def refuse_own_rows(table: Table, frame: Any) -> None:
+    """Refuse a query that reads the table into which its rows go."""
+    if table.handle.pinned.table.uuid in set(_tables_read(frame)):
+        raise UnsupportedOperation(
+            "sql: INSERT from a query that reads the same table is not available, because its rows "
+            "may change meanwhile; nothing was changed. Write MERGE, UPDATE or DELETE"
+        )
 
 
 def _check_clauses(statement: Any) -> None:

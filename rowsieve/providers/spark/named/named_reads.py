@@ -13,16 +13,20 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import functions
 
+from rowsieve.bridges.sql.spark.settings import TIME_ZONE
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.metadata_tables.table_kinds import METADATA_TABLES
 from rowsieve.opening import open_table
 from rowsieve.providers.spark.frames import read_frame
+from rowsieve.providers.spark.job_errors import error_from_worker
 from rowsieve.providers.spark.named.table_names import NamedTable, Names
 from rowsieve.providers.spark.plan_trees import TreeChanger
 from rowsieve.providers.spark.plans import class_of, column_of, internal_class, items, sequence
 from rowsieve.providers.spark.reads.table_reads import read_changes
+from rowsieve.providers.spark.store_options import passed_on
 from rowsieve.statements.calls import name_parts
 from rowsieve.types.instants import from_microseconds
+from rowsieve.types.time_zones import in_zone
 
 if TYPE_CHECKING:
     from rowsieve.table import Table
@@ -73,10 +77,11 @@ class NamedReads:
                 parts = relation_parts(node)
                 if (named := self._names.find(parts)) is not None:
                     return self._relation(node, named)
-                rows = self._names.information(parts)
-                return None if rows is None else self._aliased(parts, self._frame(rows))
+                if (rows := self._names.information(parts)) is not None:
+                    return self._aliased(parts, self._frame(rows))
+                self._names.required(parts)
             case kind if kind == _TIME_TRAVEL and class_of(node.relation()) == RELATION:
-                named = self._names.find(relation_parts(node.relation()))
+                named = self._names.required(relation_parts(node.relation()))
                 return None if named is None else self._version(node, named)
             case kind if kind == _FUNCTION and self._is_changes(node):
                 return self._changes(node)
@@ -154,7 +159,7 @@ class NamedReads:
         """The rows of `table_changes('db.t', from[, to])`; None if the table is not ours."""
         arguments = [_value(each) for each in items(node.functionArgs())]
         parts = name_parts(arguments[0]) if arguments and isinstance(arguments[0], str) else ()
-        named = self._names.find(parts) if parts else None
+        named = self._names.required(parts) if parts else None
         if named is None:
             return None
         bounds = arguments[1:]
@@ -166,13 +171,31 @@ class NamedReads:
         return self._aliased((_CHANGES,), self._changed_rows(named.table, bounds))
 
     def _changed_rows(self, table: Table, bounds: Sequence[Any]) -> Any:
+        stored = table.handle.storage_options
         if all(isinstance(bound, int) for bound in bounds):
-            options = table.handle.storage_options
-            return read_changes(self._session, table.uri, *bounds, storage_options=options)
-        raise InvalidInput(
-            f"sql: table_changes from {bounds[0]!r}: versions are whole numbers; for times use "
-            "spark.read.format('rowsieve') with readChangeFeed and startingTimestamp"
-        )
+            return read_changes(self._session, table.uri, *bounds, storage_options=stored)
+        options = {"readChangeFeed": "true", **passed_on(stored)}
+        for end, bound in zip(("starting", "ending"), bounds, strict=False):
+            if isinstance(bound, int):
+                options[f"{end}Version"] = str(bound)
+            else:
+                options[f"{end}Timestamp"] = self._time_of(bound)
+        try:
+            return self._session.read.format("rowsieve").options(**options).load(table.uri)
+        except PySparkException as error:
+            if (own := error_from_worker(str(error))) is not None:
+                raise own from error
+            raise
+
+    def _time_of(self, text: str | None) -> str:
+        """A time with its offset: without one, it is a time of the session's zone."""
+        try:
+            return in_zone(text or "", str(self._session.conf.get(TIME_ZONE)))
+        except ValueError as error:
+            raise InvalidInput(
+                f"sql: table_changes from or to {text!r}: give versions as whole numbers, or times "
+                "as text, such as '2026-01-31 12:00:00'"
+            ) from error
 
     def _frame(self, rows: pa.Table) -> Any:
         return self._session.createDataFrame(rows)

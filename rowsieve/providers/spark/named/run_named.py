@@ -18,10 +18,11 @@ from pyspark.sql.types import StructType
 
 from rowsieve.bridges.sql.dialects import dialect_named
 from rowsieve.changes.computed import emptied
-from rowsieve.errors import UnsupportedOperation
+from rowsieve.errors import TableNotFound, UnsupportedOperation
 from rowsieve.metadata_tables.table_kinds import METADATA_TABLES
+from rowsieve.properties import settings_among
 from rowsieve.providers.spark.frames import read_frame
-from rowsieve.providers.spark.named.commands import run_command
+from rowsieve.providers.spark.named.commands import no_table_of, run_command
 from rowsieve.providers.spark.named.definitions import (
     alter_named,
     create_named,
@@ -29,9 +30,11 @@ from rowsieve.providers.spark.named.definitions import (
     drop_named,
     is_source_of_spark,
     kind_of,
+    rename_named,
 )
 from rowsieve.providers.spark.named.inserts import insert
 from rowsieve.providers.spark.named.named_reads import RELATION, NamedReads, relation_parts
+from rowsieve.providers.spark.named.namespaces import run_on_namespace
 from rowsieve.providers.spark.named.table_names import NamedTable, Names, dotted
 from rowsieve.providers.spark.plans import class_of, frame_of, items, parsed_plan
 from rowsieve.providers.spark.writes.batch_tokens import labels_of
@@ -45,9 +48,11 @@ from rowsieve.statements.calls import name_parts
 from rowsieve.statements.parse_statement import Statement
 from rowsieve.statements.table_commands import read_table_command
 
+_SETTINGS: Final = pa.schema([("key", pa.string()), ("value", pa.string())])
 _CHANGES: Final = frozenset({"MergeIntoTable", "UpdateTable", "DeleteFromTable"})
-_CREATES: Final = frozenset({"CreateTable", "CreateTableAsSelect"})
-_REPLACES: Final = frozenset({"ReplaceTable", "ReplaceTableAsSelect"})
+_CREATES: Final = frozenset(
+    {"CreateTable", "CreateTableAsSelect", "ReplaceTable", "ReplaceTableAsSelect"}
+)
 _KEPT: Final = frozenset(
     {
         *("CreateView", "CreateViewCommand", "CreateV2ViewCommand", "AlterViewAs"),
@@ -58,6 +63,8 @@ _KEPT: Final = frozenset(
 _KEPT_NAMES: Final = frozenset({"SET TBLPROPERTIES", "UNSET TBLPROPERTIES", "RENAME TO"})
 """ALTER TABLE that leaves a name in Spark's catalog readable."""
 _ON_TABLE: Final = "named table "
+_READ_AS_COLUMN: Final = "DescribeColumn"
+"""As Spark reads `DESCRIBE HISTORY db.t`: a column of a table HISTORY."""
 
 
 def run_named(session: Any, text: str, statement: Statement, catalogs: Any) -> Any | None:
@@ -71,18 +78,30 @@ def run_named(session: Any, text: str, statement: Statement, catalogs: Any) -> A
     try:
         plan = parsed_plan(session, text)
     except PySparkException:  # which Spark raises again
+        if command is not None:
+            raise no_table_of(command, names) from None
         return None
     kind, reads = kind_of(plan), NamedReads(session, names)
+    if command is not None and kind == _READ_AS_COLUMN and not _describes_spark(names, plan):
+        raise no_table_of(command, names)
     if kind == "UnresolvedWith" and kind_of(plan.child()) in {*_CHANGES, "InsertIntoStatement"}:
         return _changed_with(session, names, plan)
     if kind == "InsertIntoStatement":
         return _inserted(session, names, reads, plan)
     if kind in _CHANGES:
         return _changed(session, names, reads, plan)
-    if kind in _CREATES | _REPLACES:
+    if kind in _CREATES:
         return _created(session, names, reads, kind, plan)
-    if (named := _of_table(names, plan)) is not None:
+    try:
+        named = _of_table(names, kind, plan)
+    except TableNotFound:
+        if kind == "DropTable" and plan.ifExists():
+            return _nothing(session)
+        raise
+    if named is not None:
         return _run_on(session, named, kind, plan)
+    if (rows := run_on_namespace(names, kind, plan)) is not None:
+        return session.createDataFrame(rows) if rows.num_columns else _nothing(session)
     return _queried(session, reads, kind, plan)
 
 
@@ -160,16 +179,8 @@ def _viewed(session: Any, named: NamedTable) -> Iterator[str]:
 def _created(session: Any, names: Names, reads: NamedReads, kind: str, plan: Any) -> Any | None:
     """Create a table of ours; or one of Spark's from a query over ours."""
     query = reads.changed(plan.query()) if kind.endswith("AsSelect") else None
-    if kind in _CREATES and create_named(session, names, kind, plan, query):
+    if create_named(session, names, kind, plan, query):
         return _nothing(session)
-    if kind in _REPLACES:
-        parts = [str(part) for part in items(plan.name().nameParts())]
-        if names.place(parts) is not None and names.find(parts) is not None:
-            raise UnsupportedOperation(
-                "sql: CREATE OR REPLACE of a table of ours is not available; nothing was changed. "
-                "INSERT OVERWRITE replaces its rows and keeps its versions; DROP TABLE ... PURGE "
-                "removes it"
-            )
     return frame_of(session, reads.inside(plan)) if reads.count else None
 
 
@@ -177,16 +188,14 @@ def _altered(session: Any, names: Names, statement: AlterTable) -> Any | None:
     """Run ALTER TABLE; refuse it for a name of Spark's catalog that shows a table of ours."""
     parts = name_parts(statement.target.name)
     words = " ".join(statement.actions.upper().split()[:2])
-    if (named := names.find(parts)) is None:
+    if (named := names.required(parts)) is None:
         if words not in _KEPT_NAMES and names.is_own_of_spark(parts):
             _refuse_broken_name(session, parts)
         return None
     _check_table(named, "ALTER TABLE")
     if words == "RENAME TO":
-        raise UnsupportedOperation(
-            f"sql: ALTER TABLE {named.name} {words} is not available; nothing was changed. Use "
-            "Catalog.rename_table"
-        )
+        rename_named(named, statement.actions)
+        return _nothing(session)
     alter_named(named, statement.actions)
     return _nothing(session)
 
@@ -221,6 +230,12 @@ def _run_on(session: Any, named: NamedTable, kind: str, plan: Any) -> Any:
             return _described(session, named)
         case "ShowColumns":
             return _described(session, named).select("col_name")
+        case "ShowTableProperties":
+            settings = dict(settings_among(named.table.handle.pinned.table.properties))
+            rows = pa.table({"key": [*settings], "value": [*settings.values()]}, _SETTINGS)
+            return session.createDataFrame(rows)
+        case "RefreshTable":
+            pass  # each statement reads the newest version
         case _:
             raise UnsupportedOperation(
                 f"sql: {split_words(kind)} of {named.name} is not available for a table of ours; "
@@ -255,18 +270,24 @@ def split_words(kind: str) -> str:
 def _of_relation(names: Names, relation: Any) -> NamedTable | None:
     if class_of(relation) != RELATION:
         return None
-    return names.find(relation_parts(relation))
+    return names.required(relation_parts(relation))
 
 
-def _of_table(names: Names, plan: Any) -> NamedTable | None:
+def _of_table(names: Names, kind: str, plan: Any) -> NamedTable | None:
     """The table of ours that a statement on one table names; None if it names another."""
     for child in items(plan.children()):
         match kind_of(child):
             case "UnresolvedTable" | "UnresolvedTableOrView":
-                return names.find([str(part) for part in items(child.multipartIdentifier())])
+                return names.required([str(part) for part in items(child.multipartIdentifier())])
             case "UnresolvedIdentifier":
-                return names.find([str(part) for part in items(child.nameParts())])
+                parts = [str(part) for part in items(child.nameParts())]
+                return names.required(parts) if kind == "DropTable" else names.find(parts)
     return None
+
+
+def _describes_spark(names: Names, plan: Any) -> bool:
+    """Return whether Spark has the table of a DESCRIBE, maybe one that is called HISTORY."""
+    return names.is_of_spark([str(part) for part in items(plan.relation().multipartIdentifier())])
 
 
 def _check_table(named: NamedTable, what: str) -> None:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.errors import PySparkException
 
 from rowsieve.bridges.sql.spark.settings import CASE_SENSITIVE
-from rowsieve.errors import InvalidInput
+from rowsieve.errors import InvalidInput, TableNotFound
 from rowsieve.metadata_tables.information_schema import INFORMATION_SCHEMA, VIEWS, view_of
 from rowsieve.metadata_tables.table_kinds import METADATA_TABLES, split_metadata_name
 from rowsieve.opening import open_table
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from rowsieve.table import Table
 
 _BY_PATH: Final = "rowsieve"
+_SHOWN: Final = 8  # names in a message
 _OF_SPARK: Final = frozenset({"spark_catalog", "system", "global_temp"})
 
 
@@ -82,6 +83,73 @@ class Names:
             self._found[key] = self._find(key)
         return self._found[key]
 
+    def required(self, parts: Sequence[str]) -> NamedTable | None:
+        """The table that a name means; None if it may be Spark's. TableNotFound if it cannot."""
+        named = self.find(parts)
+        if named is None and (missing := self._missing(tuple(parts))) is not None:
+            raise missing
+        return named
+
+    def _missing(self, parts: tuple[str, ...]) -> TableNotFound | None:
+        """The error of a name that no table has, if only a table of ours could have it."""
+        if self.catalogs is None or len(parts) < 2 or parts[0].lower() in (_BY_PATH, *_OF_SPARK):
+            return None
+        spaces = [
+            (catalog, space)
+            for catalog, namespace, _ in self._places(parts)
+            for space in catalog.namespaces()
+            if self._same(space, namespace)
+        ]
+        if len(parts) == 2 and not (spaces and not self._is_database_of_spark(parts[0])):
+            return None
+        if len(parts) > 2 and self._is_catalog_of_spark(parts[0]):
+            return None
+        begin = f"sql: there is no table {dotted(parts)}; nothing was changed. "
+        if len(parts) > 2 and self.find(parts[:-1]) is not None:
+            return TableNotFound(
+                f"{begin}What is known of {dotted(parts[:-1])} is in its metadata tables "
+                f"{', '.join(METADATA_TABLES)}"
+            )
+        if isinstance(self.catalogs, Mapping) and len(parts) == 3 and not list(self._places(parts)):
+            known = ", ".join(self.catalogs)
+            return TableNotFound(f"{begin}The catalogs of ours are {known}, and Spark has no other")
+        tables = [name for catalog, space in spaces for name in catalog.tables(space)]
+        if tables:
+            return TableNotFound(f"{begin}The namespace has {_some(tables)}")
+        others = [name for catalog in _all(self.catalogs) for name in catalog.namespaces()]
+        return TableNotFound(f"{begin}Tables are in the namespaces {_some(others) or '(none yet)'}")
+
+    def _is_database_of_spark(self, name: str) -> bool:
+        return bool(self.session.catalog.databaseExists(quoted(name)))
+
+    def spaces(self, parts: Sequence[str]) -> list[tuple[Any, str]]:
+        """The catalogs of ours and their namespace that `lake.db` or `db` means; none for others.
+
+        A namespace that the only catalog of the name does not have is in the list, too.
+        """
+        if len(parts) not in (1, 2):
+            return []
+        catalogs = [catalog for catalog, *_ in self._places((*parts, ""))]
+        known = [
+            (catalog, space)
+            for catalog in catalogs
+            for space in catalog.namespaces()
+            if self._same(space, parts[-1])
+        ]
+        if len(parts) == 1 and (self._is_database_of_spark(parts[0]) or not known):
+            return []
+        return known or [(catalog, parts[-1]) for catalog in catalogs]
+
+    def catalog(self, name: str) -> Any | None:
+        """The catalog of ours of this name; None for one of Spark's, and a namespace."""
+        if self.catalogs is None or self._is_catalog_of_spark(name):
+            return None
+        if not isinstance(self.catalogs, Mapping):
+            return (
+                None if self.spaces((name,)) or self._is_database_of_spark(name) else self.catalogs
+            )
+        return next((c for first, c in self.catalogs.items() if self._same(first, name)), None)
+
     def information(self, parts: Sequence[str]) -> pa.Table | None:
         """The rows of a view of the information schema of a catalog of ours; None for others."""
         if len(parts) not in (2, 3) or parts[-2].lower() != INFORMATION_SCHEMA:
@@ -109,7 +177,7 @@ class Names:
                 places.append((catalog, f"{spaces[0] if spaces else namespace}.{name}"))
             elif parts[0].lower() not in (_BY_PATH, *_OF_SPARK):
                 free.append((catalog, f"{namespace}.{name}"))
-        if len(parts) == 2 and self.session.catalog.databaseExists(quoted(parts[0])):
+        if len(parts) == 2 and self._is_database_of_spark(parts[0]):
             if places:
                 raise _ambiguous(parts, "a namespace of the catalog and a database of Spark's")
             return None
@@ -118,6 +186,11 @@ class Names:
         if len(places) > 1:
             raise _ambiguous(parts, "a namespace of several catalogs")
         return places[0] if places else None
+
+    def at_path(self, parts: Sequence[str]) -> str | None:
+        """The path of a name such as ``rowsieve.`/path` ``; None for another name."""
+        is_path = len(parts) == 2 and parts[0].lower() == _BY_PATH and "/" in parts[1]
+        return parts[1] if is_path else None
 
     def _find(self, parts: tuple[str, ...]) -> NamedTable | None:
         if len(parts) < 2 or parts[0].lower() in _OF_SPARK:
@@ -139,8 +212,8 @@ class Names:
                 yield NamedTable(table, parts, view, home)
 
     def _tables(self, parts: tuple[str, ...]) -> Iterator[tuple[Table, tuple[Any, str] | None]]:
-        if len(parts) == 2 and parts[0].lower() == _BY_PATH and "/" in parts[1]:
-            yield self._once(open_table(parts[1])), None
+        if (path := self.at_path(parts)) is not None:
+            yield self._once(open_table(path)), None
         for catalog, namespace, last in self._places(parts):
             name, at, ref = last.partition("@")
             for space in catalog.namespaces():
@@ -211,6 +284,16 @@ def _metadata_names(parts: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], s
         yield parts[:-1], view
     if (split := split_metadata_name(parts[-1])) is not None:
         yield (*parts[:-1], split[0]), split[1]
+
+
+def _all(catalogs: Any) -> list[Any]:
+    return list(catalogs.values()) if isinstance(catalogs, Mapping) else [catalogs]
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first names of a list, for a message."""
+    more = f" and {len(names) - _SHOWN:,} others" if len(names) > _SHOWN else ""
+    return ", ".join(sorted(names)[:_SHOWN]) + more
 
 
 def _ambiguous(parts: Sequence[str], both: str) -> InvalidInput:
