@@ -31,27 +31,34 @@ _MAYBE_NULL: Final = re.compile(rb"(?:^|[\n\r}])[ \t\n\r]*null")
 _WHITE: Final = re.compile(r"[ \t\n\r]*")
 DEEPEST: Final = 500  # levels; pyarrow's parser slows down, and ends the process at some 20,000
 _MARKS_AT_ONCE: Final = 1 << 20
-_QUOTE: Final = ord('"')
-_NO_MARKS: Final = bytes(byte for byte in range(256) if byte not in b'[]{}"')
+_QUOTE, _END_OF_LINE = b'"\n'
+_NO_MARKS: Final = bytes(byte for byte in range(256) if byte not in b'[]{}"\n')
 _STEPS: Final = np.zeros(256, np.int8)
 _STEPS[list(b"[{")], _STEPS[list(b"]}")] = 1, -1
 _SPACES: Final = bytes.maketrans(b"\r\n", b"  ")
 
 
 def refuse_deep(text: bytes) -> None:
-    """Raise ValueError for documents that are nested too deep: a parser would end the process."""
+    """Raise ValueError for documents that are nested too deep: a parser would end the process.
+
+    Lines before a deep one may be damaged, since parsers read blocks of lines concurrently: a line
+    begins outside of strings, and a bracket that closes nothing is not counted.
+    """
     if b"\\" in text:
         text = text.replace(b"\\\\", b"").replace(b'\\"', b"")
     marks = np.frombuffer(text.translate(None, _NO_MARKS), np.uint8)
-    quotes = depth = 0
+    quotes = before_line = depth = 0
     for start in range(0, len(marks), _MARKS_AT_ONCE):
         block = marks[start : start + _MARKS_AT_ONCE]
         before = quotes + np.cumsum(block == _QUOTE, dtype=np.int32)
-        steps = np.where(before % 2 == 0, _STEPS[block], np.int8(0))
-        depths = depth + np.cumsum(steps, dtype=np.int32)
+        of_lines = np.where(block == _END_OF_LINE, before, np.int32(before_line))
+        of_lines = np.maximum.accumulate(of_lines)
+        steps = np.where((before - of_lines) % 2 == 0, _STEPS[block], np.int8(0))
+        sums = depth + np.cumsum(steps, dtype=np.int32)
+        depths = sums - np.minimum(np.minimum.accumulate(sums), 0)
         if int(depths.max()) > DEEPEST:
             raise ValueError(f"a document is nested deeper than {DEEPEST} levels")
-        quotes, depth = int(before[-1]), int(depths[-1])
+        quotes, before_line, depth = int(before[-1]), int(of_lines[-1]), int(depths[-1])
 
 
 def as_lines(text: bytes) -> bytes:

@@ -288,3 +288,10 @@ def test_several_columns_are_dropped_at_once(dialect: str, text: str, left: list
     quote = "`" if dialect == "spark" else '"'
     table.sql(f"ALTER TABLE this {text.format(quote)}", dialect)
     assert (table.columns, table.version) == (left, 1)
+
+
+@pytest.mark.parametrize("text", ["DROP COLUMNS ()", "DROP COLUMN ( )"])
+def test_an_empty_list_of_columns_to_drop_is_refused(text: str) -> None:
+    table = rowsieve.create_table(fresh_uri(), pa.table({"a": [1], "b": [2]}))
+    with pytest.raises(InvalidInput, match="cannot read the change"):
+        table.sql(f"ALTER TABLE this {text}")

@@ -228,6 +228,9 @@ DEEP = ("[" * 30_000 + "]" * 30_000, '{"a":' * 30_000 + "1" + "}" * 30_000)
         '{"id": 1, "c": "]]]\\"]]]"}\n{"id": 2, "c": %s}',
         '{"id": 1, "other": %s}',
         "[%s]",
+        '"\n{"id": 1, "c": %s}',  # a string that does not end
+        '{"id": 1, "c": "\n{"id": 2, "c": %s}',
+        "]" * 40_000 + '\n{"id": 1, "c": %s}',
     ],
 )
 def test_documents_that_are_nested_too_deep_are_refused(

@@ -56,7 +56,7 @@ _LONGEST = 100_000  # characters
 _FREE_ID = 2**31  # for columns that are added only to know the types of the next actions
 _DROPPED = re.compile(
     r"\s*DROP\s+COLUMNS?\s+(?P<exists>IF\s+EXISTS\s+)?"
-    r"(?:\((?P<listed>[^()]*)\)|(?P<bare>[^(]*))\s*",
+    r"(?:\((?P<listed>[^()]+)\)|(?P<bare>[^(]+))\s*",
     re.IGNORECASE,
 )
 """`DROP COLUMN a, b`, and Spark's `DROP COLUMNS (a, b)`."""
