@@ -21,3 +21,16 @@ def test_a_branch_with_rows_in_its_log_is_published() -> None:
     table.vacuum(retain_last=1, grace_s=0)
     assert pairs(rs.open_table(table.uri)) == [(2, 21), (3, 30), (4, 40)]
     assert pairs(rs.open_table(table.uri, ref="before")) == [(1, 10), (2, 20)]
+
+
+def test_a_branch_of_a_table_without_parts_is_published() -> None:
+    """The list of parts of such a table has its columns in another order."""
+    table = keyed(kv(), properties={"inline_bytes": 9_000})
+    table.upsert(kv((1, 10)))
+    table.restore(0)
+    branch = table.branch("audit")
+    branch.upsert(kv((2, 20), (3, 30)))
+    branch.delete("k = 3")
+    table.fast_forward("audit")
+    assert pairs(table) == [(2, 20)]
+    assert pairs(rs.open_table(table.uri)) == [(2, 20)]

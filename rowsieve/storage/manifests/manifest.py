@@ -384,9 +384,10 @@ class PartTable(Columns):
 
     def with_base_version(self, version: int) -> PartTable:
         """Set the version that every part is based on; meant for foreign files."""
-        place = FIXED.get_field_index("base_version")
+        table = self.table  # its columns may have another order than FIXED
+        place = table.schema.get_field_index("base_version")
         column = pa.array(np.full(len(self), version, dtype=np.int64))
-        return PartTable(self.table.set_column(place, FIXED.field(place), column))
+        return PartTable(table.set_column(place, table.schema.field(place), column))
 
     def with_key_bounds(
         self,
