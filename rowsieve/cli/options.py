@@ -99,8 +99,12 @@ StorageOptions = Annotated[
     ),
 ]
 Version = Annotated[
-    int | None,
-    typer.Option("--version", max=INT64_MAX, help="Read this version instead of the newest."),
+    str | None,
+    typer.Option(
+        "--version",
+        metavar="VERSION",
+        help="Read this version instead of the newest: a number, or a tag.",
+    ),
 ]
 AsOf = Annotated[
     str | None,
@@ -236,6 +240,15 @@ def read_token(text: str | None) -> tuple[str, int] | None:
     return application, int(sequence)
 
 
+def read_version(text: str) -> int | str:
+    """Parse the number of a version; other text is the name of a tag."""
+    if not (text.isascii() and text.removeprefix("-").isdigit()):
+        return text
+    if not 0 <= (number := int(text[:20])) <= INT64_MAX:
+        raise typer.BadParameter(f"a version is from 0 to {INT64_MAX}, not {text}")
+    return number
+
+
 def session_of(time_zone: str | None, ansi: bool | None) -> Session | None:
     """The session of the options; None if no option is given."""
     if time_zone is None and ansi is None:
@@ -246,14 +259,15 @@ def session_of(time_zone: str | None, ansi: bool | None) -> Session | None:
 def open_at(
     uri: str,
     storage_option: list[str] | None,
-    version: int | None = None,
+    version: str | None = None,
     as_of: str | None = None,
 ) -> Table:
-    """Open the table that a command names."""
+    """Open the table that a command names; `version` is a number, or a tag."""
+    wanted = version and read_version(version)
     options = read_pairs(storage_option, "--storage-option")
     location = located(uri, options)
     try:
-        return rowsieve.open_table(location, version=version, as_of=as_of, storage_options=options)
+        return rowsieve.open_table(location, version=wanted, as_of=as_of, storage_options=options)
     except TableNotFound as error:
         if near := named_like(uri, options):
             raise TableNotFound(f"{error}{near}") from error

@@ -25,9 +25,10 @@ _COMMANDS: Final = {
     "set_properties": "rowsieve set",
     "unset_properties": "rowsieve unset",
 }
-_FLAGS: Final = {  # an argument of Python, and the option without a value that means the same
+_FLAGS: Final = {  # an argument of Python, and the option that means the same, with its value
     "if_absent='ignore'": "if_exists",
     "if_exists='ignore'": "if_not_exists",
+    "on_bad='collect'": "bad TABLE",
 }
 _CALL: Final = (
     rf"(?<![\w/.])(?<!CALL )(?:rs\.|table\.|t\.)?(?P<call>{'|'.join(_COMMANDS)})\b"
@@ -44,7 +45,7 @@ def in_own_words(message: str, options: Iterable[str]) -> str:
     """The message; `options` are the names of the command's options in Python."""
     names = sorted(options, key=len, reverse=True)
     forms = [_PARAMETER, _METHOD, _CALL]
-    if flags := "|".join(text for text, option in _FLAGS.items() if option in names):
+    if flags := "|".join(text for text, option in _FLAGS.items() if option.split()[0] in names):
         forms.append(rf"(?<![\w./])(?P<flag>{flags})")
     if option := "|".join(map(re.escape, names)):
         forms.append(rf"(?<![\w./])(?P<option>{option})=(?P<value>{_VALUE})?")

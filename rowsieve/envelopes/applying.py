@@ -206,7 +206,7 @@ def apply_events(table: RowChanges, data: Any, options: EventOptions) -> Applied
         try:
             batch, bad = read_batch(read_messages(data), handle.newest, options)
             if options.on_bad == "error":
-                bad.refuse(OPERATION)
+                bad.refuse(OPERATION, adds_columns=options.schema_mode == "merge")
         except (InvalidData, UnsupportedOperation):
             if (done := handle.committed_before(options.token)) is None:
                 raise

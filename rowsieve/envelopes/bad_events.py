@@ -84,16 +84,20 @@ class BadEvents:
         """Note what is wrong with a message."""
         self.reasons.setdefault(event, reason)
 
-    def refuse(self, operation: str) -> None:
+    def refuse(self, operation: str, *, adds_columns: bool) -> None:
         """Raise InvalidData for the first bad event, if there is one."""
         if not self.reasons:
             return
         event = min(self.reasons)
         more = f"; {len(self.reasons) - 1} more events are bad" if len(self.reasons) > 1 else ""
+        unknown = "unknown field" in self.reasons[event] and not adds_columns
+        adds = (
+            ", pass schema_mode='merge' to add the columns that the table lacks" if unknown else ""
+        )
         raise InvalidData(
             f"{operation}: {self.shown(event)}: {self.reasons[event]}; it is "
-            f"{_shown(self.message(event))}{more}. Nothing was written. Correct the events, or "
-            "pass on_bad='collect' to apply the others and get these"
+            f"{_shown(self.message(event))}{more}. Nothing was written. Correct the events{adds}, "
+            "or pass on_bad='collect' to apply the others and get these"
         )
 
     def table(self) -> pa.Table:

@@ -69,7 +69,7 @@ def apply_to_tables(
     everything = [unrouted, *(bad for *_, bad in batches)]
     if options.on_bad == "error":
         for bad in everything:
-            bad.refuse(OPERATION)
+            bad.refuse(OPERATION, adds_columns=options.schema_mode == "merge")
     bad_rows = pa.concat_tables([bad.table() for bad in everything]).sort_by("event")
     if options.bad_table is not None and bad_rows.num_rows:
         options.bad_table.append(bad_rows, token=options.token)

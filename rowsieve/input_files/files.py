@@ -177,7 +177,7 @@ def read_rows(source: Input, schema: pa.Schema | None = None) -> pa.Table:
     try:
         return _READERS[kind](source, schema)
     except UnicodeDecodeError as error:
-        raise _not_utf8(source, str(error)) from error
+        raise _not_utf8(source, _undecoded(error)) from error
     except (pa.ArrowException, OSError, ValueError) as error:
         if isinstance(error, InvalidInput):
             raise
@@ -259,7 +259,11 @@ def _read_csv(source: Input, schema: pa.Schema | None) -> pa.Table:
     parse = partial(
         parse_csv, text, delimiter=delimiter, nulls=source.nulls, block_bytes=_block_bytes(text)
     )
-    table = parse(known)
+    try:
+        table = parse(known)
+    except pa.ArrowInvalid:
+        text.decode()  # pyarrow names neither the line nor what to do
+        raise
     if len(set(table.column_names)) < table.num_columns:
         return table  # every use of it refuses names that are there twice
     floats = [name for name in known if name in table.column_names and _is_float(known[name])]
@@ -271,6 +275,7 @@ def _read_csv(source: Input, schema: pa.Schema | None) -> pa.Table:
     guessed = table.select([name for name in table.column_names if name not in known])
     for field in guessed.schema:
         if pa.types.is_binary(field.type):
+            text.decode()
             raise _not_utf8(source, f"column {field.name!r} holds other bytes")
     if all(pa.types.is_string(type_) for type_ in guessed.schema.types):
         return table
@@ -355,6 +360,12 @@ def _refuse_wide(source: Input, text: bytes) -> None:
     if 0 in text[:4]:
         order = "BE" if text[0] == 0 else "LE"
         raise _not_utf8(source, "it begins as UTF-16 does", f"UTF-16{order}")
+
+
+def _undecoded(error: UnicodeDecodeError) -> str:
+    """The first bytes that are no UTF-8, with their line, from 1."""
+    line = 1 + error.object.count(b"\n", 0, error.start)
+    return f"line {line} has the byte 0x{error.object[error.start]:02x} ({error.reason})"
 
 
 def _not_utf8(source: Input, why: str, encoding: str = "LATIN1") -> InvalidData:

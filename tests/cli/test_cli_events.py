@@ -67,6 +67,16 @@ def test_bad_events_go_to_a_table(table: Table, tmp_path: Path) -> None:
     assert (letters.count(), rows(table)) == (1, AFTER_STREAM)
 
 
+def test_columns_come_from_the_events(table: Table, tmp_path: Path) -> None:
+    wide = event("c", None, {**crate(1, "plums", 900), "origin": "Tozeur"}, 1)
+    command = ("apply", table.uri, lines(tmp_path / "events.jsonl", wide), "--format", "debezium")
+    refused = run(*command, code=3)
+    assert "--schema-mode merge" in refused
+    assert "--bad TABLE" in refused
+    run(*command, "--schema-mode", "merge")
+    assert rows(table) == [{**crate(1, "plums", 900), "origin": "Tozeur"}]
+
+
 def test_units_and_the_source_are_options(tmp_path: Path) -> None:
     schema = pa.schema([("id", pa.int64()), ("at", pa.timestamp("us"))])
     table = rowsieve.create_table(tmp_path / "t", schema, key=["id"])

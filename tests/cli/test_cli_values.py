@@ -190,6 +190,17 @@ def test_text_that_is_not_utf8_is_refused(tmp_path: Path, name: str, data: bytes
     assert "is not UTF-8" in run("create", tmp_path / "t", tmp_path / name, code=3)
 
 
+@pytest.mark.parametrize("data", [b"id,s\n1,a\n2,caf\xe9\n", b"id,caf\xe9\n1,a\n"])
+def test_bytes_that_are_not_utf8_have_their_line(tmp_path: Path, data: bytes) -> None:
+    rs.create_table(tmp_path / "t", pa.schema([("id", pa.int64()), ("s", pa.string())]), key=["id"])
+    (tmp_path / "a.csv").write_bytes(data)
+    line = 1 + data[: data.index(b"\xe9")].count(b"\n")
+    for command in (("create", tmp_path / "new"), ("upsert", tmp_path / "t")):
+        message = run(*command, tmp_path / "a.csv", code=3)
+        assert f"is not UTF-8: line {line} has the byte 0xe9" in message
+        assert "iconv -f LATIN1 -t UTF-8" in message
+
+
 @pytest.mark.parametrize("encoding", ["UTF-16", "UTF-16LE", "UTF-16BE"])
 def test_the_advice_for_utf16_names_it(tmp_path: Path, encoding: str) -> None:
     (tmp_path / "a.csv").write_bytes("id,s\n1,a\n".encode(encoding))

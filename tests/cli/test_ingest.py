@@ -75,3 +75,10 @@ def test_a_bad_line_keeps_those_before_it(
 def test_no_lines_commit_nothing(table: rs.Table, tmp_path: Path) -> None:
     done = invoke(tmp_path / "t", stdin=b"\n\n")
     assert (done.exit_code, done.stdout) == (0, "version 0: 0 lines\n")
+
+
+def test_a_refused_row_has_its_line(table: rs.Table) -> None:
+    done = invoke(table.uri, stdin=line(0) + line(1) + b'{"id": 2}\n' + line(3))
+    assert done.exit_code == 3
+    assert "SchemaMismatch: line 3: the data lacks column 'at'" in " ".join(done.output.split())
+    assert rs.open_table(table.uri).count() == 2

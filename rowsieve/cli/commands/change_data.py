@@ -6,6 +6,8 @@ Each registers the table that it changes with `progress`, so that Ctrl-C reports
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -58,7 +60,6 @@ class _ChangeOptions:
             "--missing": self.missing == "keep",
             "--unchanged": self.unchanged,
             "--combine": self.combine,
-            "--schema-mode": self.schema_mode == "merge",
             "--history": self.history,
         }
         return [name for name, value in given.items() if value]
@@ -105,7 +106,7 @@ def apply(
     if reading.file_format in FORMATS:
         if named := changes.only_for_rows:
             raise typer.BadParameter(f"{named[0]} is not for events; leave it or --format out")
-        _apply_events(uri, file, events, reading, commit)
+        _apply_events(uri, file, changes.schema_mode, events, reading, commit)
     elif changes.op is None:
         raise typer.BadParameter(
             f"give --op COLUMN, or for events --format with one of {', '.join(FORMATS)}"
@@ -115,7 +116,12 @@ def apply(
 
 
 def _apply_events(
-    uri: str, file: Path, events: _EventOptions, reading: FileOptions, commit: OnceOptions
+    uri: str,
+    file: Path,
+    schema_mode: SchemaMode,
+    events: _EventOptions,
+    reading: FileOptions,
+    commit: OnceOptions,
 ) -> None:
     from rowsieve.input_files.files import read_messages
 
@@ -130,6 +136,7 @@ def _apply_events(
             decimals=events.decimals,
             on_bad="error" if events.bad is None else "collect",
             bad=None if events.bad is None else commit.table(events.bad),
+            schema_mode=schema_mode,
             metadata=commit.notes,
             token=commit.once,
         )
@@ -210,14 +217,17 @@ def ingest(
 
     table = commit.table(uri)
     lines = 0
-    waiting: deque[tuple[int, Acknowledgement]] = deque()
+    waiting: deque[tuple[int, int, Acknowledgement]] = deque()
     durability: Literal["wal", "commit"] = "commit" if wal_dir is None else "wal"
     with table.writer(durability=durability, wal_dir=wal_dir) as writer:
         write = writer.upsert if table.key else writer.append
         read = partial(rows_to_write, table=table, appends=not table.key)
+        before = 0
         for last_line, rows in read_batches(file, read):
-            waiting.append((last_line, write(rows)))
-            while waiting and (len(waiting) > INGEST_IN_FLIGHT or waiting[0][1].done()):
+            with _naming_lines(before + 1, last_line):
+                waiting.append((before + 1, last_line, write(rows)))
+            before = last_line
+            while waiting and (len(waiting) > INGEST_IN_FLIGHT or waiting[0][-1].done()):
                 lines = _acknowledged(waiting)
         while waiting:
             lines = _acknowledged(waiting)
@@ -228,8 +238,21 @@ def ingest(
         typer.echo(f"version {version}: {lines:,} lines")
 
 
-def _acknowledged(waiting: deque[tuple[int, Acknowledgement]]) -> int:
+def _acknowledged(waiting: deque[tuple[int, int, Acknowledgement]]) -> int:
     """Wait for the first of these batches, and return its last line."""
-    last_line, acknowledgement = waiting.popleft()
-    acknowledgement.result()
+    first_line, last_line, acknowledgement = waiting.popleft()
+    with _naming_lines(first_line, last_line):
+        acknowledgement.result()
     return last_line
+
+
+@contextmanager
+def _naming_lines(first: int, last: int) -> Iterator[None]:
+    """Name the lines, from 1, whose rows the table refuses."""
+    from rowsieve.errors import InvalidData
+
+    try:
+        yield
+    except InvalidData as error:
+        lines = f"line {last}" if first == last else f"lines {first} to {last}"
+        raise type(error)(f"{lines}: {error}") from error

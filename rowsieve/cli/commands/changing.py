@@ -14,7 +14,6 @@ from rowsieve.cli import completing
 from rowsieve.cli.bundles import CommitOptions, FileOptions, MeaningOptions, OnceOptions, expanded
 from rowsieve.cli.commands.input_rows import rows_to_write
 from rowsieve.cli.options import (
-    INT64_MAX,
     Combine,
     InputFile,
     SchemaMode,
@@ -22,6 +21,7 @@ from rowsieve.cli.options import (
     Uri,
     existing_file,
     read_pairs,
+    read_version,
 )
 from rowsieve.cli.output import bar
 
@@ -175,15 +175,13 @@ def overwrite(
 @expanded
 def restore(
     uri: Uri,
-    version: Annotated[
-        int, typer.Argument(min=0, max=INT64_MAX, help="The version to go back to.")
-    ],
+    version: Annotated[str, typer.Argument(help="The version to go back to: a number, or a tag.")],
     *,
     commit: CommitOptions,
 ) -> None:
     """Restore the table to an earlier version, as a new commit."""
     table = commit.table(uri)
-    done = table.restore(version, metadata=commit.notes)
+    done = table.restore(read_version(version), metadata=commit.notes)
     commit.show(done)
 
 

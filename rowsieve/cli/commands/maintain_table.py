@@ -10,7 +10,16 @@ import typer
 import rowsieve
 from rowsieve.cli.bundles import CommitOptions, expanded
 from rowsieve.cli.named import required_catalog
-from rowsieve.cli.options import AsJson, AsOf, StorageOptions, Uri, Version, open_at, read_pairs
+from rowsieve.cli.options import (
+    AsJson,
+    AsOf,
+    StorageOptions,
+    Uri,
+    Version,
+    open_at,
+    read_pairs,
+    read_version,
+)
 from rowsieve.cli.output import bar, messages, print_json
 
 if TYPE_CHECKING:
@@ -216,7 +225,7 @@ def clone(
     with bar("files copied") as progress:
         copy = table.clone(
             target,
-            version=version,
+            version=version and read_version(version),
             as_of=as_of,
             storage_options=read_pairs(options, "--target-option"),
             progress=progress,

@@ -11,7 +11,7 @@ import typer
 from rowsieve.cli import completing
 from rowsieve.cli.bundles import CommitOptions, RowsOptions, expanded
 from rowsieve.cli.named import check_catalog, required_catalog
-from rowsieve.cli.options import AsJson, StorageOptions, Uri, open_at, read_pairs
+from rowsieve.cli.options import AsJson, StorageOptions, Uri, open_at, read_pairs, read_version
 from rowsieve.cli.output import messages, print_json
 from rowsieve.cli.progress import CatalogChange, begin
 from rowsieve.errors import NamespaceNotFound, TableNotFound
@@ -188,14 +188,18 @@ def refs(uri: Uri, *, storage_option: StorageOptions = None, out: RowsOptions) -
 @expanded
 def tag(uri: Uri, name: RefName, *, version: OfVersion = None, commit: CommitOptions) -> None:
     """Give a version a name under which it can be read for ever."""
-    ref = commit.table(uri).tag(name, version=_version(version), metadata=commit.notes)
+    ref = commit.table(uri).tag(
+        name, version=version and read_version(version), metadata=commit.notes
+    )
     _created(ref, name, as_json=commit.as_json)
 
 
 @expanded
 def branch(uri: Uri, name: RefName, *, version: OfVersion = None, commit: CommitOptions) -> None:
     """Begin a branch with a version; --ref NAME then means it in other commands."""
-    ref = commit.table(uri).branch(name, version=_version(version), metadata=commit.notes)
+    ref = commit.table(uri).branch(
+        name, version=version and read_version(version), metadata=commit.notes
+    )
     _created(ref, name, as_json=commit.as_json)
 
 
@@ -209,10 +213,6 @@ def fast_forward(uri: Uri, name: OldRefName, *, commit: CommitOptions) -> None:
 def drop_ref(uri: Uri, name: OldRefName, *, commit: CommitOptions) -> None:
     """Remove a branch or tag, with the files that nothing else needs."""
     commit.show(commit.table(uri).drop_ref(name, metadata=commit.notes))
-
-
-def _version(text: str | None) -> int | str | None:
-    return int(text) if text is not None and text.isascii() and text.isdigit() else text
 
 
 def _created(ref: Table, name: str, *, as_json: bool) -> None:
