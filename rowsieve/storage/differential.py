@@ -62,6 +62,7 @@ OPERATIONS: Final = frozenset(
         "unset_properties",
         "expire_versions",
         "remove_orphans",
+        "vacuum",
         "create_branch",
         "create_tag",
         "drop_branch",

@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import select
+import signal
 import time
 from collections.abc import Mapping
 from types import TracebackType
@@ -21,6 +22,7 @@ class Terminal:
     def __init__(self, command: list[str], env: Mapping[str, str]) -> None:
         self.pid, self._terminal = pty.fork()
         if not self.pid:
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)  # `nohup` of the tests ignores it
             os.execvpe(command[0], command, {**env, "TERM": "dumb"})
         self._shown = ""
 

@@ -21,7 +21,7 @@ from rowsieve.bridges.sql.protocols import Reads, Writes
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.binding import zoned
 from rowsieve.predicate.functions.times.temporal import CLOCK_UNITS
-from rowsieve.predicate.ir import Call, Cast, Literal, Operand
+from rowsieve.predicate.ir import Call, Cast, Column, Literal, Operand, walk
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.types.logical import Nanos, Timestamp
 from rowsieve.types.time_zones import fixed_offset, given_zone, is_own_name, name_in, zone
@@ -206,8 +206,14 @@ def _by_form(call: Call, writer: Writes) -> tuple[str, bool] | None:
     ]
     pieces = {f"a{place}": writer.atom(item) for place, item in enumerate(call.arguments)}
     pieces["n0"] = _spelled(text_at(call, 0), dialect.times.zone_database)
-    pieces["u1"] = "Nanosecond" if isinstance(type_of(call.arguments[1]), Nanos) else "Microsecond"
+    pieces["u1"] = _unit(call.arguments[1]) if "{u1}" in form else ""
     return form.format(*texts, **pieces), form.endswith("}")
+
+
+def _unit(moment: Operand) -> str:
+    """The unit of an instant; that of columns without a type is the finest, which loses nothing."""
+    is_bound = not any(isinstance(each, Column) for each in walk(moment))
+    return "Microsecond" if is_bound and not isinstance(type_of(moment), Nanos) else "Nanosecond"
 
 
 def _spelled(text: str, database: str) -> str:
