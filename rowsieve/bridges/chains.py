@@ -32,6 +32,6 @@ def balanced(terms: Sequence[N], join: Callable[[N, N], N]) -> N:
     """Join one or more terms in a balanced tree."""
     left = list(terms)
     while len(left) > 1:
-        made = [join(a, b) for a, b in zip(left[::2], left[1::2], strict=False)]
-        left = made + left[len(made) * 2 :]
+        pairs = [join(a, b) for a, b in zip(left[::2], left[1::2], strict=False)]
+        left = pairs + left[len(pairs) * 2 :]
     return left[0]

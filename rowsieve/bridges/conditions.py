@@ -49,7 +49,7 @@ def read_conditions(
     `read` returns the tree of a condition; `accept` raises `UnsupportedOperation` for a bound one
     that has another meaning in the engine.
     """
-    kept: list[BoundPredicate] = []
+    readable: list[BoundPredicate] = []
     left: list[E] = []
     notes: list[str] = []
     direction = (
@@ -65,15 +65,15 @@ def read_conditions(
                 raise result
             accept(condition, result)
             check(result.root, semantics.name, direction)
-            kept.append(result)
+            readable.append(result)
         except UnknownColumn:
             raise
         except (UnsupportedOperation, InvalidPredicate) as error:
             notes.append(note_on(index, len(conditions), shown(condition), error))
             left.append(condition)
-    whole = ir.conjoin(each.source for each in kept) if kept or not left else None
+    whole = ir.conjoin(each.source for each in readable) if readable or not left else None
     residual = join(left) if left else None
-    return translated(whole, residual, notes, strict=strict, bound=kept)
+    return translated(whole, residual, notes, strict=strict, bound=readable)
 
 
 def _read(
@@ -97,7 +97,7 @@ def write_conditions(
 ) -> Translation[R, ir.Predicate]:
     """Bind the predicate and write each condition; rejected ones are the residual."""
     conditions = bind(predicate, schema, semantics, simplified=False).conjuncts
-    kept: list[E] = []
+    written: list[E] = []
     left: list[ir.Predicate] = []
     notes: list[str] = []
     for index, (condition, root) in enumerate(conditions):
@@ -105,11 +105,11 @@ def write_conditions(
             _refuse_nested(root)
             if semantics.nan is NanOrder.SIGNED:
                 check_nan_signs(root)
-            kept.append(write(root))
+            written.append(write(root))
         except UnsupportedOperation as error:
             notes.append(note_on(index, len(conditions), condition, error))
             left.append(condition)
-    whole = join(kept) if kept or not left else None
+    whole = join(written) if written or not left else None
     return translated(whole, ir.conjoin(left) if left else None, notes, strict=strict)
 
 

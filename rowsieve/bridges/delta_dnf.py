@@ -215,12 +215,12 @@ class _Writer(KeptRows[_Groups]):
         """Combine the groups of the terms; an AND of ORs is multiplied out."""
         if not all_of:
             return [group for term in terms for group in term]
-        made: _Groups = [[]]
+        groups: _Groups = [[]]
         for term in terms:
-            if len(made) * len(term) * 2 > MAX_FILTERS and len(term) > 1:
+            if len(groups) * len(term) * 2 > MAX_FILTERS and len(term) > 1:
                 raise UnsupportedOperation(f"an AND of ORs makes more than {MAX_FILTERS:,} filters")
-            made = [[*group, *other] for group in made for other in term]
-        return made
+            groups = [[*group, *other] for group in groups for other in term]
+        return groups
 
     def leaf(self, leaf: Leaf) -> _Groups:
         """Write a leaf, adjusted so that pyarrow keeps the right rows for NULL and NaN."""
@@ -250,8 +250,8 @@ class _Writer(KeptRows[_Groups]):
         if isinstance(constant, Members):
             return self._in(name, test, constant, not_nan)
         if test in _WRITTEN:
-            made: _Groups = [[(name, _WRITTEN[test], _value(constant))]]
-            return self.junction([made, not_nan], all_of=True) if test == "<>" else made
+            groups: _Groups = [[(name, _WRITTEN[test], _value(constant))]]
+            return self.junction([groups, not_nan], all_of=True) if test == "<>" else groups
         prefix = str(constant.value)
         after = after_prefix(prefix)
         if test == "STARTS WITH":

@@ -91,8 +91,8 @@ class KeptRows(ABC, Generic[E]):
             case ir.Not(term=term):
                 return self.rows(term, negated=not negated)
             case ir.And(terms=terms) | ir.Or(terms=terms):
-                kept = [self.rows(term, negated=negated) for term in terms]
-                return self.junction(kept, all_of=isinstance(node, ir.And) is not negated)
+                term_rows = [self.rows(term, negated=negated) for term in terms]
+                return self.junction(term_rows, all_of=isinstance(node, ir.And) is not negated)
             case ir.BooleanOperand(operand=ir.Condition(predicate=inner)):
                 return self.rows(inner, negated=negated)
             case ir.BooleanOperand(operand=ir.Literal(value=value)):

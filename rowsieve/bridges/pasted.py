@@ -58,7 +58,7 @@ def pasted(
     aim = bridge_named(target)
     target, is_python = aim.name, not (aim.is_text or str in aim.named_forms)
     with recording():
-        made = translate(
+        translation = translate(
             condition,
             source,
             target=_PARSED[target][0] if target in _PARSED else target,
@@ -67,11 +67,16 @@ def pasted(
             target_session=target_session,
             strict=strict,
         )
-    text, imports = made.expression, frozenset[str]()
+    text, imports = translation.expression, frozenset[str]()
     if is_python and text is not None:
         text, imports = _parsed(text, target) if target in _PARSED else _python(text)
     return Pasted(
-        text, is_python, tuple(sorted(imports)), made.exactness, made.residual, made.notes
+        text,
+        is_python,
+        tuple(sorted(imports)),
+        translation.exactness,
+        translation.residual,
+        translation.notes,
     )
 
 

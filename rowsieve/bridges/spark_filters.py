@@ -229,23 +229,23 @@ def _write(node: ir.Predicate, semantics: Semantics) -> Any:
             if type_of(left) != type_:
                 raise UnsupportedOperation("a filter compares values of one type")
             name = _CLASSES.get(op)
-            spark_filter = _made(name or _CLASSES[op.negated], path, _python(value, type_))
-            return spark_filter if name is not None else _made("Not", spark_filter)
+            spark_filter = _filter_of(name or _CLASSES[op.negated], path, _python(value, type_))
+            return spark_filter if name is not None else _filter_of("Not", spark_filter)
         case ir.Not(term=ir.IsNull(operand=operand)):
-            return _made("IsNotNull", _path(operand))
+            return _filter_of("IsNotNull", _path(operand))
         case ir.Not(term=term):
-            return _made("Not", _write(term, semantics))
+            return _filter_of("Not", _write(term, semantics))
         case ir.IsNull(operand=operand):
-            return _made("IsNull", _path(operand))
+            return _filter_of("IsNull", _path(operand))
         case ir.InList(operand=operand, values=values):
             return _write_in(_path(operand), values, type_of(operand), semantics)
         case ir.BooleanOperand(
             operand=ir.Call(function=function, arguments=(text, ir.Literal(value=part)))
         ):
             if function in _TEXT_CLASSES and isinstance(part, str):
-                return _made(_TEXT_CLASSES[function], _path(text), part)
+                return _filter_of(_TEXT_CLASSES[function], _path(text), part)
         case ir.BooleanOperand(operand=ir.BoundColumn() | ir.FieldAccess() as operand):
-            return _made("EqualTo", _path(operand), _python(value=True, type_=Bool()))
+            return _filter_of("EqualTo", _path(operand), _python(value=True, type_=Bool()))
         case ir.Like(operand=operand):
             return _write_like(node, _path(operand))
     raise UnsupportedOperation("Spark has no filter of this form; compare a column with constants")
@@ -264,7 +264,7 @@ def _write_in(
     physical: list[Any] = as_ticks(members, type_).to_pylist()
     if not isinstance(type_, Bool | Int | Float | String):
         physical = [_python(value, type_) for value in physical]
-    return _made("In", path, tuple(physical))
+    return _filter_of("In", path, tuple(physical))
 
 
 def _write_like(node: ir.Like, path: tuple[str, ...]) -> Any:
@@ -283,7 +283,7 @@ def _write_like(node: ir.Like, path: tuple[str, ...]) -> Any:
             f"{'ILIKE' if node.ignore_case else 'LIKE'} {node.pattern!r}: Spark's filters find "
             "plain text at the start, at the end or inside, in its own case"
         )
-    return _made(name, path, body)
+    return _filter_of(name, path, body)
 
 
 def _path(operand: ir.Operand) -> tuple[str, ...]:
@@ -318,6 +318,6 @@ def _python(value: ir.PhysicalValue, type_: LogicalType) -> Any:
     raise UnsupportedOperation(f"a value of type {type_name(type_)} has no form in a filter")
 
 
-def _made(name: str, *arguments: Any) -> Any:
+def _filter_of(name: str, *arguments: Any) -> Any:
     make: Callable[..., Any] = getattr(imported("pyspark.sql.datasource", "spark"), name)
     return make(*arguments)

@@ -65,7 +65,7 @@ def translate(
         return in_syntax(expression, source, target)
     origin, aim = _origin(expression, source), bridge_named(target)
     columns = _columns(schema)
-    meant = origin.semantics_for(expression, session) if semantics is None else semantics
+    semantics = origin.semantics_for(expression, session) if semantics is None else semantics
     running = None if aim.running is None else aim.running()
     theirs = in_session(aim.semantics, target_session or running)
     try:
@@ -73,17 +73,25 @@ def translate(
     except UnknownColumn as error:
         refuse_unsupported(error.name, schema)
         raise
-    made: Translation[Any, Any] = Translation(None, Exactness.UNSUPPORTED, expression, read.notes)
+    translation: Translation[Any, Any] = Translation(
+        None, Exactness.UNSUPPORTED, expression, read.notes
+    )
     writes = _in(aim.writes, target_session, aim)
     write = partial(
-        _written, expression, origin=origin, aim=aim, meant=meant, theirs=theirs, writes=writes
+        _written,
+        expression,
+        origin=origin,
+        aim=aim,
+        semantics=semantics,
+        theirs=theirs,
+        writes=writes,
     )
     if read.expression is not None:
-        made = write(read, schema=columns)
+        translation = write(read, schema=columns)
     if strict:
-        made.exact()
-    draw = partial(_picture, origin.name, aim.name, read, write, columns, meant)
-    return replace(made, draw=draw)
+        translation.exact()
+    draw = partial(_picture, origin.name, aim.name, read, write, columns, semantics)
+    return replace(translation, draw=draw)
 
 
 def _picture(
@@ -92,13 +100,13 @@ def _picture(
     read: Translation[Predicate, Any],
     write: Callable[..., Translation[Any, Any]],
     schema: Schema,
-    meant: Semantics,
+    semantics: Semantics,
     whole: Translation[Any, Any],
 ) -> TranslatedTable:
     """Draw a translation, with each of its conditions translated alone."""
 
     def alone(condition: Predicate) -> Translation[Any, Any]:
-        bound = bind(condition, schema, meant, simplified=False)
+        bound = bind(condition, schema, semantics, simplified=False)
         return write(Translation(condition, Exactness.EXACT, bound=(bound,)), schema=schema)
 
     return translation_picture(source, target, read, alone, whole)
@@ -155,22 +163,24 @@ def _written(
     origin: Bridge,
     aim: Bridge,
     schema: Schema,
-    meant: Semantics,
+    semantics: Semantics,
     theirs: Semantics,
     writes: Callable[..., Translation[Any, Predicate]],
 ) -> Translation[Any, Any]:
     assert read.expression is not None
     conditions = root_conjuncts(read.expression)
     notes = list(read.notes)
-    kept = _with_meanings_kept(conditions, _roots(read, schema, meant), meant, theirs, notes)
-    left = [each for index, each in enumerate(conditions) if index not in kept]
+    writable = _with_meanings_kept(
+        conditions, _roots(read, schema, semantics), semantics, theirs, notes
+    )
+    left = [each for index, each in enumerate(conditions) if index not in writable]
     if left and aim.has_guards:
-        direct = writes(read.expression, schema, meant)
+        direct = writes(read.expression, schema, semantics)
         if direct.exactness is Exactness.EXACT:
             return translated(direct.expression, read.residual, read.notes, strict=False)
-    rules = theirs if meant.nan is NanOrder.SIGNED else unsigned(theirs)
-    made = writes(And(tuple(kept.values())), schema, rules)
-    for index, condition in kept.items() if made.residual is not None else ():
+    rules = theirs if semantics.nan is NanOrder.SIGNED else unsigned(theirs)
+    written = writes(And(tuple(writable.values())), schema, rules)
+    for index, condition in writable.items() if written.residual is not None else ():
         alone = writes(condition, schema, rules)
         if alone.residual is not None:
             left.append(conditions[index])
@@ -178,18 +188,18 @@ def _written(
                 note.at(index, len(conditions)) if isinstance(note, Note) else note
                 for note in alone.notes
             ]
-    expression = None if left and not kept else made.expression
-    residual = _residual(original, read, left, origin, schema, meant)
+    expression = None if left and not writable else written.expression
+    residual = _residual(original, read, left, origin, schema, semantics)
     return translated(expression, residual, notes, strict=False)
 
 
 def _roots(
-    read: Translation[Predicate, Any], schema: Schema, meant: Semantics
+    read: Translation[Predicate, Any], schema: Schema, semantics: Semantics
 ) -> Mapping[Predicate, Predicate]:
     """Return the bound form of each condition; it is bound again only under given semantics."""
     bound = read.bound
-    if read.expression is not None and bound and bound[0].semantics != meant:
-        bound = (bind(read.expression, schema, meant, simplified=False),)
+    if read.expression is not None and bound and bound[0].semantics != semantics:
+        bound = (bind(read.expression, schema, semantics, simplified=False),)
     roots: dict[Predicate, Predicate] = {}
     for each in bound:
         roots.update(each.conjuncts)
@@ -199,18 +209,18 @@ def _roots(
 def _with_meanings_kept(
     conditions: Sequence[Predicate],
     roots: Mapping[Predicate, Predicate],
-    meant: Semantics,
+    semantics: Semantics,
     theirs: Semantics,
     notes: list[str],
 ) -> dict[int, Predicate]:
     """Rewrite the conditions for the target's rules, by position; failures go to `notes`."""
-    kept: dict[int, Predicate] = {}
+    writable: dict[int, Predicate] = {}
     for index, condition in enumerate(conditions):
         try:
-            kept[index] = keep_meaning(roots[condition], meant, theirs)
+            writable[index] = keep_meaning(roots[condition], semantics, theirs)
         except UnsupportedOperation as error:
             notes.append(note_on(index, len(conditions), condition, error))
-    return kept
+    return writable
 
 
 def _residual(
@@ -219,13 +229,13 @@ def _residual(
     left: list[Predicate],
     origin: Bridge,
     schema: Schema,
-    meant: Semantics,
+    semantics: Semantics,
 ) -> Any:
     """Return the residual in the original's language; the whole original if not smaller."""
     if not left:
         return read.residual
-    if read.residual is None and meant == origin.semantics:
-        back = origin.writes(conjoin(left), schema, meant)
+    if read.residual is None and semantics == origin.semantics:
+        back = origin.writes(conjoin(left), schema, semantics)
         if back.exactness is Exactness.EXACT:
             return back.expression
     return original

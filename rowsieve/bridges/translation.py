@@ -131,7 +131,7 @@ def translated(
         if expression is None
         else Exactness.SUPERSET
     )
-    made = Translation(expression, exactness, residual, tuple(notes), tuple(bound))
+    translation = Translation(expression, exactness, residual, tuple(notes), tuple(bound))
     if strict:
-        made.exact()
-    return made
+        translation.exact()
+    return translation

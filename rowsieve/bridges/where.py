@@ -71,9 +71,9 @@ def _with_values(
 
     if schema is None:
         raise InvalidInput("params: values are bound to a condition over the columns of a table")
-    meant = dialect_named(dialect).semantics if semantics is None else semantics
-    seen = schema if meant.orders_enums else with_text(schema)
-    return read_with_values(where, seen, dialect, meant)
+    semantics = dialect_named(dialect).semantics if semantics is None else semantics
+    seen = schema if semantics.orders_enums else with_text(schema)
+    return read_with_values(where, seen, dialect, semantics)
 
 
 def _read(
@@ -98,8 +98,8 @@ def _read(
         if rules.listed_only and schema is not None:
             return bridge_named(dialect).read(where, schema).exact()
         if schema is not None:
-            meant = rules.semantics if semantics is None else semantics
-            seen = schema if meant.orders_enums else with_text(schema)
+            semantics = rules.semantics if semantics is None else semantics
+            seen = schema if semantics.orders_enums else with_text(schema)
             return where_text(where, seen, dialect, semantics)
     if schema is not None and (bridge := _bridge_of(where)) is not None:
         if session is not None and bridge.takes_session:
@@ -165,10 +165,10 @@ def _read_value(
             check_names(expression, schema, dialect)
         if schema is None:
             return operand
-        meant = dialect_named(dialect).semantics if semantics is None else semantics
+        semantics = dialect_named(dialect).semantics if semantics is None else semantics
         from rowsieve.bridges.sql.language import value_text  # noqa: PLC0415 - on first use
 
-        return value_text(operand, schema, dialect_named(dialect), meant)
+        return value_text(operand, schema, dialect_named(dialect), semantics)
     if isinstance(expression, Operand):
         return expression
     raise InvalidInput(
@@ -197,8 +197,8 @@ def locating_errors(
             raise
         from rowsieve.bridges.sql.error_places import placed  # noqa: PLC0415 - it imports sqlglot
 
-        meant = dialect_named(dialect).semantics if semantics is None else semantics
-        rejection = placed(error, text, dialect, schema, meant, is_value=is_value)
+        semantics = dialect_named(dialect).semantics if semantics is None else semantics
+        rejection = placed(error, text, dialect, schema, semantics, is_value=is_value)
         if rejection is error:
             raise
         raise rejection from error

@@ -31,8 +31,8 @@ class TreeWriter(ABC, Generic[E]):
             case ir.TruePredicate() | ir.FalsePredicate():
                 return self.truth(value=isinstance(node, ir.TruePredicate))
             case ir.And(terms=terms) | ir.Or(terms=terms):
-                made = [self.predicate(term) for term in terms]
-                return self.junction(made, all_of=isinstance(node, ir.And))
+                written = [self.predicate(term) for term in terms]
+                return self.junction(written, all_of=isinstance(node, ir.And))
             case ir.Not(term=term):
                 return self.negation(self.predicate(term))
             case ir.Comparison(op=op, left=left, right=right):
@@ -138,18 +138,18 @@ class OperatorWriter(TreeWriter[E]):
 
     def pair(self, left: E, right: E, *, all_of: bool) -> E:
         """Write `&` or `|`."""
-        made: E = (operator.and_ if all_of else operator.or_)(left, right)
-        return made
+        joined: E = (operator.and_ if all_of else operator.or_)(left, right)
+        return joined
 
     def negation(self, term: E) -> E:
         """Write `~`."""
-        made: E = operator.inv(cast("Any", term))
-        return made
+        negated: E = operator.inv(cast("Any", term))
+        return negated
 
     def is_null(self, operand: E) -> E:
         """Write `is_null`."""
-        made: E = cast("Any", operand).is_null()
-        return made
+        test: E = cast("Any", operand).is_null()
+        return test
 
 
 def path_of(node: ir.Operand, engine: str) -> tuple[ir.BoundColumn, list[str]]:

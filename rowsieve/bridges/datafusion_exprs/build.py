@@ -70,8 +70,8 @@ def _built(node: ir.Predicate, parsed: Callable[[ir.Node], Expr]) -> Expr:
 
 def _constant(value: bool | None) -> Expr:
     datafusion = imported("datafusion", "datafusion")
-    made: Expr = datafusion.Expr.literal(pa.scalar(value, pa.bool_()))
-    return made
+    literal: Expr = datafusion.Expr.literal(pa.scalar(value, pa.bool_()))
+    return literal
 
 
 @cached_in(_FRAMES, lambda _, columns: _BYTES_PER_COLUMN * (1 + len(columns)))
@@ -81,10 +81,10 @@ def _frame(columns: tuple[tuple[str, pa.DataType], ...]) -> DataFrame:
     schema = pa.schema(list(columns) or [("", pa.bool_())])
     none = pa.record_batch([pa.array([], field.type) for field in schema], schema=schema)
     frame = _context().create_dataframe([[none]])
-    made: DataFrame = frame.select(
+    selected: DataFrame = frame.select(
         *(datafusion.col(_quoted(name)).alias(name) for name in schema.names)
     )
-    return made
+    return selected
 
 
 @lru_cache(maxsize=1)

@@ -34,13 +34,13 @@ def found_in(operand: Expr, members: pa.Array) -> Expr:
 
     name = _field(_NAME, b"array_has")
     arguments = _field(_ARGUMENT, _constant(members)), _field(_ARGUMENT, operand.to_bytes())
-    made = datafusion.Expr.from_bytes(_field(_CALL, name + b"".join(arguments)))
-    kept = made.rex_call_operands()[0].python_value().values
-    if kept.type != members.type or len(kept) != len(members) or kept.null_count:
+    call = datafusion.Expr.from_bytes(_field(_CALL, name + b"".join(arguments)))
+    values = call.rex_call_operands()[0].python_value().values
+    if values.type != members.type or len(values) != len(members) or values.null_count:
         raise UnsupportedOperation(
             "this version of DataFusion serialises constants in an unknown form"
         )
-    return made
+    return call
 
 
 def members_of(arguments: Sequence[Expr]) -> pa.Array | None:

@@ -132,8 +132,8 @@ class _Speller:
             case "BinaryExpr":
                 return self._binary(expression)
             case "Not":
-                text, held = self.term(inner.expr())
-                return f"NOT {text if held is Binding.ATOM else f'({text})'}", Binding.LOOSE
+                text, binding = self.term(inner.expr())
+                return f"NOT {text if binding is Binding.ATOM else f'({text})'}", Binding.LOOSE
             case "Negative":
                 return f"-{self.atom(inner.expr())}", Binding.LOOSE
             case "InList":
@@ -161,7 +161,7 @@ class _Speller:
             raise UnsupportedOperation(f"the operator {operator}: {why}")
         if operator in ("AND", "OR"):
             pieces = [self.term(term) for term in _chain(expression, operator)]
-            terms = [text if held > Binding.LOOSE else f"({text})" for text, held in pieces]
+            terms = [text if binding > Binding.LOOSE else f"({text})" for text, binding in pieces]
             return f" {operator} ".join(terms), Binding.LOOSE
         if operator == "||":
             return " || ".join(map(self.atom, _chain(expression, operator))), Binding.LOOSE

@@ -177,12 +177,12 @@ def _bits(members: pa.Array) -> pa.Array:
     return known.view(_BITS[known.type]) if known.type in _BITS else known
 
 
-def _is_empty(kept: Sequence[pa.Array], removed: Sequence[pa.Array]) -> bool:
-    left = kept[0]
-    if any(each.type != left.type for each in (*kept, *removed)):
-        common = set.intersection(*(set(each.to_pylist()) for each in kept))
+def _is_empty(remaining: Sequence[pa.Array], removed: Sequence[pa.Array]) -> bool:
+    left = remaining[0]
+    if any(each.type != left.type for each in (*remaining, *removed)):
+        common = set.intersection(*(set(each.to_pylist()) for each in remaining))
         return not common.difference(*(each.to_pylist() for each in removed))
-    for each in kept[1:]:
+    for each in remaining[1:]:
         left = left.filter(pc.is_in(left, each))
     for each in removed:
         left = left.filter(pc.invert(pc.is_in(left, each)))

@@ -44,7 +44,8 @@ def has_few_digits(
     more = next((k for k in places if (10**k / part).denominator == 1), None)
     if more is None or dividend.scale + more > result.scale:
         return False
-    kept = max(dividend.scale, -int(decimal.Decimal(value).as_tuple().exponent))
+    digits = max(dividend.scale, -int(decimal.Decimal(value).as_tuple().exponent))
     return (
-        dividend.scale + more <= kept or dividend.precision + len(str(10**more // part)) <= _DIGITS
+        dividend.scale + more <= digits
+        or dividend.precision + len(str(10**more // part)) <= _DIGITS
     )

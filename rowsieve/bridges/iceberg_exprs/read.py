@@ -64,13 +64,13 @@ def foreign_schema(schema: Schema) -> Any:
     types: Any = imported("pyiceberg.types", "iceberg")
     ids = count(1)
 
-    def made(fields: Iterable[Field], *, of_struct: bool) -> Iterator[Any]:
+    def nested_fields(fields: Iterable[Field], *, of_struct: bool) -> Iterator[Any]:
         for field in fields:
             match field.type:
                 case Decimal(precision=precision, scale=scale):
                     type_ = types.DecimalType(precision, scale)
                 case Struct(fields=below):
-                    type_ = types.StructType(*made(below, of_struct=True))
+                    type_ = types.StructType(*nested_fields(below, of_struct=True))
                 case _ if field.type in function_table.TYPES:
                     type_ = getattr(types, function_table.TYPES[field.type])()
                 case _:
@@ -79,7 +79,7 @@ def foreign_schema(schema: Schema) -> Any:
                 required = not (field.nullable or of_struct)
                 yield types.NestedField(next(ids), field.name, type_, required=required)
 
-    return imported("pyiceberg.schema", "iceberg").Schema(*made(schema, of_struct=False))
+    return imported("pyiceberg.schema", "iceberg").Schema(*nested_fields(schema, of_struct=False))
 
 
 class IcebergReader(TreeReader[Any]):

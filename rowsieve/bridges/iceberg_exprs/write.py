@@ -45,13 +45,13 @@ class IcebergWriter(KeptRows[Any]):
 
     def always(self, *, value: bool) -> Any:
         """Write AlwaysTrue or AlwaysFalse."""
-        return self._made("AlwaysTrue" if value else "AlwaysFalse")
+        return self._expression("AlwaysTrue" if value else "AlwaysFalse")
 
     def junction(self, terms: Sequence[Any], *, all_of: bool) -> Any:
         """Write And or Or; pyiceberg balances them."""
         if not terms:
             return self.always(value=all_of)
-        return terms[0] if len(terms) == 1 else self._made("And" if all_of else "Or", *terms)
+        return terms[0] if len(terms) == 1 else self._expression("And" if all_of else "Or", *terms)
 
     def leaf(self, leaf: Leaf) -> Any:
         """Write a leaf, with guards for NULL and NaN."""
@@ -64,22 +64,24 @@ class IcebergWriter(KeptRows[Any]):
         nan = isinstance(type_, Float) and bool(leaf.on_nan)
         guards = ["NotNull", "NotNaN"] if isinstance(type_, Float) and not nan else ["NotNull"]
         terms: list[Any] = []
-        kept = bool(leaf.others)  # by the guards, NaN among them
+        keeps_nan = bool(leaf.others)  # by the guards, NaN among them
         if isinstance(leaf.others, tuple):
             test, constant = leaf.others
-            kept = test in _NEGATIVE
+            keeps_nan = test in _NEGATIVE
             if isinstance(constant, Members):
                 terms.append(self._in(test, path, constant))
             else:
-                terms.append(self._made(_NAMES[test], path, self._constant(constant.value, type_)))
-        if kept:
-            known = [self._made(name, path) for name in guards]
+                terms.append(
+                    self._expression(_NAMES[test], path, self._constant(constant.value, type_))
+                )
+        if keeps_nan:
+            known = [self._expression(name, path) for name in guards]
             terms = [self.junction([*known, *terms], all_of=True)]
         elif nan:
-            terms.append(self._made("IsNaN", path))
-        made = self.junction(terms, all_of=False)
-        null = [self._made("IsNull", path)] if leaf.on_null else []
-        return self.junction([*null, made], all_of=False)
+            terms.append(self._expression("IsNaN", path))
+        alternatives = self.junction(terms, all_of=False)
+        null = [self._expression("IsNull", path)] if leaf.on_null else []
+        return self.junction([*null, alternatives], all_of=False)
 
     def _in(self, test: str, path: str, members: Members) -> Any:
         """Write a list, with zeros of floats apart, because a scan compares their bits."""
@@ -89,18 +91,18 @@ class IcebergWriter(KeptRows[Any]):
                 "a list that distinguishes -0.0 from 0.0 does so only in scans"
             )
         values = as_ticks(array, members.type).to_pylist()
-        made = [self._set(test, path, values, members.type)] if values else []
+        tests = [self._set(test, path, values, members.type)] if values else []
         if signs:
-            made.append(self._made("EqualTo" if test == "IN" else "NotEqualTo", path, 0.0))
-        return self.junction(made, all_of=test != "IN")
+            tests.append(self._expression("EqualTo" if test == "IN" else "NotEqualTo", path, 0.0))
+        return self.junction(tests, all_of=test != "IN")
 
     def _set(self, test: str, path: str, values: list[PhysicalValue], type_: LogicalType) -> Any:
         """Write a list; pyiceberg validates each literal thrice; a long one skips that."""
         if len(values) < LONG or type_ == Float(32) or is_recording():
             constants = [self._constant(value, type_) for value in values]
-            return self._made(_NAMES[test], path, constants)
+            return self._expression(_NAMES[test], path, constants)
         literals = _literals(self._constant(values[0], type_), values)
-        few = self._made(_NAMES[test], path, list(islice(literals, 2)))
+        few = self._expression(_NAMES[test], path, list(islice(literals, 2)))
         if len(literals) > 2:
             vars(few)["literals"] = literals
         return few
@@ -115,7 +117,7 @@ class IcebergWriter(KeptRows[Any]):
             raise UnsupportedOperation(f"the constant {value!r} is not a valid {type_name(type_)}")
         return self._literals.literal(value)
 
-    def _made(self, name: str, *arguments: Any) -> Any:
+    def _expression(self, name: str, *arguments: Any) -> Any:
         return getattr(self._expressions, name)(*arguments)
 
 
@@ -126,10 +128,10 @@ def _literals(first: Any, values: Sequence[PhysicalValue]) -> set[Any]:
     was_on = gc.isenabled()
     gc.disable()  # it would take most of the time; no cycles are made
     try:
-        made = list(map(kind.__new__, repeat(kind, len(values))))
+        literals = list(map(kind.__new__, repeat(kind, len(values))))
         for name, each in (("root", values), ("__pydantic_fields_set__", repeat(known))):
-            deque(map(object.__setattr__, made, repeat(name), each), maxlen=0)
-        return set(made)
+            deque(map(object.__setattr__, literals, repeat(name), each), maxlen=0)
+        return set(literals)
     finally:
         if was_on:
             gc.enable()

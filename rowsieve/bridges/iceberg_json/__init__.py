@@ -86,12 +86,12 @@ def to_iceberg_json(
     """
     writer = IcebergJsonWriter(semantics, ids)
     join = partial(writer.junction, all_of=True)
-    made: Translation[Any, Predicate] = write_conditions(
+    translation: Translation[Any, Predicate] = write_conditions(
         predicate, writer.rows, join, schema, semantics, strict=strict
     )
-    if made.expression is None:
-        return made
-    return replace(made, expression=json.dumps(made.expression, ensure_ascii=False))
+    if translation.expression is None:
+        return translation
+    return replace(translation, expression=json.dumps(translation.expression, ensure_ascii=False))
 
 
 def _parsed(text: str | bytes) -> Any:

@@ -156,10 +156,10 @@ def called(term: Term, name: str, width: int | None) -> Term:
         raise InvalidPredicate(f"the transform {name} with the width {width} is not valid")
     if name == "identity":
         return term
-    made = replace(term, name=name, width=width or 0)
+    transform = replace(term, name=name, width=width or 0)
     if name in _TAKES and not _TAKES[name](term.type):
         raise InvalidPredicate(f"the transform {name} does not take {term.shown}")
-    return made
+    return transform
 
 
 def _is_time(type_: LogicalType) -> bool:

@@ -70,16 +70,16 @@ class IcebergJsonWriter(KeptRows[Any]):
         nan = is_float and bool(leaf.on_nan)
         tests = ["not-null", "not-nan"] if is_float and not nan else ["not-null"]
         terms: list[Any] = []
-        kept = bool(leaf.others)  # by the tests, NaN among them
+        keeps_nan = bool(leaf.others)  # by the tests, NaN among them
         if isinstance(leaf.others, tuple):
             test, constant = leaf.others
-            kept = test in ("<>", "NOT IN", "NOT STARTS WITH")
+            keeps_nan = test in ("<>", "NOT IN", "NOT STARTS WITH")
             if isinstance(constant, Members):
                 terms.append(self._in(test, name, constant))
             else:
                 value = as_json(constant.value, type_)
                 terms.append(self._with_constant(_NAMES[test], name, value))
-        if kept:
+        if keeps_nan:
             terms = [self.junction([*(self._test(t, name) for t in tests), *terms], all_of=True)]
         elif nan:
             terms.append(self._test("is-nan", name))

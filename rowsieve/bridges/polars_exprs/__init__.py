@@ -77,8 +77,8 @@ def to_polars(
 
     writer = write.PolarsWriter(semantics)
     join = partial(writer.junction, all_of=True)
-    own = {name: getattr(semantics, name) for name in _OF_THE_WRITER}
-    theirs = replace(Semantics.POLARS, **own)
+    rules = {name: getattr(semantics, name) for name in _OF_THE_WRITER}
+    theirs = replace(Semantics.POLARS, **rules)
 
     def written(root: Predicate) -> Any:
         check(root, "polars", Direction.WRITES)

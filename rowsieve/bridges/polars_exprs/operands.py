@@ -178,12 +178,12 @@ def as_float(value: float, type_: Float) -> ir.Literal:
     """Return a bare number as polars' float."""
     if isinstance(value, int) and abs(value) > 2 ** (24 if type_.bits == 32 else 53):
         raise UnsupportedOperation(f"the integer {value} compared with a float; write a float")
-    made = float(value)
+    number = float(value)
     if type_.bits == 32:
-        made = pa.scalar(made, pa.float64()).cast(pa.float32()).as_py()
-        if math.isinf(made) and not math.isinf(value):
+        number = pa.scalar(number, pa.float64()).cast(pa.float32()).as_py()
+        if math.isinf(number) and not math.isinf(value):
             raise UnsupportedOperation(f"the number {value!r} is beyond float32")
-    return ir.Literal(made, type_)
+    return ir.Literal(number, type_)
 
 
 def read_call(
@@ -194,8 +194,8 @@ def read_call(
     for row in rows:
         if row.has_options(options) and (call := _call(operands, row, arguments)) is not None:
             return call if row.result is None else ir.Cast(call, row.result)
-    if (own := _OWN.get(node)) is not None:
-        return own(operands, arguments, options)
+    if (read := _OWN.get(node)) is not None:
+        return read(operands, arguments, options)
     texts = " or ".join(dict.fromkeys(row.text for row in rows))
     raise UnsupportedOperation(f"{rows[0].name} is read for {texts} only")
 

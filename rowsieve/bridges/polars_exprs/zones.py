@@ -88,8 +88,8 @@ def written(node: Call, value: Any) -> Any:
     missing = {rule.value: theirs for theirs, rule in _NON_EXISTENT.items()}.get(rules[1])
     if not ambiguous or not missing or (node.function == "try_instant" and "fail" in rules):
         raise UnsupportedOperation(f"a local time by the rules {rules[0]!r} and {rules[1]!r}")
-    made = value.dt.replace_time_zone(plain, ambiguous=ambiguous, non_existent=missing.lower())
-    return made.dt.convert_time_zone("UTC")
+    zoned = value.dt.replace_time_zone(plain, ambiguous=ambiguous, non_existent=missing.lower())
+    return zoned.dt.convert_time_zone("UTC")
 
 
 def _local_time(reader: TreeReader[Any], node: Any) -> Operand | None:

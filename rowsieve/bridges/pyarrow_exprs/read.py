@@ -202,13 +202,14 @@ class _Reader(TreeReader[Frame]):
     def is_in(self, operand: ir.Operand, members: pa.Array, behaviour: int) -> ir.Predicate:
         """Build a list, with pyarrow's rule for NULL among its members."""
         array, type_ = stored(members)
-        own = self.type_of(operand)
-        if own == Uuid() and members.type == pa.binary(16):  # UUIDs as they are stored and written
-            array, type_ = array.cast(members.type), own
-        alike = own == type_ or (isinstance(own, Int) and isinstance(type_, Int))
-        if type_ is not None and own is not None and not alike:
+        operand_type = self.type_of(operand)
+        if operand_type == Uuid() and members.type == pa.binary(16):  # as UUIDs are stored
+            array, type_ = array.cast(members.type), operand_type
+        alike = operand_type == type_ or (isinstance(operand_type, Int) and isinstance(type_, Int))
+        if type_ is not None and operand_type is not None and not alike:
             raise UnsupportedOperation(
-                f"is_in of {type_name(own)} in {type_name(type_)}: give the set the column's type"
+                f"is_in of {type_name(operand_type)} in {type_name(type_)}: "
+                "give the set the column's type"
             )
         has_null, members = array.null_count > 0, array.drop_null()
         if pa.types.is_floating(members.type) and pc.any(pc.is_nan(members)).as_py():
@@ -231,9 +232,9 @@ class _Reader(TreeReader[Frame]):
                 raise UnsupportedOperation(f"{name} of {type_name(type_)} is unknown to Rowsieve")
 
 
-def _list_with_null(made: ir.Predicate) -> ir.Predicate:
+def _list_with_null(test: ir.Predicate) -> ir.Predicate:
     """Match how SQL's IN is written, whose NULL result is_in does not have."""
-    match made:
+    match test:
         case ir.Or(terms=(first, rest)) if (in_list := _guarded(first)) is not None:
             if rest == _NULL:
                 members, type_ = in_list.values.array, in_list.values.type
@@ -241,7 +242,7 @@ def _list_with_null(made: ir.Predicate) -> ir.Predicate:
                 return ir.InList(in_list.operand, ir.ValueSet(with_null, type_))
             if rest == ir.And((ir.IsNull(in_list.operand), _NULL)):
                 return in_list
-    return made
+    return test
 
 
 @dataclass(frozen=True, slots=True)

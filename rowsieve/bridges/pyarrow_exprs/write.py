@@ -61,8 +61,8 @@ class PyArrowWriter(OperatorWriter[Expression]):
         """Write a condition that only keeps rows, as at the top: FALSE may replace NULL."""
         match node:
             case ir.And(terms=terms) | ir.Or(terms=terms):
-                made = [self.kept(term) for term in terms]
-                return self.junction(made, all_of=isinstance(node, ir.And))
+                written = [self.kept(term) for term in terms]
+                return self.junction(written, all_of=isinstance(node, ir.And))
             case ir.InList():
                 return self._found(node)[0]
             case _:
@@ -156,12 +156,12 @@ class PyArrowWriter(OperatorWriter[Expression]):
                     "pyarrow computes every branch of a CASE, and one may fail"
                 )
         false = self.truth(value=False)
-        made = self.operand(node.otherwise)
+        chosen = self.operand(node.otherwise)
         for when, then in reversed(node.branches):
-            made = self._pc.if_else(
-                self._pc.coalesce(self.predicate(when), false), self.operand(then), made
+            chosen = self._pc.if_else(
+                self._pc.coalesce(self.predicate(when), false), self.operand(then), chosen
             )
-        return made
+        return chosen
 
     def call(self, node: ir.Call) -> Expression:
         """Write a function call."""
@@ -190,8 +190,8 @@ class PyArrowWriter(OperatorWriter[Expression]):
         split = 1 if row.constants else len(node.arguments)
         operands = map(self.operand, node.arguments[:split])
         given = [value_of(item) for item in node.arguments[split:]] or row.default
-        made = getattr(self._pc, row.name)(*operands, *given)
-        return made.cast(pa.int64()) if row.function == "length" else made
+        result = getattr(self._pc, row.name)(*operands, *given)
+        return result.cast(pa.int64()) if row.function == "length" else result
 
 
 def _check_digits(types: Sequence[LogicalType]) -> None:

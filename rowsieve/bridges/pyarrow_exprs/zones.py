@@ -90,8 +90,8 @@ def written(node: ir.Call, value: Any) -> Any:
         raise UnsupportedOperation(
             f"a local time by the rules {text_at(node, 2)!r} and {text_at(node, 3)!r}"
         )
-    made = _pc().assume_timezone(value, plain, ambiguous=ambiguous, nonexistent=nonexistent)
-    return made.cast(pa.timestamp("us", "UTC"))
+    zoned = _pc().assume_timezone(value, plain, ambiguous=ambiguous, nonexistent=nonexistent)
+    return zoned.cast(pa.timestamp("us", "UTC"))
 
 
 def _pc() -> Any:

@@ -73,11 +73,13 @@ def conditions(column: Any) -> list[tuple[Any, Node | UnsupportedOperation]]:
     """
     conjuncts: list[tuple[Any, Node | UnsupportedOperation]] = []
     for part in _terms(column._jc.node(), "and"):
-        own = _column(part)
+        condition = _column(part)
         try:
-            conjuncts += [(own, each) for each in _flat(_tree(part))]  # SQL text may be an AND
+            conjuncts += [
+                (condition, each) for each in _flat(_tree(part))
+            ]  # SQL text may be an AND
         except UnsupportedOperation as error:
-            conjuncts.append((own, error))
+            conjuncts.append((condition, error))
     return conjuncts
 
 
@@ -132,10 +134,10 @@ def _computed(node: Node) -> Node | None:
             rule = spark_class(session, f"catalyst.optimizer.{name}")
             plan = getattr(rule, "MODULE$").apply(plan)
         java = plan.projectList().apply(0).child()  # of the alias that Spark gives it
-        made = _of_json(json.loads(java.toJSON()), java)
+        computed = _of_json(json.loads(java.toJSON()), java)
     except (Py4JError, PySparkException):  # it is read unevaluated
         return None
-    return made if made.kind == "Literal" else None
+    return computed if computed.kind == "Literal" else None
 
 
 def _terms(node: Any, operator: str) -> list[Any]:
@@ -234,11 +236,11 @@ def _attribute(node: Node, names: Names) -> Form:
     column = names.own(name)
     if column is None:
         raise UnknownColumn(f"no column {name!r}", name=name)
-    (own,) = spark_schema([names.schema.field(column)])
-    if node.fields["dataType"] != own.dataType.jsonValue():
+    (field,) = spark_schema([names.schema.field(column)])
+    if node.fields["dataType"] != field.dataType.jsonValue():
         theirs = node.source().dataType().simpleString()
         raise UnsupportedOperation(
-            f"{name} is {theirs} in its DataFrame and {own.dataType.simpleString()} here; "
+            f"{name} is {theirs} in its DataFrame and {field.dataType.simpleString()} here; "
             "name the column with F.col"
         )
     return column_words.Name([column])

@@ -36,9 +36,11 @@ def conditions(column: Any) -> list[tuple[Any, Any]]:
 
     conjuncts: list[tuple[Any, Any]] = []
     for item in flattened(column._expr, terms_of):
-        own = type(column)(item)
+        conjunct = type(column)(item)
         is_text = type(item).__name__ == "SQLExpression"
-        conjuncts += [(own, piece) for piece in (_pieces(str(item._expr)) if is_text else [item])]
+        conjuncts += [
+            (conjunct, piece) for piece in (_pieces(str(item._expr)) if is_text else [item])
+        ]
     return conjuncts
 
 

@@ -19,10 +19,10 @@ def java_class(jvm: Any, name: str) -> Any:
 
     classes = _FOUND.setdefault(jvm, {})
     if name not in classes:
-        made = getattr(jvm, name)
-        if not isinstance(made, JavaClass):  # an archive with it may be added later
-            return made
-        classes[name] = made
+        java = getattr(jvm, name)
+        if not isinstance(java, JavaClass):  # an archive with it may be added later
+            return java
+        classes[name] = java
     return classes[name]
 
 

@@ -45,7 +45,7 @@ def in_set(operand: Any, values: ValueSet, type_: LogicalType) -> Any:
     columns = spark_class(session, "classic.ExpressionUtils")
     in_set_class = spark_class(session, "catalyst.expressions.InSet")
     same_type = columns.expression(operand.cast(ddl_of(type_))._jc)
-    members = _in_java(session, _held(values.array, type_), type_)
+    members = _in_java(session, _stored_array(values.array, type_), type_)
     return Column(columns.column(in_set_class(same_type, members)))
 
 
@@ -118,7 +118,7 @@ def _members(array: Any, type_: LogicalType) -> pa.Array:
     return chunk.values.cast(arrow_type(type_))
 
 
-def _held(array: pa.Array, type_: LogicalType) -> pa.Array:
+def _stored_array(array: pa.Array, type_: LogicalType) -> pa.Array:
     """Convert the constants to Spark's type for them."""
     if isinstance(type_, Uuid):
         texts = (

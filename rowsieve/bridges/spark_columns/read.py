@@ -43,8 +43,8 @@ def from_classic(
     if (at_once := read(conjuncts, strict=False)).residual is None:
         return at_once
     folded = [
-        (own, classic.folded(item) if isinstance(item, classic.Node) else item)
-        for own, item in conjuncts
+        (conjunct, classic.folded(item) if isinstance(item, classic.Node) else item)
+        for conjunct, item in conjuncts
     ]
     return read(folded, strict=strict)
 
@@ -92,7 +92,7 @@ def _read(
         _residual,
         schema,
         SPARK,
-        meant=session.rules,
+        semantics=session.rules,
         elsewhere=Semantics.of_spark(ansi=session.ansi, time_zone=_OTHER_ZONE) if unknown else None,
         shown=shown,
         strict=strict,

@@ -38,7 +38,7 @@ def _struct(fields: Iterable[Field]) -> Mapping[str, Any]:
 
 def _json(type_: LogicalType) -> str | Mapping[str, Any]:
     """Return the type in Spark's JSON."""
-    match held := held_type(type_):
+    match storage := held_type(type_):
         case List(element=element):
             items = {"elementType": _json(element.type), "containsNull": element.nullable}
             return {"type": "array", **items}
@@ -50,4 +50,4 @@ def _json(type_: LogicalType) -> str | Mapping[str, Any]:
         case Nanos(utc=utc):
             return json_of(Timestamp(utc))
         case _:
-            return json_of(held)
+            return json_of(storage)

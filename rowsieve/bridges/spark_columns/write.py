@@ -92,8 +92,8 @@ class _Columns:
         plain = [term for term in terms if not self._holds_list(term)]
         for start in range(0, len(plain), _AT_ONCE):
             several = tuple(plain[start : start + _AT_ONCE])
-            made = self._exact.predicate(ir.And(several) if all_of else ir.Or(several))
-            columns.append(self._expr(self._text(made)))
+            condition = self._exact.predicate(ir.And(several) if all_of else ir.Or(several))
+            columns.append(self._expr(self._text(condition)))
         return balanced(columns, operator.and_ if all_of else operator.or_)
 
     def _text(self, node: ir.Predicate) -> str:

@@ -19,13 +19,13 @@ def columns_of(text: str, dialect: str = "postgres") -> Schema:
     known = dialect_named(dialect)
     try:
         with damage_as_parse_error():
-            made = sqlglot.parse_one(f"CREATE TABLE t ({text})", read=known.grammar)
+            definition = sqlglot.parse_one(f"CREATE TABLE t ({text})", read=known.grammar)
     except (sqlglot.ParseError, sqlglot.TokenError) as error:
         raise InvalidInput(
             f"cannot read the columns {text!r}; write them as in id bigint, name varchar"
         ) from error
     fields: list[Field] = []
-    columns = made.this.expressions if isinstance(made, exp.Create) else []
+    columns = definition.this.expressions if isinstance(definition, exp.Create) else []
     if not columns:
         raise InvalidInput("name the columns and their types, as in id bigint, name varchar")
     for number, column in enumerate(columns, 1):

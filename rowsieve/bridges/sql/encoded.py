@@ -37,20 +37,20 @@ def read_encoded(
     schema: Schema,
     dialect: Dialect,
     *,
-    meant: Semantics | None = None,
+    semantics: Semantics | None = None,
     elsewhere: Semantics | None = None,
     shown: Callable[[E], object] = str,
     strict: bool = False,
 ) -> Translation[Predicate, R]:
     """Read each condition as the text that `spell` returns; the residual has the refused ones.
 
-    `spell` raises `UnsupportedOperation` for a node without text. `meant`: the rules of the
+    `spell` raises `UnsupportedOperation` for a node without text. `semantics`: the rules of the
     session, by default those of the dialect. `elsewhere`: the same rules in another time zone,
     given if that of the session is unknown: a condition that depends on it is refused.
     """
     from rowsieve.bridges.sql.reading import parse  # noqa: PLC0415 - sqlglot takes 0.1 s to import
 
-    rules = dialect.semantics if meant is None else meant
+    rules = dialect.semantics if semantics is None else semantics
 
     def read(condition: E) -> Predicate:
         stand_ins = StandIns(schema, dialect)

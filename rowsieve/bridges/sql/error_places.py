@@ -109,8 +109,8 @@ def _smallest(
     piece = whole
     while True:
         for part in piece.parts:
-            own = rejected(part)
-            if type(own) is type(cause) and own.args == cause.args:
+            rejection = rejected(part)
+            if type(rejection) is type(cause) and rejection.args == cause.args:
                 piece = part
                 break
         else:

@@ -55,7 +55,7 @@ def from_text(
     if not isinstance(text, str):
         raise InvalidInput(f"a filter in {dialect} SQL is text, not {type(text).__name__}")
     known = dialect_named(dialect)
-    meant = in_session(known.semantics, session)
+    semantics = in_session(known.semantics, session)
     check_names(text, schema, dialect)
     conditions = parse.conditions(text, dialect)
     merged: frozenset[Predicate] = frozenset()
@@ -64,10 +64,10 @@ def from_text(
 
     return read_conditions(
         conditions,
-        partial(_condition, schema=schema, known=known, meant=meant, merged=merged),
+        partial(_condition, schema=schema, known=known, semantics=semantics, merged=merged),
         _left,
         schema,
-        meant,
+        semantics,
         accept=partial(_accept, schema=schema, known=known),
         shown=lambda condition: condition[0],
         strict=strict,
@@ -79,7 +79,7 @@ def _condition(
     *,
     schema: Schema,
     known: Dialect,
-    meant: Semantics,
+    semantics: Semantics,
     merged: frozenset[Predicate],
 ) -> Predicate:
     """Type one condition of the top-level AND; `merged`: those that the optimiser merges."""
@@ -91,7 +91,7 @@ def _condition(
             f"lists about one value, one of them with columns: {known.name}'s optimiser merges "
             "them and loses the columns"
         )
-    return with_engine_types(reading, schema, known, meant)
+    return with_engine_types(reading, schema, known, semantics)
 
 
 def _accept(
@@ -107,11 +107,11 @@ def _accept(
 
 
 def accepted_as_engine(
-    predicate: Predicate, schema: Schema, known: Dialect, meant: Semantics
+    predicate: Predicate, schema: Schema, known: Dialect, semantics: Semantics
 ) -> BoundPredicate:
     """Bind a condition, typed as in the engine; raise if it cannot be translated exactly."""
-    typed = with_engine_types(predicate, schema, known, meant)
-    bound = bind(typed, schema, meant, simplified=False)
+    typed = with_engine_types(predicate, schema, known, semantics)
+    bound = bind(typed, schema, semantics, simplified=False)
     check_translated(bound, schema, known)
     return bound
 
@@ -136,23 +136,23 @@ def where_text(
     UnsupportedOperation for numbers of two types, or spaces, that the engine treats differently.
     """
     known = dialect_named(dialect)
-    meant = known.semantics if semantics is None else semantics
-    return typed_as_engine(parse_predicate(text, dialect), schema, known, meant).source
+    semantics = known.semantics if semantics is None else semantics
+    return typed_as_engine(parse_predicate(text, dialect), schema, known, semantics).source
 
 
-def value_text(operand: Operand, schema: Schema, known: Dialect, meant: Semantics) -> Operand:
+def value_text(operand: Operand, schema: Schema, known: Dialect, semantics: Semantics) -> Operand:
     """Type a value of text as the engine does; raise if the engine computes another.
 
     It passes the checks of a condition: a value is computed for rows that are written.
     """
     if known.gives_types:
-        typed = spark_typed(operand, schema, ansi=meant.is_ansi)
+        typed = spark_typed(operand, schema, ansi=semantics.is_ansi)
     else:
-        test = with_engine_types(IsNull(operand), schema, known, meant)
+        test = with_engine_types(IsNull(operand), schema, known, semantics)
         assert isinstance(test, IsNull)
-        typed = as_computed(test.operand, UnboundTyper(schema, meant))
+        typed = as_computed(test.operand, UnboundTyper(schema, semantics))
     try:
-        bound = bind(IsNull(typed), schema, meant, simplified=False)
+        bound = bind(IsNull(typed), schema, semantics, simplified=False)
     except InvalidPredicate:  # its type comes from the column that it is assigned to
         return typed
     _check_typed(bound, schema, known)
@@ -167,29 +167,29 @@ def _check_read(predicate: Predicate, root: Predicate, known: Dialect, typer: Un
 
 
 def typed_as_engine(
-    predicate: Predicate, schema: Schema, known: Dialect, meant: Semantics
+    predicate: Predicate, schema: Schema, known: Dialect, semantics: Semantics
 ) -> BoundPredicate:
     """Bind a condition, typed and compared as in the engine; its `source` is the typed tree."""
     bound = bind(
-        with_engine_types(predicate, schema, known, meant), schema, meant, simplified=False
+        with_engine_types(predicate, schema, known, semantics), schema, semantics, simplified=False
     )
     _check_typed(bound, schema, known)
     return bound
 
 
 def with_engine_types(
-    predicate: Predicate, schema: Schema, known: Dialect, meant: Semantics
+    predicate: Predicate, schema: Schema, known: Dialect, semantics: Semantics
 ) -> Predicate:
     """Add the casts, widths and formulas with which the engine computes a condition.
 
     The rules that take the tree before it is bound say why in `unbound_types`.
     """
     if known.gives_types:
-        predicate = with_spark_types(predicate, schema, ansi=meant.is_ansi)
+        predicate = with_spark_types(predicate, schema, ansi=semantics.is_ansi)
     predicate = with_widths(predicate, schema, known)
     if known.times.declared_zones:
         predicate = with_local_times(predicate, schema)
-    return as_compared(predicate, UnboundTyper(schema, meant))
+    return as_compared(predicate, UnboundTyper(schema, semantics))
 
 
 def _check_typed(bound: BoundPredicate, schema: Schema, known: Dialect) -> None:
@@ -221,42 +221,42 @@ def to_text(
     """
     known = dialect_named(dialect)
     theirs = in_session(known.semantics, session)
-    meant = theirs if semantics is None else semantics
+    semantics = theirs if semantics is None else semantics
     writer = SqlWriter(known)
     text = writer.text if len(root_conjuncts(predicate)) == 1 else writer.conjunct
     zone = None if session is None else session.time_zone
 
     def write(root: Predicate) -> str:
-        return text(as_dialect_tree(known, root, schema, meant, theirs, zone))
+        return text(as_dialect_tree(known, root, schema, semantics, theirs, zone))
 
-    return write_conditions(predicate, write, _joined, schema, meant, strict=strict)
+    return write_conditions(predicate, write, _joined, schema, semantics, strict=strict)
 
 
 def as_dialect_tree(
     known: Dialect,
     root: Predicate,
     schema: Schema,
-    meant: Semantics,
+    semantics: Semantics,
     theirs: Semantics | None = None,
     zone: str | None = None,
 ) -> Predicate:
     """Rewrite a bound condition so that its text has the same meaning in the dialect's engine.
 
-    `meant`: the rules of the condition; `theirs`: the rules of the engine's session; `zone`: the
-    time zone of a Spark session, None if unknown.
+    `semantics`: the rules of the condition; `theirs`: the rules of the engine's session; `zone`:
+    the time zone of a Spark session, None if unknown.
     """
     theirs = known.semantics if theirs is None else theirs
     if known.gives_types:
-        kept = keep_meaning(root, with_rewritten_rules(meant, theirs), theirs)
-        check(kept, known.name, Direction.WRITES)
-        return SparkExact(known, meant, theirs.is_ansi, zone).predicate(kept)
-    kept = keep_meaning(root, meant, theirs)
+        rewritten = keep_meaning(root, with_rewritten_rules(semantics, theirs), theirs)
+        check(rewritten, known.name, Direction.WRITES)
+        return SparkExact(known, semantics, theirs.is_ansi, zone).predicate(rewritten)
+    rewritten = keep_meaning(root, semantics, theirs)
     if known.times.declared_zones:
-        check_zones(kept, schema)
-    check(kept, known.name, Direction.WRITES)
+        check_zones(rewritten, schema)
+    check(rewritten, known.name, Direction.WRITES)
     if not known.times.has_year_zero:
-        kept = written_without_year_zero(kept)
-    return Exact(known).predicate(kept)
+        rewritten = written_without_year_zero(rewritten)
+    return Exact(known).predicate(rewritten)
 
 
 def _joined(texts: list[str]) -> str:

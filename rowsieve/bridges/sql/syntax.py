@@ -25,10 +25,10 @@ def in_syntax(text: str, source: str, target: str) -> Translation[str, str]:
     plain, dialect = (text, source) if source in DIALECTS else (_via(text, source), _BETWEEN)
     tree = parse_predicate(plain, dialect)
     if target in DIALECTS:
-        made = to_sql(tree, target)
+        written = to_sql(tree, target)
     else:
-        made = _via(to_sql(tree, _BETWEEN), _BETWEEN, target)
-    return Translation(made, Exactness.UNSUPPORTED, text, (_NOTE,))
+        written = _via(to_sql(tree, _BETWEEN), _BETWEEN, target)
+    return Translation(written, Exactness.UNSUPPORTED, text, (_NOTE,))
 
 
 def _via(text: str, source: str, target: str = _BETWEEN) -> str:

@@ -79,6 +79,6 @@ def _numbers(data: _Bytes, at: _Places, sizes: _Places, type_: LogicalType) -> p
     if numbers.min() < low or numbers.max() > high:
         return None
     storage = arrow_type(type_)
-    held = pa.int32() if isinstance(type_, Date) else pa.int64()
+    integer = pa.int32() if isinstance(type_, Date) else pa.int64()
     array = pa.array(numbers)
-    return array.cast(storage) if isinstance(type_, Int) else array.cast(held).view(storage)
+    return array.cast(storage) if isinstance(type_, Int) else array.cast(integer).view(storage)

@@ -121,8 +121,10 @@ def columns_message(columns: Iterable[logical.Field]) -> Message:
     Unsigned integers are extension types of pyarrow's, which the message declares.
     """
     substrait = importlib.import_module("pyarrow.substrait")
-    made = [pa.field(each.name, _bare(arrow_type(each.type)), each.nullable) for each in columns]
-    return fields(bytes(substrait.serialize_schema(pa.schema(made)).expression))
+    arrow_fields = [
+        pa.field(each.name, _bare(arrow_type(each.type)), each.nullable) for each in columns
+    ]
+    return fields(bytes(substrait.serialize_schema(pa.schema(arrow_fields)).expression))
 
 
 @lru_cache(maxsize=1024)

@@ -71,21 +71,21 @@ class SubstraitWriter(TreeWriter[bytes]):
         columns = columns_message(self._schema)
         types = [raw(item) for item in columns.get(1, [])]  # the files of extension types
         at = {file: anchor + len(types) for file, anchor in self._files.items()}
-        made = [
+        content = [
             part(field, number(1, anchor), part(2, form.format(name).encode()))
             for field, form in ((1, _FILES), (8, _NAMES))
             for name, anchor in at.items()
         ]
-        made += [parts(1, types), parts(2, map(raw, columns.get(2, [])))]
+        content += [parts(1, types), parts(2, map(raw, columns.get(2, [])))]
         for (file, name), anchor in self._functions.items():
             declared = (number(1, at[file]), number(2, anchor), part(3, name.encode()))
-            made.append(part(2, part(3, *declared, number(4, at[file]))))
-        made.append(part(3, part(1, root), part(3, b"filter")))
+            content.append(part(2, part(3, *declared, number(4, at[file]))))
+        content.append(part(3, part(1, root), part(3, b"filter")))
         base = fields(one(columns, 4))
         names, rows = map(raw, base.get(1, [])), raw(one(base, 2))
-        made.append(part(4, parts(1, names), part(2, rows, number(3, _REQUIRED))))
-        made.append(part(7, number(2, _VERSION), part(5, b"rowsieve")))
-        return b"".join(made)
+        content.append(part(4, parts(1, names), part(2, rows, number(3, _REQUIRED))))
+        content.append(part(7, number(2, _VERSION), part(5, b"rowsieve")))
+        return b"".join(content)
 
     # Predicates
 
@@ -146,16 +146,16 @@ class SubstraitWriter(TreeWriter[bytes]):
             return nan if op is ComparisonOp.NE else self.negation(nan)
         if op.is_null_safe:
             return self._distinct(op, sides, self._floats(ComparisonOp.EQ, nodes, sides))
-        made = self._compared(op, sides)
+        comparison = self._compared(op, sides)
         open_ = [place for place in (0, 1) if not isinstance(nodes[place], ir.Literal)]
         if op is ComparisonOp.NE and len(open_) == 2:
             both = [self._judged("is_nan", side) for side in sides]
-            return self.pair(made, self.junction(both, all_of=True), all_of=False)
+            return self.pair(comparison, self.junction(both, all_of=True), all_of=False)
         greater = 0 if op.is_order and op.holds_if_greater else 1
         if len(open_) == 2 or (open_ == [greater] and op.is_order):
             guards = [self._is_number(nodes, sides, place) for place in open_]
-            return self.junction([made, *guards], all_of=True)
-        return made
+            return self.junction([comparison, *guards], all_of=True)
+        return comparison
 
     def _is_number(
         self, nodes: Sequence[ir.Operand], sides: tuple[bytes, bytes], place: int
@@ -252,14 +252,18 @@ class SubstraitWriter(TreeWriter[bytes]):
         ):
             component = function_table.WRITTEN_PARTS[str(constants[0])]
             moment = self.operand(arguments[1])
-            return self._made(substrait.DATETIME, name, Int(64), moment, words=[component])
+            return self._scalar_function(
+                substrait.DATETIME, name, Int(64), moment, words=[component]
+            )
         if name == "extract" and constants[0] in function_table.ZONED_PARTS:
             zoned_time = _in_zone(arguments[1])
             if zoned_time is not None:
                 return self._zoned_part(str(constants[0]), *zoned_time)
         if name == "local_time":
             moment, zone_ = self.operand(arguments[1]), self._zone(str(constants[0]))
-            return self._made(substrait.DATETIME, "local_timestamp", Timestamp(), moment, zone_)
+            return self._scalar_function(
+                substrait.DATETIME, "local_timestamp", Timestamp(), moment, zone_
+            )
         shown = ", ".join(map(type_name, types))
         raise UnsupportedOperation(f"{name!r} of {shown} has no counterpart in Substrait")
 
@@ -270,7 +274,7 @@ class SubstraitWriter(TreeWriter[bytes]):
         component = function_table.ZONED_PARTS[field]
         words = [component, "ONE"] if component in function_table.COUNTED else [component]
         sides = self.operand(instant), self._zone(name)
-        return self._made(substrait.DATETIME, "extract", Int(64), *sides, words=words)
+        return self._scalar_function(substrait.DATETIME, "extract", Int(64), *sides, words=words)
 
     def _zone(self, name: str) -> bytes:
         if name_in(name) is None:
@@ -285,15 +289,15 @@ class SubstraitWriter(TreeWriter[bytes]):
         """Write a call by its row, with its option."""
         option = [part(at, text.encode()) for at, text in enumerate(row.option or (), 1)]
         options = [b"".join(option)] if option else []
-        return self._made(row.file, row.name, result, *arguments, options=options)
+        return self._scalar_function(row.file, row.name, result, *arguments, options=options)
 
     def _judged(self, name: str, operand: bytes) -> bytes:
         return self._boolean(substrait.COMPARISON, name, operand)
 
     def _boolean(self, file: str, name: str, *arguments: bytes) -> bytes:
-        return self._made(file, name, Bool(), *arguments)
+        return self._scalar_function(file, name, Bool(), *arguments)
 
-    def _made(
+    def _scalar_function(
         self,
         file: str,
         name: str,

@@ -136,8 +136,12 @@ def _condition_options(spark: Any, where: Any, schema: Schema, text: str) -> dic
     if where is None:
         return {}
     if isinstance(where, str):
-        meant = semantics_of_session(spark, where, schema)
-        return {text: where, "time_zone": meant.time_zone, "ansi": str(meant.is_ansi).lower()}
+        semantics = semantics_of_session(spark, where, schema)
+        return {
+            text: where,
+            "time_zone": semantics.time_zone,
+            "ansi": str(semantics.is_ansi).lower(),
+        }
     with using(spark):  # Columns use this session's settings, even if another is active
         predicate = to_predicate(where, "spark", schema)
         return {"predicate": predicate_option(predicate, semantics_of("spark", where))}

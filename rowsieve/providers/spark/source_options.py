@@ -128,12 +128,12 @@ class ReadOptions:
         refuse_unknown(options, _READ, (STORAGE,), "read")
         as_of, options = time_with_zone(options)
         columns, parts = options.get("columns"), options.get("parts")
-        predicate, meant = condition_of(options)
+        predicate, semantics = condition_of(options)
         return cls(
             uri=uri_of(options),
             storage=storage_of(options),
             where=options.get("where"),
-            semantics=meant,
+            semantics=semantics,
             predicate=predicate,
             parts=None if parts is None else frozenset(parts.split(",")),
             columns=None if columns is None else names_of(columns),

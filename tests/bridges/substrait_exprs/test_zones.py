@@ -24,7 +24,7 @@ from tests.strategies import SCHEMA
 def _called(name: str, *arguments: bytes) -> bytes:
     """A message that compares a function of times with 5."""
     writer = write.SubstraitWriter(SCHEMA)
-    made = writer._made(substrait.DATETIME, name, Int(64))
+    made = writer._scalar_function(substrait.DATETIME, name, Int(64))
     call = part(3, made[2 if made[1] < 0x80 else 3 :], *(part(4, item) for item in arguments))
     five = writer.constant(ir.Literal(5, Int(64)))
     return writer.message([writer._boolean(substrait.COMPARISON, "gt", call, five)])
@@ -75,7 +75,7 @@ def test_local_time_is_read_and_an_assumed_zone_is_not() -> None:
     writer = write.SubstraitWriter(SCHEMA)
     column, name = (part(4, item) for item in (TZ, APIA))
     for function, is_read in (("local_timestamp", True), ("assume_timezone", False)):
-        made = writer._made(substrait.DATETIME, function, Timestamp())
+        made = writer._scalar_function(substrait.DATETIME, function, Timestamp())
         call = part(3, made[2 if made[1] < 0x80 else 3 :], column, name)
         moment = writer.constant(ir.Literal(0, Timestamp()))
         message = writer.message([writer._boolean(substrait.COMPARISON, "gt", call, moment)])

@@ -32,16 +32,16 @@ _POSTGRES_PIECE = re.compile(r"\\([1-9&\\])|([^\\])", re.DOTALL)
 
 def found_by(pattern: str, flavour: Flavour) -> str:
     """Translate to the RE2 pattern that finds the same text; ValueError names the obstacle."""
-    made = to_re2(pattern, flavour)
-    _check(made, pattern, flavour)
-    return made
+    converted = to_re2(pattern, flavour)
+    _check(converted, pattern, flavour)
+    return converted
 
 
 def finding(pattern: str, flavour: Flavour) -> str:
     """Translate an RE2 pattern to one of the flavour that finds the same text, or ValueError."""
-    made = from_re2(pattern, flavour)
-    _check(pattern, made, flavour)
-    return made
+    converted = from_re2(pattern, flavour)
+    _check(pattern, converted, flavour)
+    return converted
 
 
 def _check(pattern: str, written: str, flavour: Flavour) -> None:
@@ -90,12 +90,12 @@ def _check_longest(written: str) -> None:
 def to_re2_replacement(text: str, pattern: str, flavour: Flavour) -> str:
     """Translate a replacement to RE2 syntax; ValueError if it may give another text."""
     pieces = _replacement(text, flavour)
-    made = "".join(
+    replacement = "".join(
         f"\\{each}" if isinstance(each, int) else each.replace("\\", "\\\\") for each in pieces
     )
     if max((each for each in pieces if isinstance(each, int)), default=0) > group_count(pattern):
         raise ValueError("a replacement by a group that the pattern lacks")
-    return made
+    return replacement
 
 
 def _replacement(text: str, flavour: Flavour) -> list[str | int]:
@@ -140,16 +140,16 @@ def _meaning(piece: re.Match[str], flavour: Flavour) -> str | int:
 
 def from_re2_replacement(text: str, flavour: Flavour) -> str:
     """Translate an RE2 replacement to the flavour's syntax; ValueError if impossible."""
-    made: list[str] = []
+    pieces: list[str] = []
     for each in _replacement(text, Flavour.RE2):
         if isinstance(each, int):
-            made.append(_GROUP[flavour](each))
+            pieces.append(_GROUP[flavour](each))
             continue
         if flavour is Flavour.RUST and set(each) & {"\\", "$"}:
             raise ValueError("a backslash or a dollar sign in the replacement")
         special = "\\$" if flavour is Flavour.JAVA else "" if flavour is Flavour.RUST else "\\"
-        made.append("".join(f"\\{one}" if one in special else one for one in each))
-    replacement = "".join(made)
+        pieces.append("".join(f"\\{one}" if one in special else one for one in each))
+    replacement = "".join(pieces)
     back = _replacement(replacement, flavour)
     if _joined(back) != _joined(_replacement(text, Flavour.RE2)):
         raise ValueError("a digit behind a group in the replacement")

@@ -79,8 +79,8 @@ def interval_of(reader: Reads, node: Any) -> IntervalParts | None:
     if isinstance(node, exp.Mul):
         return _multiple(reader, node)
     if isinstance(node, exp.Anonymous):
-        made = node.name.lower() in reader.dialect.times.interval_functions
-        return _made_by_spark(reader, node) if made else None
+        is_function = node.name.lower() in reader.dialect.times.interval_functions
+        return _made_by_spark(reader, node) if is_function else None
     if not isinstance(node, exp.Interval):
         return None
     reader.only(node, "this", "unit", fraction_in_string=True)

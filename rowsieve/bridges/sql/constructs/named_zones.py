@@ -80,12 +80,12 @@ def _known_zone(reader: Reads, node: Any, text: str) -> str:
             "others; write Area/City, as in Europe/Berlin",
         )
     try:
-        own = zone(given_zone(text).name + reader.dialect.times.zone_database)
+        known = zone(given_zone(text).name + reader.dialect.times.zone_database)
     except InvalidPredicate as error:
         raise reader.source.refusal(node, str(error)) from error
-    if own.name in UNKNOWN_ZONES.get(name := reader.dialect.name, ()):
-        raise reader.source.refusal(node, f"{name} does not know {own.name} after 2037")
-    return own.name
+    if known.name in UNKNOWN_ZONES.get(name := reader.dialect.name, ()):
+        raise reader.source.refusal(node, f"{name} does not know {known.name} after 2037")
+    return known.name
 
 
 def at_time_zone(reader: Reads, node: Any) -> Operand:
@@ -179,8 +179,8 @@ def is_proved(call: Call, dialect: str) -> bool:
 
 def truncates_alike(call: Call) -> bool:
     """Whether a truncation has one result by all rules for repeated and skipped local times."""
-    own = zone(text_at(call, 1))
-    return own.is_utc or (text_at(call, 0) not in CLOCK_UNITS and own.has_each_midnight_once)
+    named = zone(text_at(call, 1))
+    return named.is_utc or (text_at(call, 0) not in CLOCK_UNITS and named.has_each_midnight_once)
 
 
 def truncated_in_utc(call: Call, dialect: Dialect) -> Operand:

@@ -22,10 +22,10 @@ _MAX_US = (2**63 - 1) // 1000  # the least value is as far from 1970
 
 def within_nanoseconds(call: ir.Call) -> ir.Case:
     """Return the bin as DataFusion computes it: NULL where its nanoseconds overflow."""
-    least, most = _held(call)
+    least, most = _nanosecond_range(call)
     micros = ir.Call("epoch_us", (call.arguments[2],))
-    held = between(micros, ir.Literal(least, Int(64)), ir.Literal(most, Int(64)))
-    return ir.Case(((held, call),), ir.Literal(None))
+    within = between(micros, ir.Literal(least, Int(64)), ir.Literal(most, Int(64)))
+    return ir.Case(((within, call),), ir.Literal(None))
 
 
 def bin_within(case: ir.Case) -> ir.Call | None:
@@ -39,7 +39,7 @@ def bin_within(case: ir.Case) -> ir.Call | None:
         return None
 
 
-def _held(call: ir.Call) -> tuple[int, int]:
+def _nanosecond_range(call: ir.Call) -> tuple[int, int]:
     """Return the range of microseconds in which bin and distance to the origin do not overflow."""
     months, micros, _, origin = call.arguments
     known = isinstance(origin, ir.Literal) and isinstance(origin.type, Timestamp)
@@ -54,8 +54,8 @@ def _held(call: ir.Call) -> tuple[int, int]:
             "datafusion bins in nanoseconds; give bins of less than 106751 days"
         )
     if steps[0]:
-        first, own = _month(-_MAX_US) + 1, _month(start)
-        return _month_start(own - (own - first) // steps[0] * steps[0]), _MAX_US
+        first, month = _month(-_MAX_US) + 1, _month(start)
+        return _month_start(month - (month - first) // steps[0] * steps[0]), _MAX_US
     width = max(steps[1], 1)  # binding rejects a bin without width
     least = max(-_MAX_US, start - _MAX_US)
     return start - (start - least) // width * width, min(_MAX_US, start + _MAX_US)

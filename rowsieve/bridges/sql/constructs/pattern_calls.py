@@ -167,10 +167,10 @@ def substring(reader: Reads, node: Any) -> ir.Operand | None:
     if not start.is_string or node.args.get("length") is not None:
         return None
     call = ir.Call("regex_substr", (reader.operand(node.this), reader.operand(start)))
-    made = found(reader, node, call)
-    pattern = str(text_of(made.arguments[1]))
+    operand = found(reader, node, call)
+    pattern = str(text_of(operand.arguments[1]))
     group = ir.Literal(min(group_count(pattern), 1), Int(64))
-    return ir.Call("regex_substr", (*made.arguments[:2], group, *made.arguments[2:]))
+    return ir.Call("regex_substr", (*operand.arguments[:2], group, *operand.arguments[2:]))
 
 
 def _has_classes(text: str) -> bool:

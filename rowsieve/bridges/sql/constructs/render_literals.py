@@ -51,7 +51,7 @@ def literal_text(literal: Literal, dialect: Dialect) -> tuple[str, bool]:
         return quoted(value, dialect), False
     type_ = _type_of(value) if type_ is None else type_
     if isinstance(value, tuple) and isinstance(type_, List | Struct):
-        return _made(value, type_, dialect), False
+        return _constructor(value, type_, dialect), False
     match type_:
         case Bool():
             return ("TRUE" if value else "FALSE"), False
@@ -62,8 +62,8 @@ def literal_text(literal: Literal, dialect: Dialect) -> tuple[str, bool]:
         case Uuid() if type_ in dialect.arrow_types and isinstance(value, bytes):
             return cast_text(f"X'{value.hex()}'", type_, dialect), False
         case Timestamp() | Date() if _is_beyond_calendar(value, type_, dialect):
-            held = Int(32 if isinstance(type_, Date) else 64)
-            number = cast_text(f"'{value!s}'", held, dialect)
+            integer = Int(32 if isinstance(type_, Date) else 64)
+            number = cast_text(f"'{value!s}'", integer, dialect)
             return f"arrow_cast({number}, '{dialect.arrow_types[type_]}')", False
         case Nanos() if type_ in dialect.arrow_types:
             return _moment_text(value, type_, dialect), False
@@ -97,7 +97,7 @@ def _is_beyond_calendar(value: PhysicalValue, type_: Timestamp | Date, dialect: 
     return not FIRST_DAY <= day <= LAST_DAY
 
 
-def _made(value: tuple[PhysicalValue, ...], type_: List | Struct, dialect: Dialect) -> str:
+def _constructor(value: tuple[PhysicalValue, ...], type_: List | Struct, dialect: Dialect) -> str:
     """Format a list or struct as a constructor call."""
     if isinstance(type_, Struct):
         parts: list[str] = []

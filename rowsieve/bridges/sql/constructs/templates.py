@@ -153,7 +153,7 @@ def _is_operator(template: str) -> bool:
 @cache
 def _patterns(dialect: str) -> Mapping[object, tuple[_Pattern, ...]]:
     """Group patterns by the kind of their root, the largest first."""
-    made: dict[object, list[_Pattern]] = {}
+    patterns_of: dict[object, list[_Pattern]] = {}
     for row in TABLE.values():
         spelling = row.spelling(dialect)
         if spelling is not None and not spelling.write_only:
@@ -165,10 +165,10 @@ def _patterns(dialect: str) -> Mapping[object, tuple[_Pattern, ...]]:
                 if isinstance(node, exp.Func) and not isinstance(node, exp.Cast):
                     shown = "".join(_joined(pieces, [_shown(name) for name in pieces[1::2]]))
                     pattern = _Pattern(row.name, spelling, node, places, shown)
-                    made.setdefault(_root(node), []).append(pattern)
+                    patterns_of.setdefault(_root(node), []).append(pattern)
     return {
         root: tuple(sorted(patterns, key=lambda each: -sum(1 for _ in each.node.walk())))
-        for root, patterns in made.items()
+        for root, patterns in patterns_of.items()
     }
 
 

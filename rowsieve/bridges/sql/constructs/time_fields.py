@@ -75,18 +75,18 @@ def plain_parts(dialect: str) -> frozenset[str]:
 
 def part_named(word: str, dialect: str) -> tuple[str, int] | None:
     """Return the field that a dialect means by a word, and how much higher it counts, or None."""
-    for own in _OWN.get(dialect, ()):
-        if word in own.words:
-            return own.part, own.above
+    for row in _OWN.get(dialect, ()):
+        if word in row.words:
+            return row.part, row.above
     part = _ALIASES.get(word, word)
     return (part, 0) if part in plain_parts(dialect) else None
 
 
 def part_template(part: str, dialect: str) -> str | None:
     """Return the template that writes a field in a dialect, or None."""
-    for own in _OWN.get(dialect, ()):
-        if own.part == part:
-            return own.template
+    for row in _OWN.get(dialect, ()):
+        if row.part == part:
+            return row.template
     return f"EXTRACT({part.upper()} FROM {{0}})" if part in plain_parts(dialect) else None
 
 

@@ -74,7 +74,7 @@ def _fields(dialect: str, function: str) -> Mapping[str, str]:
 def from_dialect(text: str, dialect: str, function: str = "format_time") -> str:
     """Translate a format to that of `format_time`; ValueError if it may not be equivalent."""
     fields = _fields(dialect, function)
-    made, place, depth = [], 0, 0
+    pieces, place, depth = [], 0, 0
     while place < len(text):
         if text[place] in _BRACKETS.get(dialect, "") and function == "format_time":
             depth += 1 if text[place] == "[" else -1  # of a whole time each section is formatted
@@ -91,11 +91,11 @@ def from_dialect(text: str, dialect: str, function: str = "format_time") -> str:
             reason = f" ({why})" if why else ""
             raise ValueError(f"the field {groups['field']!r} of the format{reason}")
         plain = groups.get("quoted") or groups["plain"]
-        made.append(f"%{field}" if groups["field"] else plain.replace("%", "%%"))
+        pieces.append(f"%{field}" if groups["field"] else plain.replace("%", "%%"))
         place = piece.end()
     if depth:
         raise ValueError(f"the format {text!r}, in which a bracket is not closed")
-    return "".join(made)
+    return "".join(pieces)
 
 
 def to_dialect(text: str, dialect: str, function: str = "format_time") -> str:
@@ -105,13 +105,13 @@ def to_dialect(text: str, dialect: str, function: str = "format_time") -> str:
         names.setdefault(field, name)
     pieces = format_tokens(text, dict.fromkeys(names, 0)) or ()
     quote = _QUOTES.get(dialect, "") if function == "format_time" else ""
-    made = "".join(
+    written = "".join(
         names[field] if field else plain if re.fullmatch(_PLAIN, plain) else quote + plain + quote
         for field, plain in pieces
     )
-    if from_dialect(made, dialect, function) != text:
+    if from_dialect(written, dialect, function) != text:
         raise ValueError("the dialect interprets the format differently")
-    return made
+    return written
 
 
 def formatted(reader: Reads, node: Any, call: Call) -> Call:
@@ -127,12 +127,12 @@ def formatted(reader: Reads, node: Any, call: Call) -> Call:
             node, "write the format as a quoted constant, the last argument"
         )
     try:
-        made = from_dialect(text, reader.dialect.name, call.function)
+        pattern = from_dialect(text, reader.dialect.name, call.function)
     except ValueError as error:
         raise reader.source.refusal(
             node, f"in formats of {reader.dialect.name} this is not read: {error}"
         ) from error
-    return Call(call.function, (call.arguments[0], Literal(made)))
+    return Call(call.function, (call.arguments[0], Literal(pattern)))
 
 
 def in_words(call: Call, dialect: str) -> Call | None:
@@ -142,10 +142,10 @@ def in_words(call: Call, dialect: str) -> Call | None:
     if (text := text_of(call.arguments[1])) is None:
         return None
     try:
-        made = to_dialect(text, dialect, call.function)
+        written = to_dialect(text, dialect, call.function)
     except ValueError:
         return None
-    return Call(call.function, (call.arguments[0], Literal(made)))
+    return Call(call.function, (call.arguments[0], Literal(written)))
 
 
 def last_string(reader: Reads, node: Any) -> str | None:

@@ -95,17 +95,18 @@ def _as_group(
 
 def _narrowed(sides: Sequence[ir.Operand], typer: UnboundTyper) -> tuple[ir.Operand, ...]:
     """Return the operands, with casts to float32 as in the engine, also inside arithmetic."""
-    made = [
+    narrowed = [
         ir.Call(side.function, _narrowed(side.arguments, typer))
         if isinstance(side, ir.Call) and side.function in _SUMS
         else side
         for side in sides
     ]
-    types = [typer.of_member(side) for side in made]
+    types = [typer.of_member(side) for side in narrowed]
     if Float(32) not in types or Float(64) in types:
-        return tuple(made)
+        return tuple(narrowed)
     return tuple(
-        _as_real(side, type_, typer.semantics.name) for side, type_ in zip(made, types, strict=True)
+        _as_real(side, type_, typer.semantics.name)
+        for side, type_ in zip(narrowed, types, strict=True)
     )
 
 
@@ -280,9 +281,11 @@ def _check_zeros(what: _Construct, members: _Members, typer: UnboundTyper) -> No
     values = [value for member in listed for value in _constants(member)]
     zeros = {math.copysign(1.0, value) for value in values if value == 0}
     types = {typer.of_member(member) for member in members}
-    own = {type_ for type_ in types if not isinstance(type_, Int)}  # constants become the column's
+    column_types = {
+        type_ for type_ in types if not isinstance(type_, Int)
+    }  # constants become the column's
     of_floats = isinstance(typer.of_member(operand), Float)
-    plain = isinstance(operand, ir.Column) and of_floats and len(own) == 1
+    plain = isinstance(operand, ir.Column) and of_floats and len(column_types) == 1
     known = plain and (what is not _EQUALS or not typer.semantics.compares_bits(len(listed)))
     by_bits = any(
         isinstance(each, ir.ValueSet) and typer.semantics.compares_bits(len(each))

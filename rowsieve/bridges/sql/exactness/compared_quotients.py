@@ -50,10 +50,10 @@ def _of_postgres(quotient: _Quotient) -> int:
 
 
 def _of_datafusion(quotient: _Quotient) -> int | None:
-    kept = quotient.dividend.scale + 4
+    places = quotient.dividend.scale + 4
     wholes = max(quotient.dividend.precision - quotient.dividend.scale, _LONG_DIGITS)
-    fits = max(quotient.dividend.precision + 4, wholes + max(kept, _FLOAT_PLACES)) <= _MAX_DIGITS
-    return kept if fits and not _places(quotient.divisor) else None
+    fits = max(quotient.dividend.precision + 4, wholes + max(places, _FLOAT_PLACES)) <= _MAX_DIGITS
+    return places if fits and not _places(quotient.divisor) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +116,8 @@ class _Products:
         if type_ is None:
             return None
         quotient = _Quotient(type_, by, other)
-        kept = self.engine.places(quotient)
-        if kept is None or not _is_apart(quotient, kept):
+        places = self.engine.places(quotient)
+        if places is None or not _is_apart(quotient, places):
             return None
         with decimal.localcontext(prec=2 * _MAX_DIGITS):
             product = by * other
@@ -177,11 +177,12 @@ def _places(value: decimal.Decimal) -> int:
     return max(-int(value.as_tuple().exponent), 0)
 
 
-def _is_apart(quotient: _Quotient, kept: int) -> bool:
+def _is_apart(quotient: _Quotient, places: int) -> bool:
     """Whether quotients that differ from the other number do so by more than the last place."""
     factors = _places(quotient.divisor) + _places(quotient.other)
     grid = fractions.Fraction(1, 10 ** max(quotient.dividend.scale, factors))
-    unit = fractions.Fraction(1, 10**kept)
+    unit = fractions.Fraction(1, 10**places)
     return (
-        _places(quotient.other) <= kept and grid / abs(fractions.Fraction(quotient.divisor)) > unit
+        _places(quotient.other) <= places
+        and grid / abs(fractions.Fraction(quotient.divisor)) > unit
     )

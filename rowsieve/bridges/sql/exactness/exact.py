@@ -211,16 +211,16 @@ class Exact:
         arguments = self.arguments(node)
         if self.dialect.texts.trims_all_spaces and is_bare_trim(node):
             arguments.append(ir.Literal(" ", String()))
-        made = replace(node, arguments=tuple(arguments))
+        rewritten = replace(node, arguments=tuple(arguments))
         if node.function == "date_trunc" and types[1] == _INSTANT:
-            return truncated_in_utc(made, self.dialect)
+            return truncated_in_utc(rewritten, self.dialect)
         moves, is_move = self.dialect.times.moves, node.function in _MOVES
         if moves is not None and moves.differ and is_move and isinstance(types[0], Timestamp):
             return ir.Call(moves.of(whole_of(arguments[-1]) or 0), tuple(arguments))
         signed = isinstance(result, Float) and node.function in _ARITHMETIC
         if self.dialect.semantics.nan is NanOrder.SIGNED and signed and may_be_negative_nan(node):
-            return Templated(_UNSIGNED, (made, self.literal(ir.Literal(math.nan, result))))
-        return made
+            return Templated(_UNSIGNED, (rewritten, self.literal(ir.Literal(math.nan, result))))
+        return rewritten
 
     def arguments(self, node: ir.Call) -> list[ir.Operand]:
         """Rewrite the arguments of a call; integers in arithmetic keep our widths."""
@@ -256,7 +256,7 @@ class Exact:
             return self.operand(node.operand)
         shown = f"a cast of {type_name(source)} to {type_name(target)}"
         kinds = kinds_of(source, target)
-        kept = node.try_ and isinstance(source, String)  # others never fail
+        fails_as_null = node.try_ and isinstance(source, String)  # others never fail
         if node.try_ and not self._tries(source, target):
             raise UnsupportedOperation(
                 f"{shown} may fail on other values in {self.dialect.name} than here, and TRY_CAST "
@@ -274,7 +274,7 @@ class Exact:
             )
         if not self.has(target):
             raise self.lacks(target)
-        return ir.Cast(self.operand(node.operand), target, kept)
+        return ir.Cast(self.operand(node.operand), target, fails_as_null)
 
     def _tries(self, source: LogicalType, target: LogicalType) -> bool:
         """Whether TRY_CAST gives NULL there for the same values as here.

@@ -113,12 +113,12 @@ class _Widths:
             case ir.Literal(value=int() as whole, type=type_) if type_ == _WIDE:
                 return _Value(node, _own_width(whole), bare=True)
             case ir.Column() | ir.BoundColumn() | ir.FieldAccess() | ir.Literal() | ir.Now():
-                type_ = self.held(node)
+                type_ = self.integer_type(node)
                 there = self.nearest(type_)
                 return _Value(node, there, loose=there != type_)
             case ir.Cast(operand=operand, type=type_):
-                made = ir.Cast(self.side(operand), type_, node.try_)
-                return _Value(made, type_ if isinstance(type_, Int) else None)
+                cast = ir.Cast(self.side(operand), type_, node.try_)
+                return _Value(cast, type_ if isinstance(type_, Int) else None)
             case ir.Condition(predicate=predicate):
                 return _Value(ir.Condition(self.predicate(predicate)))
             case ir.Case(branches=branches, otherwise=otherwise):
@@ -132,7 +132,7 @@ class _Widths:
             case _:
                 assert_never(node)
 
-    def held(self, node: ir.Operand) -> Int | None:
+    def integer_type(self, node: ir.Operand) -> Int | None:
         """Return the type of a stored or constant integer; None for other values."""
         type_ = self.typer.of_known(node)
         return type_ if isinstance(type_, Int) else None
@@ -144,11 +144,11 @@ class _Widths:
     def call(self, node: ir.Call) -> _Value:
         name = node.function
         if name not in _OF_ONE_TYPE and name != "nullif":
-            made = ir.Call(name, tuple(self.side(argument) for argument in node.arguments))
-            type_ = own = self.held(made)
-            if own is not None and (name in COUNTS or name == "extract"):
+            rewritten = ir.Call(name, tuple(self.side(argument) for argument in node.arguments))
+            type_ = width = self.integer_type(rewritten)
+            if width is not None and (name in COUNTS or name == "extract"):
                 type_ = Int(32) if self.dialect.counts_are_narrow and name in COUNTS else _WIDE
-            return _Value(made, type_, loose=type_ != own)
+            return _Value(rewritten, type_, loose=type_ != width)
         values = [self.value(argument) for argument in node.arguments]
         if name == "nullif":
             first, second = values[0], node.arguments[1]
@@ -165,9 +165,9 @@ class _Widths:
         present = [value for value in values if not _adapts(value.operand)]
         if not present or any(value.type is None for value in present):
             return [value.operand for value in values], None
-        meant = [self.beside(value, present) for value in present]
-        common = meant[0]
-        for type_ in meant[1:]:
+        widths = [self.beside(value, present) for value in present]
+        common = widths[0]
+        for type_ in widths[1:]:
             if (wider := self.wider(common, type_)) is None:
                 return [value.operand for value in values], None
             common = wider

@@ -19,7 +19,7 @@ def check_names(text: str, schema: Schema, dialect: str) -> None:
     """UnknownColumn for a name that is not one column of the schema in the dialect's engine."""
     if (name := ambiguous_name(text, schema, dialect)) is None:
         return
-    alike = ", ".join(repr(own) for own in schema.names if own.lower() == name.lower())
+    alike = ", ".join(repr(column) for column in schema.names if column.lower() == name.lower())
     raise UnknownColumn(
         f'column {name!r} is {name.lower()!r} in {dialect}; the table has {alike}; write "{name}"'
         if dialect_named(dialect).folds_unquoted

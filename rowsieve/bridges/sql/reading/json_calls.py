@@ -25,8 +25,8 @@ def _has_keys(
     def read(reader: Reads, node: Any) -> ir.Operand:
         reader.only(node, "this", "expression")
         document, keys = reader.side(node.this), reader.operand(node.expression)
-        made = isinstance(keys, ir.Call) and keys.function == "make_list"
-        items = keys.arguments if made and isinstance(keys, ir.Call) else ()
+        is_list = isinstance(keys, ir.Call) and keys.function == "make_list"
+        items = keys.arguments if is_list and isinstance(keys, ir.Call) else ()
         texts = [item for item in items if isinstance(item, ir.Literal) and item.value is not None]
         if not items or len(texts) < len(items):
             raise reader.source.refusal(node, "the keys are constants, as in array['a', 'b']")

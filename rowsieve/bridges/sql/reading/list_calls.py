@@ -139,8 +139,8 @@ def contained(reader: Reads, node: Any) -> ir.Operand:
 
 def _made_items(values: ir.Operand) -> tuple[ir.Operand, ...] | None:
     """Return the items of a list constructor; None for other lists and for an empty one."""
-    made = isinstance(values, ir.Call) and values.function == "make_list"
-    return values.arguments or None if made and isinstance(values, ir.Call) else None
+    is_list = isinstance(values, ir.Call) and values.function == "make_list"
+    return values.arguments or None if is_list and isinstance(values, ir.Call) else None
 
 
 def _check_constants(reader: Reads, node: Any, items: tuple[ir.Operand, ...]) -> None:

@@ -76,8 +76,8 @@ def may_be_true(function: str) -> bool:
 def call(reader: Reads, node: Any) -> ir.Operand:
     """Read a function call or arithmetic; raise for unlisted kinds, naming them."""
     kind = type(node)
-    if own := NODES.get(reader.dialect.name, {}).get(kind):
-        return own(reader, node)
+    if read := NODES.get(reader.dialect.name, {}).get(kind):
+        return read(reader, node)
     if handler := _HANDLERS.get(kind):
         return handler(reader, node)
     if kind in (exp.Add, exp.Sub) and (later := moved(reader, node)) is not None:
@@ -128,7 +128,7 @@ def _anonymous(reader: Reads, node: Any) -> ir.Operand:
     """Read a function that the grammar does not know."""
     reader.only(node, "this", "expressions")
     name, dialect = node.name.lower(), reader.dialect
-    if (own := NAMES.get(dialect.name, {}).get(name)) and (term := own(reader, node)) is not None:
+    if (read := NAMES.get(dialect.name, {}).get(name)) and (term := read(reader, node)) is not None:
         return term
     if (in_zone := timezone_call(reader, node)) is not None:
         return in_zone
@@ -220,8 +220,8 @@ def _extract(reader: Reads, node: Any) -> ir.Operand:
     moment = of_local_time(reader, node.expression)
     component: ir.Operand = ir.Call(f"extract_{part}", (moment,))
     if reader.dialect.times.date_part_is_float and _is_date_part(reader, node):
-        own = DATE_PARTS.get(part)
-        component = ir.Cast(component, Float(64)) if own is None else own(moment)
+        field = DATE_PARTS.get(part)
+        component = ir.Cast(component, Float(64)) if field is None else field(moment)
     return ir.Call("add", (component, ir.Literal(above, Int(64)))) if above else component
 
 
@@ -244,10 +244,10 @@ def _is_date_part(reader: Reads, node: Any) -> bool:
 
 
 def _substring(reader: Reads, node: Any) -> ir.Operand:
-    made = substring(reader, node) or recognise(reader, node)
-    if made is None:
+    operand = substring(reader, node) or recognise(reader, node)
+    if operand is None:
         raise reader.source.refusal(node, _reason(reader, node))
-    return made
+    return operand
 
 
 def _as_extract(reader: Reads, node: Any) -> Any:

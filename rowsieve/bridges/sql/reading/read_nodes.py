@@ -133,9 +133,9 @@ class SqlReader:
                 return ir.Cast(operand, type_, try_)
             raise self.source.refusal(node, str(error)) from error
 
-    def _said(self, made: ir.Literal, type_: LogicalType) -> ir.Operand:
+    def _said(self, literal: ir.Literal, type_: LogicalType) -> ir.Operand:
         """Read a constant with 64 bits; a bare number has as many bits as it needs in Spark."""
-        return ir.Cast(made, type_) if self.dialect.gives_types and type_ == Int(64) else made
+        return ir.Cast(literal, type_) if self.dialect.gives_types and type_ == Int(64) else literal
 
     def _read_by_engine(
         self, node: Any, text: str, type_: LogicalType, *, try_: bool

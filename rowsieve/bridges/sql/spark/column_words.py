@@ -126,10 +126,10 @@ class Names:
 
     def own(self, name: str) -> str | None:
         """Return the column's name as declared; None if missing, `UnknownColumn` if ambiguous."""
-        exact = [own for own in self.schema.names if own == name]
+        exact = [column for column in self.schema.names if column == name]
         if self.is_case_sensitive:
             return exact[0] if exact else None
-        alike = [own for own in self.schema.names if own.lower() == name.lower()]
+        alike = [column for column in self.schema.names if column.lower() == name.lower()]
         if len(alike) > 1:
             raise UnknownColumn(f"no single column {name!r}: it is ambiguous", name=name)
         return alike[0] if alike else None

@@ -113,7 +113,7 @@ def cast_target(type_: Any) -> LogicalType:
 
 def ddl_of(type_: LogicalType) -> str:
     """Return the name in DDL of Spark's type for a flat type."""
-    if isinstance(held := held_type(type_), Decimal):
-        return f"decimal({held.precision},{held.scale})"
-    name = next(name for name, type_ in _NAMED.items() if type_ == held)
+    if isinstance(storage := held_type(type_), Decimal):
+        return f"decimal({storage.precision},{storage.scale})"
+    name = next(name for name, type_ in _NAMED.items() if type_ == storage)
     return _DDL.get(name, name)

@@ -35,8 +35,8 @@ def call_text(call: Call, writer: Writes) -> tuple[str, bool]:
     name, dialect = call.function, writer.dialect
     if isinstance(call, Templated):
         return written(name, call, writer)
-    if (own := _OWN_TEMPLATES.get(dialect.name, {}).get(name)) is not None:
-        return written(own, call, writer)
+    if (template := _OWN_TEMPLATES.get(dialect.name, {}).get(name)) is not None:
+        return written(template, call, writer)
     if (in_zone := zone_text(call, writer)) is not None:
         return in_zone
     if name in _JSON_PATHS and dialect.json_operators:
@@ -115,8 +115,8 @@ def _part(call: Call, writer: Writes) -> str | None:
 def _by_template(call: Call, writer: Writes) -> tuple[str, bool] | None:
     if call.function in FOUND or call.function in FORMATTED:
         put = in_flavour if call.function in FOUND else in_words
-        made = put(call, writer.dialect.name)
-        return None if made is None else fill(made, writer)
+        rendered = put(call, writer.dialect.name)
+        return None if rendered is None else fill(rendered, writer)
     spelling = spelling_of(call.function, writer.dialect.name)
     if (
         spelling is not None

@@ -85,7 +85,13 @@ def predicate_by_text(node: Node, columns: Columns, rules: Rules) -> ir.Predicat
     _check_names(rules.schema)
     try:
         translation = read_encoded(
-            [node], spell, list, rules.schema, SPARK, meant=rules.semantics, shown=lambda _: "it"
+            [node],
+            spell,
+            list,
+            rules.schema,
+            SPARK,
+            semantics=rules.semantics,
+            shown=lambda _: "it",
         )
     except (InvalidPredicate, UnknownColumn) as error:
         raise UnsupportedOperation(str(error)) from error

@@ -13,7 +13,7 @@ from rowsieve.bridges.constant_values import value_of
 from rowsieve.bridges.sql.constructs.nested_access import ELEMENT, SUBSCRIPT, TRIED_ELEMENT
 from rowsieve.bridges.sql.spark.read.calls_by_name import TRIED, TRUNC
 from rowsieve.bridges.sql.spark.types.numbers_and_times import INSTANT, is_text
-from rowsieve.bridges.sql.spark.types.typed_values import Value, held
+from rowsieve.bridges.sql.spark.types.typed_values import Value, typed_value
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.functions.registry import known_of, resolve
@@ -57,7 +57,7 @@ def plain(typer: Types, node: ir.Call, values: Sequence[Value]) -> Value:
         raise UnsupportedOperation(f"{node.function} may fail otherwise where ANSI mode is off")
     if signature.result == Int(64) and node.function not in _LONGS:
         return Value(node, Int(32), loose=True)
-    return held(node, signature.result)
+    return typed_value(node, signature.result)
 
 
 _OF_ZONES = frozenset({"local_time", "instant", "timezone"})  # they fail on overflow of 64 bits
@@ -77,8 +77,10 @@ def _signed(typer: Types, node: ir.Call, values: list[Value]) -> Value:
         raise UnsupportedOperation(f"{node.function} of a value that is not a number")
     if node.function == "abs" and isinstance(value.type, Int) and not typer.ansi:
         negative = ir.Comparison(ir.ComparisonOp.LT, value.operand, ir.Literal(0, value.type))
-        made: ir.Operand = ir.Case(((negative, ir.Call("negate", (value.exact,))),), value.exact)
-        return Value(made, value.type)
+        absolute: ir.Operand = ir.Case(
+            ((negative, ir.Call("negate", (value.exact,))),), value.exact
+        )
+        return Value(absolute, value.type)
     return Value(ir.Call(node.function, (value.exact,)), value.type)
 
 
@@ -110,19 +112,19 @@ def _rounded(typer: Types, __: ir.Call, values: list[Value]) -> Value:
     count = digits[0].operand.value if digits and isinstance(digits[0].operand, ir.Literal) else 0
     if not isinstance(count, int) or (digits and not isinstance(digits[0].operand, ir.Literal)):
         raise UnsupportedOperation("round takes a constant count of digits")
-    made = ir.Call("round", (value.exact, *(ir.Literal(count, Int(32)) for _ in digits)))
+    rounded = ir.Call("round", (value.exact, *(ir.Literal(count, Int(32)) for _ in digits)))
     match value.type:
         case Int() if count >= 0:
             return value
         case Float(bits=32) if count == 0:
             return Value(ir.Call("round", (value.exact,)), value.type)
         case Float(bits=64) if count >= 0:
-            return Value(made, value.type)
+            return Value(rounded, value.type)
         case Decimal(precision=precision, scale=scale) if count >= 0:
-            kept = min(count, scale)
-            result = Decimal(min(38, precision - scale + 1 + kept), kept)
-            made = ir.Call("round", (value.exact, ir.Literal(kept, Int(32))))
-            return Value(made, result, loose=True)
+            digit_count = min(count, scale)
+            result = Decimal(min(38, precision - scale + 1 + digit_count), digit_count)
+            rounded = ir.Call("round", (value.exact, ir.Literal(digit_count, Int(32))))
+            return Value(rounded, result, loose=True)
     raise UnsupportedOperation("round of a float32 to digits, or before the point")
 
 
@@ -197,7 +199,9 @@ def _element(typer: Types, node: ir.Call, values: list[Value]) -> Value:
     if isinstance(value.type, Map):
         if constant is None:
             raise UnsupportedOperation("a map's value is read at a constant key only")
-        return held(ir.Call("map_value", (value.operand, key.operand)), value.type.value.type)
+        return typed_value(
+            ir.Call("map_value", (value.operand, key.operand)), value.type.value.type
+        )
     first = 0 if node.function == SUBSCRIPT else 1
     if not isinstance(value.type, List) or not isinstance(constant, int) or constant < first:
         raise UnsupportedOperation(f"an element of a list takes a constant place from {first}")
@@ -206,7 +210,7 @@ def _element(typer: Types, node: ir.Call, values: list[Value]) -> Value:
             "spark fails where a list has no such element; write get(list, place) or try_element_at"
         )
     element = ir.Call("list_element", (value.operand, ir.Literal(constant + 1 - first, Int(64))))
-    return held(element, value.type.element.type)
+    return typed_value(element, value.type.element.type)
 
 
 def _tried(typer: Types, node: ir.Call, values: list[Value]) -> Value:

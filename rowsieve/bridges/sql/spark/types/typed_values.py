@@ -37,7 +37,7 @@ class Value:
         return Cast(self.operand, self.type)
 
 
-def held(operand: Operand, type_: LogicalType) -> Value:
+def typed_value(operand: Operand, type_: LogicalType) -> Value:
     """Return a stored value with its type in Spark."""
     if isinstance(type_, Uuid | Json):
         return Value(Cast(operand, String()), String())

@@ -40,7 +40,7 @@ from rowsieve.bridges.sql.spark.types.text_coercion import (
     text_as,
 )
 from rowsieve.bridges.sql.spark.types.typed_calls import HANDLERS, is_part, plain
-from rowsieve.bridges.sql.spark.types.typed_values import Value, held, widens
+from rowsieve.bridges.sql.spark.types.typed_values import Value, typed_value, widens
 from rowsieve.errors import UnknownColumn, UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.binding.dated import later_by
@@ -241,9 +241,9 @@ class _Typer:
         match node:
             case ir.Column(name=name):
                 field = self.schema.field(name)
-                return held(ir.Column(field.name), field.type)
+                return typed_value(ir.Column(field.name), field.type)
             case ir.BoundColumn(type=type_):
-                return held(node, type_)
+                return typed_value(node, type_)
             case ir.Literal():
                 return literal_of(node)
             case ir.Now():
@@ -263,14 +263,14 @@ class _Typer:
 
     def field_access(self, value: Value, name: str) -> Value:
         if isinstance(value.type, Map):
-            return held(ir.FieldAccess(value.operand, name), value.type.value.type)
+            return typed_value(ir.FieldAccess(value.operand, name), value.type.value.type)
         if not isinstance(value.type, Struct):
             access = ir.FieldAccess(value.operand, name)
             raise UnsupportedOperation(f"a member of a value that is not a struct: {access}")
         alike = [field for field in value.type.fields if field.name.lower() == name.lower()]
         if len(alike) != 1:
             raise UnknownColumn(f"no single member {name!r} in the struct", name=name)
-        return held(ir.FieldAccess(value.operand, alike[0].name), alike[0].type)
+        return typed_value(ir.FieldAccess(value.operand, alike[0].name), alike[0].type)
 
     def case(
         self, branches: Sequence[tuple[ir.Predicate, ir.Operand]], otherwise: ir.Operand
@@ -328,8 +328,8 @@ class _Typer:
             return self.cast_text(inner, node)
         if inner.type is None and is_text(inner) and isinstance(inner.operand, ir.Literal):
             plain = str(inner.operand.value)
-            made = ir.Literal(plain.encode() if target == Binary() else plain, target)
-            return Value(made, target)
+            constant = ir.Literal(plain.encode() if target == Binary() else plain, target)
+            return Value(constant, target)
         if inner.type is None:
             return Value(ir.Literal(None, target), target)
         if inner.type == target:

@@ -56,48 +56,48 @@ _Handler: TypeAlias = "Callable[[SparkExact, ir.Call], ir.Operand]"
 
 def _arithmetic(exact: SparkExact, node: ir.Call) -> ir.Operand:
     name, result = node.function, type_of(node)
-    types, meant = [type_of(argument) for argument in node.arguments], exact.meant
+    types, semantics = [type_of(argument) for argument in node.arguments], exact.semantics
     sides = tuple(exact.arguments(node))
     match result:
         case Int(signed=True) if all(type_ == result for type_ in types):
             return _whole_arithmetic(exact, node, sides)
         case Float() if all(type_ == result for type_ in types):
-            by_zero = meant.float_division_by_zero
+            by_zero = semantics.float_division_by_zero
         case Decimal():
             a, b = types
             assert isinstance(a, Decimal)
             assert isinstance(b, Decimal)
             if rules.decimal_result(name, a, b) != result:
                 raise UnsupportedOperation(f"{name} of decimals keeps other digits in spark")
-            by_zero = meant.integer_division_by_zero
+            by_zero = semantics.integer_division_by_zero
         case _:
             raise UnsupportedOperation(f"{name} gives {type_name(result)}, and may not in Spark")
     if name not in ("divide", "modulo"):
         return ir.Call(name, sides)
     if by_zero is OnFailure.NULL:
-        made = Templated(_TRIED[name], sides)
+        computed = Templated(_TRIED[name], sides)
     elif by_zero is OnFailure.ERROR and exact.ansi:
-        made = Templated("{0} / {1}" if name == "divide" else "{0} % {1}", sides)
+        computed = Templated("{0} / {1}" if name == "divide" else "{0} % {1}", sides)
     else:
         raise UnsupportedOperation(_BY_ZERO)
-    return ir.Cast(made, result) if result == Float(32) else made
+    return ir.Cast(computed, result) if result == Float(32) else computed
 
 
 def _whole_arithmetic(
     exact: SparkExact, node: ir.Call, sides: tuple[ir.Operand, ...]
 ) -> ir.Operand:
     """Write arithmetic of signed whole numbers of one type."""
-    name, result, meant = node.function, type_of(node), exact.meant
+    name, result, semantics = node.function, type_of(node), exact.semantics
     if name not in ("divide", "modulo"):
-        if meant.integer_overflow is OnFailure.NULL:
+        if semantics.integer_overflow is OnFailure.NULL:
             return Templated(_TRIED[name], sides)
         _check_overflow(exact)
         return ir.Call(name, sides)
     divisor = node.arguments[1]
     known = isinstance(divisor, ir.Literal) and divisor.value not in (None, 0, -1)
-    rules = {meant.integer_division_by_zero}
+    rules = {semantics.integer_division_by_zero}
     if name == "divide":
-        rules.add(meant.quotient_overflow)
+        rules.add(semantics.quotient_overflow)
     if not known and not (rules == {OnFailure.ERROR} and exact.ansi):
         raise UnsupportedOperation(_BY_ZERO)
     if name == "modulo":
@@ -108,7 +108,7 @@ def _whole_arithmetic(
 
 def _check_overflow(exact: SparkExact) -> None:
     there = OnFailure.ERROR if exact.ansi else OnFailure.WRAP
-    if exact.meant.integer_overflow is not there:
+    if exact.semantics.integer_overflow is not there:
         raise UnsupportedOperation(
             "arithmetic of integers that may overflow, where spark "
             f"{'fails' if exact.ansi else 'wraps around'}; cast one side to a wider type"
@@ -130,7 +130,7 @@ def _to_whole(exact: SparkExact, node: ir.Call) -> ir.Operand:
             return operand
         case Decimal():
             return ir.Cast(ir.Call(node.function, (operand,)), type_of(node))
-        case Float() as type_ if exact.meant.floors_are_longs and exact.ansi:
+        case Float() as type_ if exact.semantics.floors_are_longs and exact.ansi:
             return ir.Cast(ir.Call(node.function, (operand,)), type_)
     raise UnsupportedOperation(f"{node.function} of a float becomes a bigint in spark")
 
@@ -138,20 +138,24 @@ def _to_whole(exact: SparkExact, node: ir.Call) -> ir.Operand:
 def _round(exact: SparkExact, node: ir.Call) -> ir.Operand:
     argument, *rest = node.arguments
     digits = value_of(rest[0]) if rest else 0
-    operand, meant = exact.operand(argument), exact.meant
-    made = ir.Call("round", (operand, ir.Literal(digits, _INT64)))
+    operand, semantics = exact.operand(argument), exact.semantics
+    rounded = ir.Call("round", (operand, ir.Literal(digits, _INT64)))
     match type_of(argument):
         case Float() if digits == 0:
-            return Templated("bround({0}, 0)", (operand,)) if meant.rounds_half_to_even else made
+            return (
+                Templated("bround({0}, 0)", (operand,))
+                if semantics.rounds_half_to_even
+                else rounded
+            )
         case Float(bits=bits) if isinstance(digits, int) and digits > 0:
-            alike = meant.digit_rounding in rules.DIGITS_BY_TEXT and bits == 64
-            if not alike and meant.digit_rounding is not DigitRounding.WIDE_DECIMAL:
+            alike = semantics.digit_rounding in rules.DIGITS_BY_TEXT and bits == 64
+            if not alike and semantics.digit_rounding is not DigitRounding.WIDE_DECIMAL:
                 raise UnsupportedOperation("Spark rounds to digits in another way")
-            return made
+            return rounded
         case Int() if isinstance(digits, int) and digits >= 0:
             return operand
         case Decimal() if isinstance(digits, int) and digits >= 0:
-            return ir.Cast(made, type_of(node))
+            return ir.Cast(rounded, type_of(node))
     raise UnsupportedOperation("rounding before the point has no counterpart in spark")
 
 
@@ -239,10 +243,10 @@ def _formatted(exact: SparkExact, node: ir.Call) -> ir.Operand:
         name, instant = time.arguments
         if exact.is_in(str(value_of(name))):
             try:
-                made = to_dialect(str(value_of(form)), "spark")
+                pattern = to_dialect(str(value_of(form)), "spark")
             except ValueError as error:
                 raise UnsupportedOperation(str(error)) from error
-            return Templated("date_format({0}, {1})", (exact.operand(instant), ir.Literal(made)))
+            return Templated("date_format({0}, {1})", (exact.operand(instant), ir.Literal(pattern)))
     exact.check_zone()
     return Exact.call(exact, node)
 
@@ -277,11 +281,11 @@ def _epoch(exact: SparkExact, node: ir.Call) -> ir.Operand:
 
 
 def _from_seconds(exact: SparkExact, node: ir.Call) -> ir.Operand:
-    made = ir.Call("timestamp_seconds", (exact.operand(node.arguments[0]),))
+    instant = ir.Call("timestamp_seconds", (exact.operand(node.arguments[0]),))
     if type_of(node) == _INSTANT:
-        return made
+        return instant
     exact.check_zone()
-    return ir.Cast(made, _LOCAL)
+    return ir.Cast(instant, _LOCAL)
 
 
 def _made_date(exact: SparkExact, node: ir.Call) -> ir.Operand:
@@ -304,8 +308,8 @@ def _by_format(exact: SparkExact, node: ir.Call) -> ir.Operand:
     *names, text, form = node.arguments
     for name in names:
         exact.check_zone(str(value_of(name)))
-    made, text = ir.Literal(value_of(form)), exact.operand(text)
-    return written_texts.time_of_format(node.function, text, made, ansi=exact.ansi)
+    pattern, text = ir.Literal(value_of(form)), exact.operand(text)
+    return written_texts.time_of_format(node.function, text, pattern, ansi=exact.ansi)
 
 
 def _local_time(exact: SparkExact, node: ir.Call) -> ir.Operand:
@@ -341,11 +345,11 @@ def _instant(exact: SparkExact, node: ir.Call) -> ir.Operand:
         raise UnsupportedOperation(
             f"a local time of {shown_zone(name)} becomes another instant in Spark"
         )
-    made = ir.Cast(exact.operand(operand), _INSTANT)
+    instant = ir.Cast(exact.operand(operand), _INSTANT)
     if exact.is_in(name):
-        return made
+        return instant
     exact.check_zone()
-    return Templated("to_utc_timestamp({0}, {1})", (made, ir.Literal(_named(name))))
+    return Templated("to_utc_timestamp({0}, {1})", (instant, ir.Literal(_named(name))))
 
 
 def _zoned_trunc(exact: SparkExact, node: ir.Call) -> ir.Operand:

@@ -49,25 +49,25 @@ _LONGEST = Decimal(20, 0)  # holds every uint64
 _FOLDED = (ir.Literal("\u017f\u0130", String()), ir.Literal("s\u00e9", String()))
 
 
-def with_rewritten_rules(meant: Semantics, theirs: Semantics) -> Semantics:
+def with_rewritten_rules(semantics: Semantics, theirs: Semantics) -> Semantics:
     """Return the rules of a condition; Spark's own where `SparkExact` rewrites the difference."""
-    own = ["integer_division_by_zero", "float_division_by_zero", "rounds_half_to_even"]
-    own.append("failed_cast")
-    if meant.integer_overflow is OnFailure.NULL:
-        own.append("integer_overflow")
-    if meant.digit_rounding in rules.DIGITS_BY_TEXT:
-        own.append("digit_rounding")
-    return replace(meant, **{field: getattr(theirs, field) for field in own})
+    rewritten = ["integer_division_by_zero", "float_division_by_zero", "rounds_half_to_even"]
+    rewritten.append("failed_cast")
+    if semantics.integer_overflow is OnFailure.NULL:
+        rewritten.append("integer_overflow")
+    if semantics.digit_rounding in rules.DIGITS_BY_TEXT:
+        rewritten.append("digit_rounding")
+    return replace(semantics, **{field: getattr(theirs, field) for field in rewritten})
 
 
 @dataclass(frozen=True, slots=True)
 class SparkExact(Exact):
     """Rewrites conditions for one session: its ANSI mode, and its time zone, None if unknown.
 
-    `meant`: the rules of the condition.
+    `semantics`: the rules of the condition.
     """
 
-    meant: Semantics
+    semantics: Semantics
     ansi: bool
     zone: str | None
 
@@ -130,7 +130,7 @@ class SparkExact(Exact):
         if isinstance(source, String) and isinstance(target, written_texts.READ):
             if target == _INSTANT:
                 self.check_zone()
-            tried = written_texts.is_tried(node, self.meant, ansi=self.ansi)
+            tried = written_texts.is_tried(node, self.semantics, ansi=self.ansi)
             return ir.Cast(operand, target, tried)
         pair = kinds_of(held_type(source), target)
         if pair not in CASTS["spark"]:
@@ -145,9 +145,9 @@ class SparkExact(Exact):
         fails = rule is None or rule.can_fail
         if node.try_:
             return ir.Cast(operand, target, try_=True)
-        wraps = self.meant.casts_wrap and pair[0] in ("Int", "Float", "Decimal")
+        wraps = self.semantics.casts_wrap and pair[0] in ("Int", "Float", "Decimal")
         if fails and not (wraps and isinstance(target, Int)):
-            if self.meant.failed_cast is OnFailure.NULL:
+            if self.semantics.failed_cast is OnFailure.NULL:
                 return ir.Cast(operand, target, try_=True)
             if not self.ansi and pair not in rules.CAST_ANY_MODE:
                 raise UnsupportedOperation("a failing cast gives no error where ANSI mode is off")

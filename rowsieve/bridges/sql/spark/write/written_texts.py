@@ -25,11 +25,11 @@ _FORMS: Final[Mapping[str, str]] = {
 }
 
 
-def is_tried(node: ir.Cast, meant: Semantics, *, ansi: bool) -> bool:
+def is_tried(node: ir.Cast, semantics: Semantics, *, ansi: bool) -> bool:
     """Whether a cast of text is written as TRY_CAST; `ansi`: the session's ANSI mode."""
     if node.try_:
         return True
-    if meant.failed_cast is not OnFailure.NULL:
+    if semantics.failed_cast is not OnFailure.NULL:
         _check_fails(ansi=ansi)
         return False
     if ansi and isinstance(node.type, Int):
