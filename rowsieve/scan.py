@@ -433,16 +433,16 @@ def read_split(
 def planned_metrics(plan: ScanPlan) -> ScanMetrics:
     """Return the counters that are known from the plan, before any read."""
     metrics = ScanMetrics()
-    kept: set[str] = set()
+    part_ids: set[str] = set()
     for split in plan.splits:
         for piece in split.pieces:
-            kept.update(map(_PART_ID, piece.parts))
+            part_ids.update(map(_PART_ID, piece.parts))
             metrics.bytes_considered += piece.size_bytes
     for group in plan.pruned:
         metrics.parts_pruned += group.parts
         metrics.bytes_pruned += group.size_bytes
         metrics.pruned_by[group.by] = group.parts
-    metrics.parts_considered = len(kept) + metrics.parts_pruned
+    metrics.parts_considered = len(part_ids) + metrics.parts_pruned
     metrics.bytes_considered += metrics.bytes_pruned
     metrics.statistics_contradicting = plan.statistics_contradicting
     metrics.statistics_unreadable = plan.statistics_unreadable

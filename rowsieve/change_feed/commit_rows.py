@@ -44,8 +44,8 @@ def expect_parts(store: ObjectStore, commit: CommitParts) -> None:
     """
     touched = commit.touched
     for parts in (commit.after, commit.before.without(commit.after.part_ids)):
-        own, others = parts.chosen(touched), parts.without(sorted(touched))
-        expect_tails(store, _files(own, len(own)), with_pages=True)
+        chosen, others = parts.chosen(touched), parts.without(sorted(touched))
+        expect_tails(store, _files(chosen, len(chosen)), with_pages=True)
         expect_tails(store, _files(others, min(len(others), PIECES_AHEAD)), with_pages=True)
 
 

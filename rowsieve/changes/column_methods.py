@@ -283,7 +283,7 @@ class ColumnMethods(TableMethods):
         """
         self.handle.require_writable("alter")
         base = self.handle.latest()
-        own = self.handle.store.uri.rstrip("/").rpartition("/")[2]
+        table_name = self.handle.store.uri.rstrip("/").rpartition("/")[2]
         statement = parse(text, dialect)
         if isinstance(statement, Refused):
             raise statement.error
@@ -294,10 +294,10 @@ class ColumnMethods(TableMethods):
                 "others"
             )
         name = statement.target.parts[-1]
-        if name.lower() not in (own.lower(), "this"):
+        if name.lower() not in (table_name.lower(), "this"):
             raise InvalidInput(
-                f"sql: the statement changes the table {name!r}, and this one is {own!r}; write "
-                f"ALTER TABLE {own} or this"
+                f"sql: the statement changes the table {name!r}, and this one is {table_name!r}; "
+                f"write ALTER TABLE {table_name} or this"
             )
         settings = read_settings_change(statement.actions, dialect_named(dialect))
         if settings is not None:

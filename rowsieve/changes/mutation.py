@@ -176,9 +176,9 @@ class TouchesKeys:
             return False
         # A part that is removed and added again has a new stored vector, but no new rows.
         added = entry.added.without(entry.removed)
-        own = KeyRange(_bound(self.keys, 0), _bound(self.keys, len(self.keys) - 1))
+        key_range = KeyRange(_bound(self.keys, 0), _bound(self.keys, len(self.keys) - 1))
         for i, keys in enumerate(key_ranges(added.table, self.order)):
-            if keys.overlaps(own) and self._shares(added, i):
+            if keys.overlaps(key_range) and self._shares(added, i):
                 return True
         return False
 

@@ -77,8 +77,8 @@ def refs(ctx: typer.Context, incomplete: str) -> list[str]:
     from rowsieve.properties import REF
 
     names = _newest(ctx, "table").get("properties", {})
-    own = (name.removeprefix(REF) for name in names if name.startswith(REF))
-    return _beginning(incomplete, sorted(own))
+    ref_names = (name.removeprefix(REF) for name in names if name.startswith(REF))
+    return _beginning(incomplete, sorted(ref_names))
 
 
 def assignments(ctx: typer.Context, incomplete: str) -> list[str]:

@@ -93,8 +93,8 @@ class Compaction:
         order = cluster_order(snapshot.table.properties, snapshot.schema)
         for run in picked.runs:
             parts = snapshot.parts.take(run)
-            own = None if is_differential(snapshot.table) else order  # sums come in any order
-            writer = self._writer(snapshot, uploads, own, _bound_bytes(snapshot, parts))
+            key_order = None if is_differential(snapshot.table) else order  # sums come in any order
+            writer = self._writer(snapshot, uploads, key_order, _bound_bytes(snapshot, parts))
             for batch, deletes in self._remaining(snapshot, parts, order, dropping):
                 self.pace.take(batch.nbytes)
                 writer.write(batch)

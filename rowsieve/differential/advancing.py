@@ -68,8 +68,8 @@ def _reached(handle: Handle, head: Snapshot, wanted: int) -> int:
     since = frontiers_of(head.table).since
     if wanted <= since:
         return since
-    with Lease(handle.store, head.table.uuid, head.version, _OWN_LEASE_S, ADVANCE) as own:
-        living, _ = LeaseWatch(handle.store, own).living()
+    with Lease(handle.store, head.table.uuid, head.version, _OWN_LEASE_S, ADVANCE) as lease:
+        living, _ = LeaseWatch(handle.store, lease).living()
         return max(since, _held_at(handle, head, living, wanted))
 
 

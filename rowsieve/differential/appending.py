@@ -133,10 +133,10 @@ def _check_every_update(data: pa.Table, names: tuple[str, str], time_type: Logic
 
 def _given_names(schema: Schema, names: tuple[str, str]) -> Mapping[str, str]:
     """The name in the data of each column."""
-    own = {TIME: names[0], DIFF: names[1]}
+    renamed = {TIME: names[0], DIFF: names[1]}
     if names[0] == names[1]:
         raise InvalidInput(f"{APPEND}: time= and diff= both name the column {names[0]!r}")
-    folded = {name.lower(): name for name in schema.names if name not in own}
+    folded = {name.lower(): name for name in schema.names if name not in renamed}
     for argument, name in zip(("time", "diff"), names, strict=True):
         if name.lower() in folded:
             raise InvalidInput(
@@ -144,7 +144,7 @@ def _given_names(schema: Schema, names: tuple[str, str]) -> Mapping[str, str]:
                 f"column of the updates, for example to {TIME if argument == 'time' else DIFF!r}, "
                 f"and give {argument}= its name"
             )
-    return {name: own.get(name, name) for name in schema.names}
+    return {name: renamed.get(name, name) for name in schema.names}
 
 
 def _checked_times(rows: pa.Table, bounds: tuple[int, int], time_type: LogicalType) -> pa.Table:

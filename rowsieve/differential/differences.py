@@ -75,8 +75,8 @@ def changes_to_updates(changes: Any) -> pa.Table:
         raise InvalidData(
             f"changes_to_updates: {_TYPE} must be one of {', '.join((*_ADDS, *_REMOVES))}"
         )
-    own = {_TYPE, _VERSION, _TIMESTAMP}
-    rows = feed.select([name for name in feed.column_names if name not in own])
+    feed_columns = {_TYPE, _VERSION, _TIMESTAMP}
+    rows = feed.select([name for name in feed.column_names if name not in feed_columns])
     times = feed.column(_VERSION).cast(pa.uint64())
     signs = pc.if_else(adds, pa.scalar(1, pa.int64()), pa.scalar(-1, pa.int64()))
     return rows.append_column(pa.field(TIME, pa.uint64(), nullable=False), times).append_column(
@@ -105,9 +105,9 @@ def updates_to_changes(updates: Any, key: ColumnNames) -> pa.Table:
     counts = np.bincount(places[added], minlength=len(diffs))
     if len(wrong := np.flatnonzero(added & (counts[places] > 1))):
         raise _not_keyed(rows, int(wrong[0]), "is one of several that have its key at its time")
-    kept = added | (counts[places] == 0)
-    ops = pa.array(np.where(added[kept], "u", "d").tolist(), pa.string())
-    return rows.filter(pa.array(kept)).drop_columns([DIFF]).append_column(OP, ops)
+    changed = added | (counts[places] == 0)
+    ops = pa.array(np.where(added[changed], "u", "d").tolist(), pa.string())
+    return rows.filter(pa.array(changed)).drop_columns([DIFF]).append_column(OP, ops)
 
 
 def _places(rows: pa.Table, names: Sequence[str]) -> np.ndarray[Any, np.dtype[np.int64]]:

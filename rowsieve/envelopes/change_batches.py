@@ -95,8 +95,8 @@ def change_batch(
             marks = beside.pop(SNAPSHOT, None)  # the table's order has no place for it
     at = _places(order, columns, beside, table, bad)
     if marks is not None and table.num_rows:
-        kept = ~_before_changes(table, at, marks.to_numpy(), schema, destination)
-        table, at = table.filter(pa.array(kept)), at.take(kept)
+        mask = ~_before_changes(table, at, marks.to_numpy(), schema, destination)
+        table, at = table.filter(pa.array(mask)), at.take(mask)
     if bad.reasons:
         wrong = np.isin(table.column(EVENT).to_numpy(), np.array(list(bad.reasons), np.int64))
         table = table.filter(pa.array(~wrong))
@@ -340,9 +340,9 @@ def _without_repeats(
             f"and {known}, so which is the later one is unknown; nothing was written. Let the "
             "source send numbers of its log, or apply these events one after the other"
         )
-    kept = np.ones(table.num_rows, bool)
-    kept[second[one_number]] = False
-    return table.filter(pa.array(kept)), at.take(kept)
+    mask = np.ones(table.num_rows, bool)
+    mask[second[one_number]] = False
+    return table.filter(pa.array(mask)), at.take(mask)
 
 
 def _differing(table: pa.Table, first: Any, second: Any) -> npt.NDArray[np.bool_]:

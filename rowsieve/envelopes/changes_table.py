@@ -329,11 +329,11 @@ def _old_keys(
         values = pc.coalesce(read.values, new)
         changed |= ~np.asarray(pc.fill_null(pc.equal(values, new), fill_value=True))
         old[name] = values
-    kept = np.flatnonzero(changed)
-    moved = {name: values.take(pa.array(kept)) for name, values in old.items()}
+    places = np.flatnonzero(changed)
+    moved = {name: values.take(pa.array(places)) for name, values in old.items()}
     for target in destination.named(destination.order):
-        moved[target.field.name] = columns[target.field.name].take(pa.array(had[kept]))
-    return had[kept], moved
+        moved[target.field.name] = columns[target.field.name].take(pa.array(had[places]))
+    return had[places], moved
 
 
 def _fill_from_before(

@@ -60,10 +60,10 @@ def apply_to_tables(
     events_of, skipped = _route(messages, options, unrouted)
     sources = _sources_by_table(events_of, table_of, skipped)
     batches: list[tuple[str, Any, ChangeBatch, BadEvents]] = []
-    for name, own in sources.items():
-        events = sorted({event for source in own for event in events_of[source]})
+    for name, table_events in sources.items():
+        events = sorted({event for source in table_events for event in events_of[source]})
         table = open_table(name)
-        chosen = replace(options, sources=frozenset(own))
+        chosen = replace(options, sources=frozenset(table_events))
         batch, bad = read_batch(messages.take(events), table.handle.newest, chosen)
         batches.append((name, table, batch, bad))
     everything = [unrouted, *(bad for *_, bad in batches)]
@@ -129,6 +129,6 @@ def _route(
                 for event in entries.events[places]:
                     bad.add(int(event), "it does not name the table of the source that it is of")
                 continue
-            own = events_of.setdefault(shown_table(table), {})
-            own.update(dict.fromkeys(entries.events[places].tolist()))
+            table_events = events_of.setdefault(shown_table(table), {})
+            table_events.update(dict.fromkeys(entries.events[places].tolist()))
     return {source: list(events) for source, events in events_of.items()}, skipped

@@ -64,8 +64,8 @@ def _chosen(
     by_name = [known.get(_named(name)) for name in names]
     if all(each is not None for each in by_name):
         matched = [each for each in by_name if each is not None]
-        own = [each for each, _ in matched]
-        if own == [each for each, _ in pairs][: len(own)] and len(own) >= len(used):
+        tables = [each for each, _ in matched]
+        if tables == [each for each, _ in pairs][: len(tables)] and len(tables) >= len(used):
             return dict(zip(names, matched, strict=True))
     elif order is not None and order.weak is not None and not _are_times(destination):
         pass  # a clock is never the number of a log, which the column had or will have

@@ -161,9 +161,9 @@ class _Audit:
         self, execute: Callable[[ScanPlan], Execution], outcome: Outcome
     ) -> Iterator[Violation]:
         """The violated claims, part by part; adds to the counters of `outcome`."""
-        kept, truth = execute(self._pruned), execute(self._whole)
+        pruned, truth = execute(self._pruned), execute(self._whole)
         assert truth.predicate is not None
-        shown = {part_id: rows for part_id, (_, rows) in _visible(kept).items()}
+        shown = {part_id: rows for part_id, (_, rows) in _visible(pruned).items()}
         described = _described(self._whole.predicate)
         for part_id, (source, visible) in _visible(truth).items():
             picked = self._picked[part_id]
@@ -175,7 +175,7 @@ class _Audit:
             )
             outcome.audited += 1 if self._is_whole(part_id) else claim.row_groups
             yield from claim.violations(truth.predicate, described, outcome)
-            outcome.bytes_read = kept.metrics.bytes_read + truth.metrics.bytes_read
+            outcome.bytes_read = pruned.metrics.bytes_read + truth.metrics.bytes_read
 
     def _is_whole(self, part_id: str) -> bool:
         """Return whether pruning claims about the whole part that no row, or every row, matches."""

@@ -94,8 +94,8 @@ class CodecFile(OpenFile):
         if len(names) < len(fields):
             names.append(self._hidden.row_column)
             if self._compares:
-                own = (self._stored_names.get(field.id) for field in self._hidden.schema)
-                names += [*self._hidden.columns, *(name for name in own if name is not None)]
+                stored = (self._stored_names.get(field.id) for field in self._hidden.schema)
+                names += [*self._hidden.columns, *(name for name in stored if name is not None)]
         return list(dict.fromkeys(names))
 
     def finished(

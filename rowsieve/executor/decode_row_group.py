@@ -126,10 +126,12 @@ class RowGroup:
         edges = np.arange(-(-self.row_count // page_rows) + 1) * page_rows
         if isinstance(rows, RowSet):
             starts, stops = rows.ranges()
-            held = np.searchsorted(starts, edges[1:]) > np.searchsorted(stops, edges[:-1], "right")
+            has_rows = np.searchsorted(starts, edges[1:]) > np.searchsorted(
+                stops, edges[:-1], "right"
+            )
         else:
-            held = np.diff(np.searchsorted(rows, edges)) > 0
-        pages = np.flatnonzero(held)
+            has_rows = np.diff(np.searchsorted(rows, edges)) > 0
+        pages = np.flatnonzero(has_rows)
         few = len(pages) * page_rows <= WHOLE_GROUP_ABOVE_SHARE * self.row_count
         return pages if few else None
 
@@ -207,12 +209,12 @@ def read_rows(
     cheaper to move, and converted afterwards.
     """
     some, pages, within, count = [], [], [], 0
-    for group, own in zip(groups, rows, strict=True):
-        more = group.row_count if own is None else len(own)
+    for group, group_rows in zip(groups, rows, strict=True):
+        more = group.row_count if group_rows is None else len(group_rows)
         if more or len(groups) == 1:
             some.append(group)
-            pages.append(group.pages if own is group.wanted else group._pages(own))
-            within.append(group._within(own, pages[-1]))
+            pages.append(group.pages if group_rows is group.wanted else group._pages(group_rows))
+            within.append(group._within(group_rows, pages[-1]))
             count += more
     if not columns.fields:
         return _as_batch([], (), count)
@@ -271,8 +273,8 @@ def _arrays(
                 yield first._one_array(table.column(each), column)
             else:
                 yield repeated(each, row_count)
-    for group, own, size_bytes in zip(groups, pages, sizes, strict=True):
-        group._note(own, size_bytes)
+    for group, group_pages, size_bytes in zip(groups, pages, sizes, strict=True):
+        group._note(group_pages, size_bytes)
 
 
 def _decoded(
@@ -291,12 +293,16 @@ def _decoded(
         runs = [(first.start, first.row_count)]
         return first.file.finished(table, fields, runs), [size_bytes]
     wanted = [
-        (group.file.pages, group.number, own)
-        for group, own in zip(groups, pages, strict=True)
-        if own is not None
+        (group.file.pages, group.number, group_pages)
+        for group, group_pages in zip(groups, pages, strict=True)
+        if group_pages is not None
     ]
     table, sizes = read_pages(wanted, first.file.physical(fields))
-    runs = [run for group, own in zip(groups, pages, strict=True) for run in group._numbers_of(own)]
+    runs = [
+        run
+        for group, group_pages in zip(groups, pages, strict=True)
+        for run in group._numbers_of(group_pages)
+    ]
     return first.file.finished(table, fields, runs), sizes
 
 

@@ -184,11 +184,13 @@ class Execution:
 
         def units() -> Iterator[tuple[int, Unit | Callable[[], Any] | None]]:
             for number, split in enumerate(splits):
-                own = islice(pieces, len(split.pieces))
+                pieces_of_split = islice(pieces, len(split.pieces))
                 yield from (
                     (number, unit)
                     for unit in joined(
-                        self._countable(own, ahead) if counts else self._units(own, ahead)
+                        self._countable(pieces_of_split, ahead)
+                        if counts
+                        else self._units(pieces_of_split, ahead)
                     )
                 )
                 yield number, None

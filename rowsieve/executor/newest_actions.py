@@ -109,9 +109,9 @@ def _survivors(
     rows = pa.Table.from_batches(
         [batch for deletes, batch in batches if not deletes], arrow_schema(schema)
     ).combine_chunks()
-    kept = newest[is_row[newest]]
+    surviving = newest[is_row[newest]]
     deleted = newest[~is_row[newest]]
     gone = pa.Table.from_batches(
         [batch for deletes, batch in batches if deletes], arrow_schema(tombstones)
     ).combine_chunks()
-    return rows.take(pa.array(places[kept])), gone.take(pa.array(others[deleted]))
+    return rows.take(pa.array(places[surviving])), gone.take(pa.array(others[deleted]))

@@ -80,17 +80,17 @@ def _distribute(
     with ExitStack() as files:
         writers: list[pa.RecordBatchStreamWriter] = []
         for batch in batches:
-            own = ranks[done : done + batch.num_rows]
+            batch_ranks = ranks[done : done + batch.num_rows]
             done += batch.num_rows
-            if len(own) < batch.num_rows:
+            if len(batch_ranks) < batch.num_rows:
                 break
-            numbered = batch.append_column(_RANK, pa.array(own))
+            numbered = batch.append_column(_RANK, pa.array(batch_ranks))
             if not writers:
                 writers = [
                     files.enter_context(pa.ipc.new_stream(str(path), numbered.schema))
                     for path in paths
                 ]
-            buckets = own // bucket_rows
+            buckets = batch_ranks // bucket_rows
             order = np.argsort(buckets, kind="stable")
             moved = numbered.take(pa.array(order))
             stops = np.searchsorted(buckets[order], np.arange(len(paths)), side="right")

@@ -53,8 +53,8 @@ def fresh_count(parts: Sequence[PlannedPart]) -> int:
     least = None
     count = 0
     for i in range(len(parts) - 1, -1, -1):
-        own = complete_through(parts[i])
-        least = own if least is None else min(least, own)
+        complete = complete_through(parts[i])
+        least = complete if least is None else min(least, complete)
         if least >= parts[i].commit_ts:
             count = i
     return count

@@ -85,14 +85,16 @@ class RowReader:
         first = self.first_of(groups)
         rows = as_stored(read_rows(groups, wanted, first, None), self.predicate_target)
         matches = matching(self.predicate, rows)
-        if (kept := _only(rows, matches)) is None:
+        if (matching_batch := _only(rows, matches)) is None:
             return None
         if self.rest.fields and first is not self.all_columns:
             both = list(_matching_rows(groups, matches))
             others = read_rows(groups, both, self.rest, None)
-            schema = pa.schema([*kept.schema, *others.schema])
-            kept = pa.RecordBatch.from_arrays([*kept.columns, *others.columns], schema=schema)
-        result = kept.select(list(self.columns.names))
+            schema = pa.schema([*matching_batch.schema, *others.schema])
+            matching_batch = pa.RecordBatch.from_arrays(
+                [*matching_batch.columns, *others.columns], schema=schema
+            )
+        result = matching_batch.select(list(self.columns.names))
         return result if self.target is None else as_stored(result, self.target)
 
     def first_of(self, groups: Sequence[RowGroup]) -> Schema:
@@ -116,12 +118,14 @@ def _matching_rows(groups: Sequence[RowGroup], matches: Mask) -> Iterator[Rows |
     for group in groups:
         wanted = group.wanted
         count = group.row_count if wanted is None else len(wanted)
-        own = matches[start : start + count]
+        batch_matches = matches[start : start + count]
         start += count
-        if own.all():
+        if batch_matches.all():
             yield wanted
         else:
-            yield np.flatnonzero(own) if wanted is None else wanted.to_ids()[own]
+            yield (
+                np.flatnonzero(batch_matches) if wanted is None else wanted.to_ids()[batch_matches]
+            )
 
 
 def _only(rows: pa.RecordBatch, matches: Mask) -> pa.RecordBatch | None:

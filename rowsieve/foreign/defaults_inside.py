@@ -88,10 +88,10 @@ def _compare(
     field: logical.Field, stored: logical.Field, present: list[int], lacking: list[logical.Field]
 ) -> None:
     """Sort the fields inside a column by whether the file has them, where it has what is around."""
-    own = {child.id: child for _, child in children(stored.type)}
+    stored_children = {child.id: child for _, child in children(stored.type)}
     for _, child in children(field.type):
-        if child.id in own:
+        if child.id in stored_children:
             present.append(child.added)
-            _compare(child, own[child.id], present, lacking)
+            _compare(child, stored_children[child.id], present, lacking)
         elif child.added:
             lacking.append(child)

@@ -236,8 +236,10 @@ def _grouped(files: Counts, values: pa.Array, least: str) -> pa.Table:
     try:
         return table.group_by("file", use_threads=False).aggregate([("value", least)])
     except pa.ArrowException:  # no order in Arrow: unknown
-        kept = np.unique(files)
-        return pa.table({"file": kept, f"value_{least}": pa.nulls(len(kept), values.type)})
+        file_numbers = np.unique(files)
+        return pa.table(
+            {"file": file_numbers, f"value_{least}": pa.nulls(len(file_numbers), values.type)}
+        )
 
 
 def _of_constant(

@@ -189,14 +189,14 @@ def _named_schema(uri: str, checked: CheckedFooter) -> tuple[pq.FileMetaData, pa
 def _parsed(uri: str, size: int, tail: bytes, known: dict[Any, pa.Schema]) -> Footer:
     try:
         checked = check_footer(tail[:-_AFTER_FOOTER])
-        metadata, own = _named_schema(uri, checked)
-        own = with_variants(own, checked)
+        metadata, file_schema = _named_schema(uri, checked)
+        file_schema = with_variants(file_schema, checked)
         leaves = [(leaf.path, leaf.physical, leaf.width) for leaf in checked.leaves]
         hidden = named_shredding(metadata)
         encoded = hidden_names(metadata, uri)
-        shape = bytes(own.serialize()), tuple(leaves), hidden and hidden.column, encoded
+        shape = bytes(file_schema.serialize()), tuple(leaves), hidden and hidden.column, encoded
         if (schema := known.get(shape)) is None:
-            schema = _decoded_schema(uri, checked, own)
+            schema = _decoded_schema(uri, checked, file_schema)
             if hidden is not None and hidden.column in schema.names:
                 schema = schema.remove(schema.get_field_index(hidden.column))
             schema = pa.schema([field for field in schema if field.name not in encoded])
@@ -226,7 +226,7 @@ def _schema_footer(checked: CheckedFooter, pairs: Mapping[bytes, bytes]) -> pq.F
     return read_footer(as_tail(checked.sanitised(elements, pairs, with_groups=False)))
 
 
-def _decoded_schema(uri: str, checked: CheckedFooter, own: pa.Schema) -> pa.Schema:
+def _decoded_schema(uri: str, checked: CheckedFooter, file_schema: pa.Schema) -> pa.Schema:
     """The types by Parquet's own schema, with the time zones of the stored Arrow schema."""
     adapted = _schema_footer(checked, {})
     plain = typed_leaves(adapted.schema.to_arrow_schema().remove_metadata(), checked.leaves)
@@ -242,17 +242,21 @@ def _decoded_schema(uri: str, checked: CheckedFooter, own: pa.Schema) -> pa.Sche
     return pa.schema(
         [
             _with_zone(field, other).with_metadata(_metadata(field, other, kind))
-            for field, other, kind in zip(with_variants(plain, checked), own, kinds, strict=True)
+            for field, other, kind in zip(
+                with_variants(plain, checked), file_schema, kinds, strict=True
+            )
         ]
     )
 
 
-def _metadata(field: pa.Field, own: pa.Field, kind: bytes | None) -> dict[bytes, bytes]:
+def _metadata(field: pa.Field, file_field: pa.Field, kind: bytes | None) -> dict[bytes, bytes]:
     """The field's own id, and the name of the Arrow extension for its Parquet type.
 
     `kind` is the logical type of the column's first leaf; of the column if it has no fields.
     """
-    metadata = {key: text for key, text in (own.metadata or {}).items() if key == FIELD_ID_KEY}
+    metadata = {
+        key: text for key, text in (file_field.metadata or {}).items() if key == FIELD_ID_KEY
+    }
     if is_marked(field):
         metadata |= INT96_MARK
     variant = (field.metadata or {}).get(EXTENSION_KEY)

@@ -215,8 +215,8 @@ def _files(
     refuse_collations(operation, described)
     fields = pa.schema(
         [
-            nullable_field(_with_variants(field, own["type"]))
-            for field, own in zip(arrow, described, strict=True)
+            nullable_field(_with_variants(field, delta_field["type"]))
+            for field, delta_field in zip(arrow, described, strict=True)
         ]
     )
     if not len(fields):
@@ -271,7 +271,7 @@ class _Mapped:
         described = msgspec.json.decode(opened.schema().to_json())["fields"]
         key = {"none": None, "id": _ID}.get(mode, _PHYSICAL)
         pairs = zip(schema, described, strict=True)
-        keys = dict(each for field, own in pairs for each in _keys(field, own, key))
+        keys = dict(each for field, key_field in pairs for each in _keys(field, key_field, key))
         return cls(keys, by_id=mode == "id")
 
     def names_in(self, footer: Footer, schema: Schema, partitions: Partitions) -> dict[int, str]:
@@ -291,8 +291,8 @@ class _Mapped:
 
     def nested_in(self, footer: Footer, schema: Schema, names: Mapping[int, str]) -> Schema:
         """The columns with fields that a file has, as it has them."""
-        own = footer.metadata.schema.to_arrow_schema()
-        stored = {field_id: own.field(name) for field_id, name in names.items()}
+        file_schema = footer.metadata.schema.to_arrow_schema()
+        stored = {field_id: file_schema.field(name) for field_id, name in names.items()}
         if self.by_id:
             return columns_in_file(schema, stored, one_by_one(self._by_id))
         by_names = by_name(footer.uri, lambda field: self.keys[field.id])

@@ -166,15 +166,17 @@ def _placed(
     mapped = NamesOfFields.of(table, schema)
     stored = {place: mapped.columns_of(footer) for place, footer in distinct.items()}
     names = {
-        place: {field.id: own[field.id].name for field in schema if field.id in own}
-        for place, own in stored.items()
+        place: {
+            field.id: stored_field[field.id].name for field in schema if field.id in stored_field
+        }
+        for place, stored_field in stored.items()
     }
     partitions = _partitions(schema, files, footers, names, defaults)
     used = max((each.id for field in schema for each in _fields_of(field)), default=0)
     next_id = 1 + max(used, int(table.metadata.last_column_id))  # dropped columns had ids, too
     nested = {
-        place: columns_in_file(schema, own, one_by_one(mapped.field_in))
-        for place, own in stored.items()
+        place: columns_in_file(schema, stored_field, one_by_one(mapped.field_in))
+        for place, stored_field in stored.items()
     }
     hidden = _hidden(store, files, footers)
     return PlacedFiles(footers, JoinedColumns(schema, next_id, names, nested), partitions, hidden)
@@ -286,21 +288,21 @@ def _file(task: Any, table: Any) -> _File:
 def _initial_defaults(iceberg: Any, schema: Schema) -> dict[int, str | None]:
     """The text of the value that rows have in files which lack a column, by field id."""
     both = zip(iceberg.fields, schema, strict=True)
-    defaults = {field.id: _default_text(own, field) for own, field in both}
+    defaults = {field.id: _default_text(iceberg_field, field) for iceberg_field, field in both}
     return {field_id: text for field_id, text in defaults.items() if text is not None}
 
 
-def _default_text(own: Any, field: logical.Field) -> str | None:
+def _default_text(iceberg_field: Any, field: logical.Field) -> str | None:
     """The text of a field's initial default; None for NULL."""
     conversions: Any = imported("pyiceberg.conversions", "iceberg")
-    value = getattr(own, "initial_default", None)
+    value = getattr(iceberg_field, "initial_default", None)
     if value is None:
         return None
     try:
         if isinstance(field.type, logical.Float):
             value = _nearest(value, field.type)
         elif isinstance(value, str) and not isinstance(field.type, logical.String):
-            value = conversions.from_json(own.field_type, value)
+            value = conversions.from_json(iceberg_field.field_type, value)
         return _text(value, field)
     except (InvalidInput, ValueError, TypeError) as error:
         raise UnsupportedOperation(
@@ -313,7 +315,8 @@ def _with_defaults_inside(iceberg: Any, schema: Schema) -> Schema:
     """The schema with the initial defaults of fields of structs, which files without them have."""
     both = zip(iceberg.fields, schema, strict=True)
     fields = (
-        replace(field, type=_with_defaults(own.field_type, field.type)) for own, field in both
+        replace(field, type=_with_defaults(iceberg_field.field_type, field.type))
+        for iceberg_field, field in both
     )
     return Schema(schema.id, tuple(fields))
 
@@ -322,9 +325,9 @@ def _with_defaults(iceberg: Any, type_: logical.LogicalType) -> logical.LogicalT
     match type_:
         case logical.Struct(fields=fields):
             members = []
-            for own, member in zip(iceberg.fields, fields, strict=True):
-                inner = _with_defaults(own.field_type, member.type)
-                members.append(replace(member, type=inner, fill=_default_text(own, member)))
+            for nested, member in zip(iceberg.fields, fields, strict=True):
+                inner = _with_defaults(nested.field_type, member.type)
+                members.append(replace(member, type=inner, fill=_default_text(nested, member)))
             return logical.Struct(tuple(members))
         case logical.List(element=element):
             inner = _with_defaults(iceberg.element_type, element.type)
@@ -432,6 +435,8 @@ def _position_deletes(
     deletes: dict[str, npt.NDArray[np.int64]] = {}
     for path, start, stop in zip(places.dictionary.to_pylist(), starts, starts[1:], strict=False):
         place = _location(path).uri
-        own = rows[order[start:stop]]
-        deletes[place] = np.concatenate([deletes[place], own]) if place in deletes else own
+        positions = rows[order[start:stop]]
+        deletes[place] = (
+            np.concatenate([deletes[place], positions]) if place in deletes else positions
+        )
     return deletes

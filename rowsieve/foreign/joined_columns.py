@@ -52,8 +52,8 @@ class JoinedColumns:
 
     def nested_in(self, footer: Footer) -> Schema:
         """The columns with fields of a file, as the file has them."""
-        own = tuple(each for each in self.schema if logical.is_nested(each.type))
-        return self.nested.get(id(footer.schema), Schema(self.schema.id, own))
+        nested = tuple(each for each in self.schema if logical.is_nested(each.type))
+        return self.nested.get(id(footer.schema), Schema(self.schema.id, nested))
 
     def schema_of(self, footer: Footer) -> int:
         """The id of the schema that a file counts as written with."""
@@ -79,11 +79,11 @@ def join_columns(
     """
     distinct = {id(footer.schema): footer for footer in footers}
     declare = _declared(footers, schema, binary_as_string=binary_as_string)
-    own = {
+    columns_by_file = {
         place: _own_columns(footer, declare, schema, by_field_id=by_field_id)
         for place, footer in distinct.items()
     }
-    of_files = [(footer.uri, own[place]) for place, footer in distinct.items()]
+    of_files = [(footer.uri, columns_by_file[place]) for place, footer in distinct.items()]
     inside: set[str] = set()
     owners: dict[str, tuple[pa.Field, str]] = {}
     if schema is not None:
@@ -105,7 +105,7 @@ def join_columns(
         for field, uri in owners.values():
             _type_of(field, uri)
         raise
-    names = _names_in_files(table, own, labels)
+    names = _names_in_files(table, columns_by_file, labels)
     nested = {
         place: _nested_in_file(table, footer, names[place]) for place, footer in distinct.items()
     }
@@ -119,13 +119,13 @@ def _nested_in_file(table: Schema, footer: Footer, names: Mapping[int, str]) -> 
 
 
 def _names_in_files(
-    table: Schema, own: Mapping[int, Mapping[str, pa.Field]], labels: Mapping[str, str]
+    table: Schema, columns_by_file: Mapping[int, Mapping[str, pa.Field]], labels: Mapping[str, str]
 ) -> dict[int, dict[int, str]]:
     """Per distinct file schema, the names in the file of the table's columns, by field id."""
     ids = {field.name: field.id for field in table}
     return {
         place: {ids[labels[key]]: field.name for key, field in columns.items() if key in labels}
-        for place, columns in own.items()
+        for place, columns in columns_by_file.items()
     }
 
 
@@ -160,7 +160,10 @@ def _own_columns(
         by_name = {field.name: field for field in columns}
         if schema is None:
             return by_name
-        return {name: by_name[own] for name, own in names_in_file(schema.names, footer).items()}
+        return {
+            name: by_name[file_name]
+            for name, file_name in names_in_file(schema.names, footer).items()
+        }
     by_id: dict[str, pa.Field] = {}
     for field in columns:
         key = (field.metadata or {}).get(FIELD_ID_KEY, b"").decode()
@@ -230,13 +233,13 @@ def _joined_type(first: pa.DataType, other: pa.DataType) -> pa.DataType | None:
     """The type with the fields of both nested types; None if two of them contradict."""
     types = pa.types
     if types.is_struct(first) and types.is_struct(other):
-        own = {member.name: member for member in first}
+        members = {member.name: member for member in first}
         for member in other:
-            joined = _joined_member(own.get(member.name, member), member)
+            joined = _joined_member(members.get(member.name, member), member)
             if joined is None:
                 return None
-            own[member.name] = joined
-        return pa.struct(list(own.values()))
+            members[member.name] = joined
+        return pa.struct(list(members.values()))
     if is_list(first) and is_list(other):
         item = _joined_member(first.value_field, other.value_field)
         return None if item is None else pa.list_(item)
@@ -341,13 +344,13 @@ def _within(type_: pa.DataType, other: pa.DataType) -> pa.DataType:
 
 def _pairs(type_: pa.DataType, other: pa.DataType) -> Iterator[tuple[pa.Field, str, pa.Field]]:
     """The fields of a struct that another one has too, a name for both, and the other's field."""
-    own, others = {each.name for each in type_}, {each.name: each for each in other}
+    names, others = {each.name for each in type_}, {each.name: each for each in other}
     for member in type_:
         if member.name in others:
             yield member, member.name, others[member.name]
             continue
         fold = member.name.lower()
-        matches = [name for name in others if name.lower() == fold and name not in own]
+        matches = [name for name in others if name.lower() == fold and name not in names]
         if len(matches) == 1:
             yield member, fold, others[matches[0]]
 

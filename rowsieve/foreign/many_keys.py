@@ -170,7 +170,10 @@ def _fetched(store: ObjectStore, file: PlacedFile, batch: Batch) -> list[GroupPa
         columns = []
         for (_, leaf), (start, stop) in zip(batch.leaves.values(), spans, strict=True):
             first, data = next(each for each in reversed(read) if each[0] <= start)
-            own, page = data[start - first : stop - first], checked.data_start(number, leaf) - start
+            page_bytes, page = (
+                data[start - first : stop - first],
+                checked.data_start(number, leaf) - start,
+            )
             pages = ChunkPages(
                 starts=(),
                 digests=(),
@@ -180,7 +183,7 @@ def _fetched(store: ObjectStore, file: PlacedFile, batch: Batch) -> list[GroupPa
                 codec=checked.codec(number, leaf),
                 repeats=False,
             )
-            columns.append(ColumnPages(pages, own[:page], [own[page:]]))
+            columns.append(ColumnPages(pages, page_bytes[:page], [page_bytes[page:]]))
         groups.append(GroupPages(columns, int(checked.rows[number])))
     return groups
 

@@ -46,8 +46,8 @@ def columns_in_file(schema: Schema, stored: Mapping[int, pa.Field], fields_in: F
 def _as_stored(
     field: logical.Field, stored: pa.Field, fields_in: FieldsIn, allocate: Callable[[], int]
 ) -> logical.Field:
-    def inside(own: logical.Field, member: pa.Field) -> logical.Field:
-        return _as_stored(own, member, fields_in, allocate)
+    def inside(field: logical.Field, member: pa.Field) -> logical.Field:
+        return _as_stored(field, member, fields_in, allocate)
 
     type_ = stored.type
     match field.type:

@@ -82,8 +82,8 @@ def _table_constraints(catalog: TablesByName, catalog_name: str) -> Iterator[_Ro
 def _key_column_usage(catalog: TablesByName, catalog_name: str) -> Iterator[_Row]:
     for names, table in _opened(catalog, catalog_name):
         for place, column in enumerate(table.key, start=1):
-            own = _constraint(names, _PRIMARY_KEY)
-            yield {**own, **names, "column_name": column, "ordinal_position": place}
+            constraint = _constraint(names, _PRIMARY_KEY)
+            yield {**constraint, **names, "column_name": column, "ordinal_position": place}
 
 
 def _check_constraints(catalog: TablesByName, catalog_name: str) -> Iterator[_Row]:

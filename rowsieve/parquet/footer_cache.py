@@ -31,8 +31,8 @@ def cached_per_footer(make: OfFooter[P, T]) -> OfFooter[P, T]:
         place = id(metadata)
         entry = known.get(place)
         if entry is None or entry[0]() is not metadata:
-            own = ref(metadata, lambda _: known.pop(place, None))
-            entry = known[place] = own, make(metadata, *args, **kwargs)
+            reference = ref(metadata, lambda _: known.pop(place, None))
+            entry = known[place] = reference, make(metadata, *args, **kwargs)
         return entry[1]
 
     return remembered

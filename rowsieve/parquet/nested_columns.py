@@ -97,8 +97,8 @@ class _Matching:
             if (known := by_id.get(field.id)) is None:
                 sources.append((None, constant(self._fill(field), field.type), now))
                 continue
-            own, convert = self.match(known[0], field, known[1])
-            leaves += own
+            matched, convert = self.match(known[0], field, known[1])
+            leaves += matched
             sources.append((known[0].name, convert, now))
         unchanged = type_ == target and all(each is None for _, each, _ in sources)
         same_ids = [_id_of(member) for member in members] == [field.id for field in fields]

@@ -115,14 +115,14 @@ def _age(seconds: float) -> str:
     return "just now"
 
 
-def _shares(snapshot: Snapshot, listing: Listing, kept: KeptVersions) -> tuple[Share, ...]:
+def _shares(snapshot: Snapshot, listing: Listing, versions: KeptVersions) -> tuple[Share, ...]:
     live = frozenset(paths_of(snapshot.parts))
     of_all = {
         path: each for details in listing.of_others.values() for path, each in details.items()
     }
     data: Details = {**listing.data, **of_all}
-    history = (kept.paths - live) & data.keys()
-    left = data.keys() - kept.paths - live
+    history = (versions.paths - live) & data.keys()
+    left = data.keys() - versions.paths - live
     return (
         _share("read", "live", data, live & data.keys(), "of the newest version"),
         *_in_place(snapshot),

@@ -64,8 +64,8 @@ def part_bars(
 def _bounds(parts: PartTable, field_id: int, side: str) -> list[Any]:
     """The bounds of each part; those of keys cover deletes too."""
     names = parts.schema.names
-    key, own = f"key.{field_id}.{side}", statistics_name(field_id, side)
-    for name in (key, own):
+    key, statistic = f"key.{field_id}.{side}", statistics_name(field_id, side)
+    for name in (key, statistic):
         if name in names:
             return python_values(parts.column(name))
     return [None] * len(parts)

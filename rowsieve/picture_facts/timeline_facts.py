@@ -45,8 +45,8 @@ def timeline_of(handle: Handle, limit: int) -> Timeline:
 
 def calls_of(handle: Handle) -> str:
     """The call that opens a version, with `{}` in place of its number."""
-    own = own_ref(handle.pinned.table.properties)
-    ref = "" if own is None else f", ref={own.name!r}"
+    own_ref_ = own_ref(handle.pinned.table.properties)
+    ref = "" if own_ref_ is None else f", ref={own_ref_.name!r}"
     uri = table_store(handle.store).uri.replace("{", "{{").replace("}", "}}")
     return f"rs.open_table({uri!r}{ref}, version={{}})"
 
@@ -112,8 +112,8 @@ def _bytes_by_part(parts: PartTable) -> dict[str, int]:
 def _labels(handle: Handle) -> dict[int, list[str]]:
     """What keeps or holds a version: tags, branches, leases and checkpoints."""
     labels: defaultdict[int, list[str]] = defaultdict(list)
-    own = own_ref(handle.pinned.table.properties)
-    line = "main" if own is None else own.name
+    ref = own_ref(handle.pinned.table.properties)
+    line = "main" if ref is None else ref.name
     rows: list[dict[str, Any]] = list_refs(handle).to_pylist()
     for row in rows:
         if row["of"] == line:

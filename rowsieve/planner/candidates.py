@@ -92,7 +92,9 @@ def _find(
     if len(several := set(kinds)) > 1:
         by_kind = {}
         for kind in several:
-            some = [ref for ref, own in zip(files, kinds, strict=True) if own == kind]
+            some = [
+                ref for ref, kind_of_file in zip(files, kinds, strict=True) if kind_of_file == kind
+            ]
             by_kind[kind] = iter(_find(store, some, predicate, schema, only))
         return [next(by_kind[kind]) for kind in kinds]
     is_in_memory, only = kinds[0]
@@ -137,12 +139,13 @@ def _find_in_memory(
     verdicts = cut_by(interpret(predicate, rows), rows.part_counts)
     return [
         Candidates(
-            RowSet.from_mask(own != _NONE),
+            RowSet.from_mask(verdict != _NONE),
             row_groups=1,
-            by_statistics=int(not own.any()),
-            mostly_match=2 * int(np.count_nonzero(own == _ALL)) > int(np.count_nonzero(own)),
+            by_statistics=int(not verdict.any()),
+            mostly_match=2 * int(np.count_nonzero(verdict == _ALL))
+            > int(np.count_nonzero(verdict)),
         )
-        for own in verdicts
+        for verdict in verdicts
     ]
 
 

@@ -82,10 +82,10 @@ class Groups:
         for start, stop in itertools.pairwise(starts):
             yield members[start:stop]
 
-    def only(self, kept: npt.NDArray[np.bool_]) -> Groups:
+    def only(self, mask: npt.NDArray[np.bool_]) -> Groups:
         """Return the groups with only the kept members, without empty groups."""
-        starts = np.flatnonzero(np.diff(self.of_members()[kept], prepend=-1))
-        return Groups(self.members[kept], np.append(starts, kept.sum()))
+        starts = np.flatnonzero(np.diff(self.of_members()[mask], prepend=-1))
+        return Groups(self.members[mask], np.append(starts, mask.sum()))
 
     def of_members(self) -> Indices:
         """(n,) the group number of each member."""

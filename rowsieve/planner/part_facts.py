@@ -84,35 +84,35 @@ class PartFacts:
         return verdicts, keys.contradictions
 
     def judge(
-        self, predicate: BoundPredicate, kept: Indices, names: Sequence[str]
+        self, predicate: BoundPredicate, places: Indices, names: Sequence[str]
     ) -> tuple[Verdicts, int]:
         """Verdicts on the kept parts by all columns, and the number of contradictory statistics.
 
         `names` are prefixes of the manifest columns that the predicate uses.
         """
-        facts = _rows_at(self.parts.select("key.", *names, *OF_PARTS), kept)
-        self._judged = kept, facts
-        verdicts = np.full(len(kept), Verdict.NONE, dtype=np.int8)
+        facts = _rows_at(self.parts.select("key.", *names, *OF_PARTS), places)
+        self._judged = places, facts
+        verdicts = np.full(len(places), Verdict.NONE, dtype=np.int8)
         remaining = np.flatnonzero(~refuted_by_unions(facts, self.schema, predicate))
         statistics = PartStatistics(_rows_at(facts, remaining), self.schema)
         verdicts[remaining] = interpret(predicate, statistics)
         return verdicts, statistics.contradictions
 
-    def groups(self, kept: Indices) -> Groups:
-        """Group the kept parts by overlap; the groups index `kept`."""
+    def groups(self, remaining: Indices) -> Groups:
+        """Group the kept parts by overlap; the groups index `remaining`."""
         if self.order is None:
-            return Groups.singles(len(kept))
+            return Groups.singles(len(remaining))
         judged = self._judged  # has read some of the key columns
-        same = judged is not None and judged[0] is kept
-        parts = judged[1] if judged is not None and same else _rows_at(self.parts, kept)
+        same = judged is not None and judged[0] is remaining
+        parts = judged[1] if judged is not None and same else _rows_at(self.parts, remaining)
         return group_by_codes(*key_codes(parts.select("key.").table, self.order))
 
-    def newest_first(self, kept: Indices, members: Indices, number: Indices) -> Indices:
-        """Sort the members of each group by commit, newest first; members index `kept`.
+    def newest_first(self, remaining: Indices, members: Indices, number: Indices) -> Indices:
+        """Sort the members of each group by commit, newest first; members index `remaining`.
 
         `number`: (n,) the group of each member. CorruptData if commits of a group interleave.
         """
-        newest, oldest = (commits[kept[members]] for commits in self.commits)
+        newest, oldest = (commits[remaining[members]] for commits in self.commits)
         places = np.lexsort((-oldest, -newest, number))
         members, newest, oldest = members[places], newest[places], oldest[places]
         # Overlapping parts must be ordered by commit as wholes (invariant 11). Parts of one commit
@@ -124,7 +124,7 @@ class PartFacts:
         if wrong.any():
             i = int(np.argmax(wrong))
             ids = self.parts.column("part_id")
-            newer, older = (ids[int(kept[members[j]])].as_py() for j in (i, i + 1))
+            newer, older = (ids[int(remaining[members[j]])].as_py() for j in (i, i + 1))
             raise CorruptData(
                 f"parts {newer} and {older} overlap in keys and their commits "
                 f"[{oldest[i]}, {newest[i]}] and [{oldest[i + 1]}, {newest[i + 1]}] interleave, "
@@ -159,33 +159,33 @@ class KnownParts(PartFacts):
     def judge(
         self,
         predicate: BoundPredicate,
-        kept: Indices,
+        places: Indices,
         names: Sequence[str],  # noqa: ARG002 - all columns are in memory
     ) -> tuple[Verdicts, int]:
         """Verdicts on the kept parts by all columns, and the number of contradictory statistics."""
         known = PartStatistics(self.parts, self.schema, decoded=self._decoded)
-        return interpret(predicate, known)[kept], known.contradictions
+        return interpret(predicate, known)[places], known.contradictions
 
-    def groups(self, kept: Indices) -> Groups:
-        """Group the kept parts by overlap; the groups index `kept`."""
+    def groups(self, remaining: Indices) -> Groups:
+        """Group the kept parts by overlap; the groups index `remaining`."""
         if self.order is None:
-            return Groups.singles(len(kept))
+            return Groups.singles(len(remaining))
         lower, upper = self._codes
-        if len(kept) > MAX_KEPT:
-            return group_by_codes(lower[kept], upper[kept])
-        key = kept.tobytes()
+        if len(remaining) > MAX_KEPT:
+            return group_by_codes(lower[remaining], upper[remaining])
+        key = remaining.tobytes()
         if (groups := self._grouped.get(key)) is None:
-            groups = group_by_codes(lower[kept], upper[kept])
+            groups = group_by_codes(lower[remaining], upper[remaining])
             _remember(self._grouped, key, groups)
         return groups
 
-    def newest_first(self, kept: Indices, members: Indices, number: Indices) -> Indices:
+    def newest_first(self, remaining: Indices, members: Indices, number: Indices) -> Indices:
         """Sort the members of each group by commit, newest first, as `PartFacts` does."""
-        if len(kept) > MAX_KEPT:
-            return super().newest_first(kept, members, number)
-        key = kept.tobytes(), members.tobytes(), number.tobytes()
+        if len(remaining) > MAX_KEPT:
+            return super().newest_first(remaining, members, number)
+        key = remaining.tobytes(), members.tobytes(), number.tobytes()
         if (order := self._sorted.get(key)) is None:
-            order = super().newest_first(kept, members, number)
+            order = super().newest_first(remaining, members, number)
             _remember(self._sorted, key, order)
         return order
 
@@ -211,8 +211,8 @@ def part_facts(snapshot: Snapshot) -> PartFacts:
     key = (table.uuid, snapshot.version, snapshot.commit_id, schema, table.key)
     known: KnownParts | None = parts.derived.get(key)
     if known is None:
-        own = parts.without_facts()  # a cycle would be freed only by the garbage collector
-        known = KnownParts(own, schema, order)
+        bare = parts.without_facts()  # a cycle would be freed only by the garbage collector
+        known = KnownParts(bare, schema, order)
         _remember(parts.derived, key, known, MAX_SNAPSHOTS)
     return known
 

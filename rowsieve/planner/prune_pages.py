@@ -122,14 +122,14 @@ class _Foreign:
     def cut(self, groups: KeptPages, verdicts: Verdicts) -> KeptPages:
         """Return the kept rows: those of kept row groups, unless the predicate refutes them."""
         whole = np.stack([self.edges[:-1], self.edges[1:]], axis=1)
-        kept, uncut = verdicts != _NONE, groups.kept.copy()
+        page_mask, uncut = verdicts != _NONE, groups.kept.copy()
         uncut[self.groups] = False
-        ranges = np.concatenate([whole[uncut], self.statistics.rows[kept]])
+        ranges = np.concatenate([whole[uncut], self.statistics.rows[page_mask]])
         ranges = ranges[ranges[:, 0] < ranges[:, 1]]  # row groups may be empty
         ranges = ranges[np.argsort(ranges[:, 0])]
-        refuted = len(kept) - int(np.count_nonzero(kept))
+        refuted = len(page_mask) - int(np.count_nonzero(page_mask))
         return KeptPages(
-            groups.kept, groups.rows, len(kept), refuted, groups.certain, ranges=ranges
+            groups.kept, groups.rows, len(page_mask), refuted, groups.certain, ranges=ranges
         )
 
 
@@ -171,9 +171,9 @@ class _Opened:
 
     def cut(self, groups: KeptPages, verdicts: Verdicts) -> KeptPages:
         """Return the kept pages: those of kept row groups, unless the predicate refutes them."""
-        kept = np.repeat(groups.kept, self.pages_per_group)[: self.page_count]
+        page_mask = np.repeat(groups.kept, self.pages_per_group)[: self.page_count]
         pages = verdicts != _NONE
-        kept[self.places] = pages
+        page_mask[self.places] = pages
         certain = groups.certain * self.pages_per_group + int(np.count_nonzero(verdicts == _ALL))
         refuted = len(pages) - int(np.count_nonzero(pages))
-        return KeptPages(kept, self.page_rows, len(pages), refuted, certain)
+        return KeptPages(page_mask, self.page_rows, len(pages), refuted, certain)

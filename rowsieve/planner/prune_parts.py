@@ -71,28 +71,28 @@ def prune_parts(
     """
     parts, key_ids = facts.parts, facts.key_ids
     reasons = np.full(len(parts), int(Reason.KEY), dtype=np.int8)
-    kept = np.arange(len(parts))
+    places = np.arange(len(parts))
     contradicting = 0
     by_key: Verdicts | None = None
     if predicate is not None and len(parts) and _keys_may_refute(predicate, key_ids):
         by_key, contradicting = facts.judge_by_key(predicate)
-        kept = (by_key != _NONE).nonzero()[0]
-        by_key = by_key[kept]
+        places = (by_key != _NONE).nonzero()[0]
+        by_key = by_key[places]
     names = statistics_names(facts.schema, predicate)
-    has_rows = facts.rows[kept] > 0
-    verdicts = np.full(len(kept), _SOME, dtype=np.int8)
-    if predicate is not None and len(kept):
+    has_rows = facts.rows[places] > 0
+    verdicts = np.full(len(places), _SOME, dtype=np.int8)
+    if predicate is not None and len(places):
         if by_key is not None and _uses_only(predicate, key_ids):
             verdicts = by_key
         else:
-            verdicts, contradictions = facts.judge(predicate, kept, names)
+            verdicts, contradictions = facts.judge(predicate, places, names)
             contradicting = max(contradicting, contradictions)
     verdicts[~has_rows] = _NONE  # only tombstones: no row can match
-    remaining = _needed(facts, kept, facts.groups(kept), verdicts)
-    reasons[kept] = np.where(has_rows, int(Reason.STATISTICS), int(Reason.VISIBILITY))
-    reasons[kept[remaining.members]] = Reason.KEPT
+    remaining = _needed(facts, places, facts.groups(places), verdicts)
+    reasons[places] = np.where(has_rows, int(Reason.STATISTICS), int(Reason.VISIBILITY))
+    reasons[places[remaining.members]] = Reason.KEPT
     verdicts = verdicts[remaining.members]
-    remaining = Groups(kept[remaining.members], remaining.starts)
+    remaining = Groups(places[remaining.members], remaining.starts)
     if limit is not None:
         certain = verdicts == _ALL if predicate is not None else verdicts != _NONE
         enough = _enough(facts, remaining, certain, limit)
@@ -147,18 +147,20 @@ def _ids(field: Field) -> Iterator[int]:
             yield from _ids(value)
 
 
-def _needed(facts: PartFacts, kept: Indices, groups: Groups, verdicts: Verdicts) -> Groups:
+def _needed(facts: PartFacts, remaining: Indices, groups: Groups, verdicts: Verdicts) -> Groups:
     """Return the parts of each group down to the oldest that is read, newest first.
 
     Older parts hide no row that is read. Groups without a part to read are dropped. `groups` and
-    the result index `kept`.
+    the result index `remaining`.
     """
     read = verdicts != _NONE
     if len(groups) == len(groups.members):  # each group has one part
         members = groups.members[read[groups.members]]
         return Groups(members, np.arange(len(members) + 1))
     if len(groups) == 1 and read.any():
-        members = facts.newest_first(kept, groups.members, np.zeros(len(groups.members), np.int64))
+        members = facts.newest_first(
+            remaining, groups.members, np.zeros(len(groups.members), np.int64)
+        )
         stop = int(read[members].nonzero()[0][-1]) + 1
         return Groups(members[:stop], np.array([0, stop]))
     number = groups.of_members()
@@ -166,7 +168,7 @@ def _needed(facts: PartFacts, kept: Indices, groups: Groups, verdicts: Verdicts)
     alive[number[read[groups.members]]] = True
     members, number = groups.members[alive[number]], number[alive[number]]
     if len(members) > int(alive.sum()):  # otherwise each group has one part
-        members = facts.newest_first(kept, members, number)
+        members = facts.newest_first(remaining, members, number)
         last_read = np.full(len(groups), -1)
         places = np.flatnonzero(read[members])
         last_read[number[places]] = places  # ascending, so the last one stays

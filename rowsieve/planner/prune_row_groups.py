@@ -82,8 +82,8 @@ def prune_row_groups(
     together, statistics = joined_row_groups([metadata for metadata, _ in files], schema, only)
     verdicts, counts = interpret(predicate, together), together.part_counts
     undecided = [
-        [group for group, some in enumerate(own) if some]
-        for own in cut_by((verdicts == _SOME).tolist(), counts)
+        [group for group, some in enumerate(of_part) if some]
+        for of_part in cut_by((verdicts == _SOME).tolist(), counts)
     ]
     points = _points(predicate) if any(undecided) else ()
     asked = [
@@ -99,12 +99,18 @@ def prune_row_groups(
     starts = accumulate(counts, initial=0)
     verdicts = _without(
         verdicts,
-        [first + group for first, own in zip(starts, refuted, strict=False) for group in own],
+        [
+            first + group
+            for first, of_part in zip(starts, refuted, strict=False)
+            for group in of_part
+        ],
     )
     remaining = cut_by((verdicts != _NONE).tolist(), counts)
     return [
-        PrunedGroups(own, len(groups), any_remaining=True in kept)
-        for own, groups, kept in zip(cut_by(verdicts, counts), refuted, remaining, strict=True)
+        PrunedGroups(of_part, len(groups), any_remaining=True in group_mask)
+        for of_part, groups, group_mask in zip(
+            cut_by(verdicts, counts), refuted, remaining, strict=True
+        )
     ]
 
 

@@ -236,9 +236,9 @@ class _Binder:
                 if (plain := self.integers(node)) is not None:
                     return plain
                 if self.is_postgres:
-                    own = compare_aliased(op, (left, right), self.field_of, self.semantics)
-                    if own is not None:
-                        return self.predicate(own)
+                    comparison = compare_aliased(op, (left, right), self.field_of, self.semantics)
+                    if comparison is not None:
+                        return self.predicate(comparison)
                 self.check_alias(left, op)
                 self.check_alias(right, op)
                 sides = self.sides(left, right)
@@ -348,8 +348,8 @@ class _Binder:
             case ir.Literal(value=value, type=type_):
                 if type_ is not None:
                     check_literal(node)
-                own = type_ or constant_type(value)
-                return ir.Literal(value, own), own
+                natural = type_ or constant_type(value)
+                return ir.Literal(value, natural), natural
             case ir.Call():
                 return self.call(node)
             case ir.Cast():
@@ -385,8 +385,8 @@ class _Binder:
         return column, column.type
 
     def in_list(self, node: ir.InList) -> ir.Predicate:
-        if self.is_postgres and (own := aliased_list(node, self.field_of)) is not None:
-            return self.predicate(own)
+        if self.is_postgres and (aliased := aliased_list(node, self.field_of)) is not None:
+            return self.predicate(aliased)
         self.check_alias(node.operand)
         operand, type_ = self.operand(node.operand)
         if type_ is None:
@@ -462,9 +462,9 @@ class _Binder:
     def call(self, node: ir.Call) -> tuple[ir.Operand, LogicalType]:
         name, arguments = canonical_call(node)
         if self.is_postgres:
-            own = aliased_call(name, arguments, self.field_of, self.semantics)
-            if own is not None:
-                return self.typed_operand(own)
+            aliased = aliased_call(name, arguments, self.field_of, self.semantics)
+            if aliased is not None:
+                return self.typed_operand(aliased)
         if (meeting := as_meeting(name, arguments)) is not None:
             return self.operand(meeting)[0], Bool()
         bound = arguments_of(
@@ -536,8 +536,8 @@ class _Binder:
                 "the text of a computed numeric depends on zeros at its end, such as those of "
                 "1.50, which are not stored; cast it to a decimal, such as numeric(20, 6), first"
             )
-        own = cast_of_session(operand, source, node.type, self.semantics, try_=node.try_)
-        cast = ir.Cast(operand, node.type, node.try_) if own is None else own
+        session_cast = cast_of_session(operand, source, node.type, self.semantics, try_=node.try_)
+        cast = ir.Cast(operand, node.type, node.try_) if session_cast is None else session_cast
         instant = node.type == Timestamp(utc=True) and self.semantics.has_session_zone
         if instant and isinstance(operand, ir.Literal) and source == Timestamp(utc=False):
             cast = folded(cast, self.semantics)

@@ -228,9 +228,9 @@ class _Evaluator:
         if decided and (grouping := alternatives(terms, self.semantics, self.known)) is not None:
             terms = grouping.others
             for group in grouping.groups:
-                own = group.outcome([self.column(axis.column) for axis in group.axes])
-                decision |= own[0]
-                null |= own[1]
+                group_outcome = group.outcome([self.column(axis.column) for axis in group.axes])
+                decision |= group_outcome[0]
+                null |= group_outcome[1]
         for term in terms:
             outcome = self.predicate(term)
             decision |= outcome.true if decided else outcome.false
@@ -383,12 +383,12 @@ class _Evaluator:
         row, signature = resolve(node.function, known_of(node.arguments, types))
         if row.lazy:
             return _first_present(computed), signature.result
-        own, unread = self.readable(
+        readable, unread = self.readable(
             [each.values for each in computed],
             lambda values: row.evaluate(values, signature, self.semantics),
         )
-        failed = any_of(own.failed, unread, *(each.failed for each in computed))
-        return Computed(without(own.values, failed), failed), signature.result
+        failed = any_of(readable.failed, unread, *(each.failed for each in computed))
+        return Computed(without(readable.values, failed), failed), signature.result
 
     def readable(
         self, arguments: list[pa.Array], kernel: Callable[[list[pa.Array]], Computed]
@@ -433,16 +433,16 @@ class _Evaluator:
             chosen, _ = self.operand(then)
             values = pc.if_else(pa.array(outcome.true), chosen.values, values)
             taken = None if chosen.failed is None else chosen.failed & outcome.true
-            kept = None if failed is None else failed & ~outcome.true
-            failed = any_of(taken, kept, outcome.failed if outcome.failed.any() else None)
+            still_failed = None if failed is None else failed & ~outcome.true
+            failed = any_of(taken, still_failed, outcome.failed if outcome.failed.any() else None)
         return Computed(without(values, failed), failed), type_
 
 
 def _with_signed_nan(matches: Mask, values: pa.Array, members: pa.Array) -> Mask:
     """Restrict matches: NaN is a member only if the list has NaN of the same sign."""
-    numbers, own = filled(values), filled(members)
+    numbers, member_values = filled(values), filled(members)
     nan = np.isnan(numbers)
-    signs = np.signbit(own[np.isnan(own)])
+    signs = np.signbit(member_values[np.isnan(member_values)])
     corrected: Mask = np.where(nan, np.isin(np.signbit(numbers), signs), matches)
     return corrected
 
@@ -455,6 +455,6 @@ def _first_present(computed: list[Computed]) -> Computed:
         if earlier.failed is not None:
             present |= earlier.failed
         values = pc.if_else(pa.array(present), earlier.values, values)
-        kept = None if failed is None else failed & ~present
-        failed = any_of(earlier.failed, kept)
+        still_failed = None if failed is None else failed & ~present
+        failed = any_of(earlier.failed, still_failed)
     return Computed(values, failed)

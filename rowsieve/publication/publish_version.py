@@ -69,11 +69,11 @@ def publish_version(
     """
     refuse_differential("publish", snapshot.table)
     store, source = handle.store, table_store(handle.store)
-    own = _id_of(format_, target)
-    holds = held_versions(store, own)
+    ref_id = _id_of(format_, target)
+    holds = held_versions(store, ref_id)
     moves = not holds or holds_all or snapshot.version - min(holds) >= _HOLD_VERSIONS
     if moves and snapshot.version not in holds:
-        hold(store, own, snapshot.version, place=_place_of(handle, target))
+        hold(store, ref_id, snapshot.version, place=_place_of(handle, target))
         check_kept(snapshot.version, handle.latest())
     publish = _PUBLISHERS[format_]
     published = publish(target, snapshot, source, Versions.of(handle.log, snapshot))
@@ -91,10 +91,10 @@ def held_for_catalog(
     A folder may have newer versions than a catalog, whose readers still need that one.
     """
     of = _id_of("iceberg", target)
-    own = hashlib.sha256(f"{of} {catalog}".encode()).hexdigest()[:16]
-    before = held_versions(handle.store, own)
+    digest = hashlib.sha256(f"{of} {catalog}".encode()).hexdigest()[:16]
+    before = held_versions(handle.store, digest)
     if snapshot.version not in before:
-        hold(handle.store, own, snapshot.version, of, _place_of(handle, target))
+        hold(handle.store, digest, snapshot.version, of, _place_of(handle, target))
         check_kept(snapshot.version, handle.latest())
     yield
     handle.store.delete([path for version, path in before.items() if version < snapshot.version])
@@ -107,8 +107,8 @@ def _id_of(format_: Format, target: ObjectStore) -> str:
 
 def _place_of(handle: Handle, target: ObjectStore) -> str:
     """The folder of a publication as its hold names it: empty for that of the table."""
-    own = table_uri_of(table_store(handle.store).uri)
-    return "" if table_uri_of(target.uri) == own else target.uri
+    table_uri = table_uri_of(table_store(handle.store).uri)
+    return "" if table_uri_of(target.uri) == table_uri else target.uri
 
 
 def unpublish_all(handle: Handle, format_: Format, target: ObjectStore) -> int:
@@ -123,15 +123,15 @@ def unpublish_all(handle: Handle, format_: Format, target: ObjectStore) -> int:
         )
     _CHECKS[format_](target, handle.committed().table.uuid)
     paths = [path for folder in PUBLISHED_FOLDERS for path in target.list(folder)]
-    own = [path for path in paths if PUBLISHED_FILES[format_].fullmatch(path)]
+    published = [path for path in paths if PUBLISHED_FILES[format_].fullmatch(path)]
     others = [name for name in FORMATS if name != format_]
     if not any(PUBLISHED_FILES[name].fullmatch(path) for name in others for path in paths):
-        own += filter(ROWS_BESIDE.fullmatch, paths)
-    first = [path for path in own if path.endswith("json") or path in (HINT, LAST_CHECKPOINT)]
+        published += filter(ROWS_BESIDE.fullmatch, paths)
+    first = [path for path in published if path.endswith("json") or path in (HINT, LAST_CHECKPOINT)]
     target.delete(first)
-    target.delete(sorted(set(own) - set(first)))
+    target.delete(sorted(set(published) - set(first)))
     handle.store.delete(holds_below(handle.store, _id_of(format_, target)))
-    return len(own)
+    return len(published)
 
 
 def publish_as_configured(handle: Handle, *, holds_all: bool = False) -> None:

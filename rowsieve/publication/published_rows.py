@@ -64,8 +64,8 @@ def published_paths(snapshot: Snapshot) -> tuple[set[str], set[str]]:
         for path, in_memory in zip(paths, parts.held_in_memory(), strict=True)
         if path
     ]
-    own = {path for path, is_held in places if not is_held}
-    return own, {path_beside(path, snapshot.schema) for path, is_held in places if is_held}
+    table_files = {path for path, is_held in places if not is_held}
+    return table_files, {path_beside(path, snapshot.schema) for path, is_held in places if is_held}
 
 
 def _published(file: FileRef, schema: Schema, rows: RowSet | None) -> PublishedPart:

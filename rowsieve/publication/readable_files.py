@@ -115,15 +115,15 @@ def _fields_in(source: ObjectStore, ref: FileRef) -> dict[int, StoredField]:
     pending: list[tuple[int | None, pa.Field]] = [(None, field) for field in schema]
     while pending:
         parent_id, field = pending.pop()
-        own = int((field.metadata or {}).get(FIELD_ID_KEY, b"-1"))
-        fields[own] = StoredField(field.name, parent_id, field.type)
+        field_id = int((field.metadata or {}).get(FIELD_ID_KEY, b"-1"))
+        fields[field_id] = StoredField(field.name, parent_id, field.type)
         type_ = field.type
         if pa.types.is_map(type_):
-            pending += [(own, type_.key_field), (own, type_.item_field)]
+            pending += [(field_id, type_.key_field), (field_id, type_.item_field)]
         elif pa.types.is_struct(type_):
-            pending += [(own, each) for each in type_]
+            pending += [(field_id, each) for each in type_]
         elif pa.types.is_list(type_):
-            pending.append((own, type_.value_field))
+            pending.append((field_id, type_.value_field))
     return fields
 
 
@@ -144,9 +144,9 @@ def _reasons(
         if field.fill is not None or not field.nullable:
             yield f"files without {name!r}, whose value there is not NULL"
         return
-    own = stored[field.id]
-    if not logical.is_nested(field.type) and not _is_read_as(own, field.type, readers):
-        yield f"files in which {name!r} is {own}, which {readers.name} cannot widen"
+    stored_field = stored[field.id]
+    if not logical.is_nested(field.type) and not _is_read_as(stored_field, field.type, readers):
+        yield f"files in which {name!r} is {stored_field}, which {readers.name} cannot widen"
     for inner, member in members(field):
         yield from _reasons(readers, member, stored, f"{name}.{inner}")
 

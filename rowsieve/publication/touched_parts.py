@@ -66,13 +66,13 @@ def _with_other_vectors(before: PartTable, now: PartTable) -> Mask:
     """(n,) whether each part has another vector of deleted rows than before."""
     path = "dv.path"
     known = pa.chunked_array(before.column(path)).drop_null().combine_chunks()
-    own = now.column(path)
-    same = pc.or_(own.is_null(), pc.is_in(own, value_set=known))
+    vectors = now.column(path)
+    same = pc.or_(vectors.is_null(), pc.is_in(vectors, value_set=known))
     lost = pc.is_in(
         now.column("part_id"),
         value_set=before.column("part_id").filter(before.column(path).is_valid()).combine_chunks(),
     )
     return ~np.asarray(same.to_numpy(), dtype=np.bool_) | (
-        np.asarray(own.is_null().to_numpy(), dtype=np.bool_)
+        np.asarray(vectors.is_null().to_numpy(), dtype=np.bool_)
         & np.asarray(lost.to_numpy(), dtype=np.bool_)
     )

@@ -41,5 +41,5 @@ def handle_at(handle: Handle, name: str) -> Handle:
 
 def is_tag(snapshot: Snapshot) -> bool:
     """Return whether a version is that of a tag, opened by its own URI."""
-    own = own_ref(snapshot.table.properties)
-    return own is not None and own.kind is RefKind.TAG
+    ref = own_ref(snapshot.table.properties)
+    return ref is not None and ref.kind is RefKind.TAG

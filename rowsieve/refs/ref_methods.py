@@ -22,8 +22,8 @@ class RefMethods(TableMethods):
     @property
     def ref(self) -> str | None:
         """The name of the branch or tag that this is; None for the table itself."""
-        own = own_ref(self.handle.pinned.table.properties)
-        return None if own is None else own.name
+        this_ref = own_ref(self.handle.pinned.table.properties)
+        return None if this_ref is None else this_ref.name
 
     def refs(self) -> pa.Table:
         """Return the branches and tags: (name, kind, version, base_version, of, timestamp).

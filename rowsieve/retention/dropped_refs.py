@@ -54,14 +54,14 @@ def remove_dropped(store: ObjectStore, log: CommitLog) -> dict[str, int]:
     written = written_by_tag(table)
     sizes: dict[str, int] = {}
     for folder in folders:
-        own, last = store_of(table, folder), None
+        ref_store, last = store_of(table, folder), None
         if folder in dropped:
             try:
-                closed = close(own)
+                closed = close(ref_store)
             except UnsupportedOperation:  # a lease protects it
                 continue
             last = None if closed is None else log_path(closed.version)
-        sizes |= _delete(own, written, last)
+        sizes |= _delete(ref_store, written, last)
         if folder in dropped:
             head = _forget(log, head, folder)
     return sizes
@@ -79,8 +79,8 @@ def written_by_tag(store: ObjectStore) -> dict[str, Details]:
 def _delete(store: RefStore, written: dict[str, Details], last: str | None) -> dict[str, int]:
     """Delete the data files that no other log needs, then the folder; its last entry goes last."""
     needed, _ = needed_by_others(store, written)
-    own = written.get(tag_of(store.folder), {})
-    data = {path: detail.size_bytes for path, detail in own.items() if path not in needed}
+    ref_files = written.get(tag_of(store.folder), {})
+    data = {path: detail.size_bytes for path, detail in ref_files.items() if path not in needed}
     root = f"{REFS}/{store.folder}"
     of_log = {path: each.size_bytes for path, each in store.table.details(root).items()}
     end = [] if last is None else [f"{root}/{last.removeprefix(OWN)}"]

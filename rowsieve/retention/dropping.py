@@ -53,8 +53,8 @@ def close(store: ObjectStore, release: Callable[[], object] | None = None) -> Sn
     if head is not None and not is_closed(head):
         check_writable("drop_table", head)
     uuid, version = ("unknown", 0) if head is None else (head.table.uuid, head.version)
-    with Lease(store, uuid, version, _OWN_LEASE_S, "drop_table") as own:
-        watch = LeaseWatch(store, own, published=False)
+    with Lease(store, uuid, version, _OWN_LEASE_S, "drop_table") as lease:
+        watch = LeaseWatch(store, lease, published=False)
         _check_unleased(store, watch.oldest)
         if head is not None and not is_closed(head):
             head = _proven_whole(log, store, watch.oldest)
@@ -76,9 +76,9 @@ def delete_files(store: ObjectStore, head: Snapshot | None) -> None:
     The entry that closed it goes last, and says so as long as anything is left. A repeated call
     continues; several may run at once.
     """
-    own = own_files(store)
+    files = own_files(store)
     last = [] if head is None else [log_path(head.version)]
-    store.delete([path for path in own if path not in last])
+    store.delete([path for path in files if path not in last])
     store.delete(last)
 
 
@@ -101,8 +101,8 @@ def is_dropped(store: ObjectStore) -> bool:
 def _proven_whole(log: CommitLog, store: ObjectStore, leased: int | None) -> Snapshot:
     """Prove that the log has lost no version, and return the newest; CorruptData otherwise."""
 
-    def head_of(_: Listing, kept: KeptVersions) -> Snapshot:
-        return kept.head
+    def head_of(_: Listing, versions: KeptVersions) -> Snapshot:
+        return versions.head
 
     try:
         return with_proof(log, store, head_of, lambda: leased)
@@ -142,8 +142,8 @@ def _newest(log: CommitLog, store: ObjectStore) -> Snapshot | None:
 
 def _is_own(path: str) -> bool:
     """Return whether a file is the table's by its place and name."""
-    own = path.startswith("_rowsieve/") or _FILE.fullmatch(path) is not None
-    return own or is_published(path)
+    is_ours = path.startswith("_rowsieve/") or _FILE.fullmatch(path) is not None
+    return is_ours or is_published(path)
 
 
 def _check_no_refs(store: ObjectStore, head: Snapshot) -> None:

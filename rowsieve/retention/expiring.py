@@ -87,7 +87,7 @@ def delete_expired(
     log: LogReader,
     store: ObjectStore,
     listing: Listing,
-    kept: KeptVersions,
+    versions: KeptVersions,
     *,
     dry_run: bool,
     progress: Progress | None = None,
@@ -96,18 +96,20 @@ def delete_expired(
 
     If the checkpoints cannot be verified, the log stays whole and a later call tries again.
     """
-    if all(version >= kept.oldest for version in (*listing.entries, *listing.checkpoints)):
+    if all(version >= versions.oldest for version in (*listing.entries, *listing.checkpoints)):
         return {}
-    expired = expired_files(log, store, listing, kept.oldest)
-    garbage = {path: size for path, size in sorted(expired.sizes.items()) if path not in kept.paths}
-    of_log = dict.fromkeys(_expired_log(store, listing, kept.oldest, expired.commit_ids))
+    expired = expired_files(log, store, listing, versions.oldest)
+    garbage = {
+        path: size for path, size in sorted(expired.sizes.items()) if path not in versions.paths
+    }
+    of_log = dict.fromkeys(_expired_log(store, listing, versions.oldest, expired.commit_ids))
     details = listing.details
     log_sizes = {path: details[path].size_bytes for path in of_log if path in details}
     if dry_run:
         return garbage | log_sizes
     deletion = Deletion(store, len(garbage) + len(log_sizes), progress)
     deletion.delete([*garbage])
-    if not _ensure_checkpoints(log, store, listing, kept):
+    if not _ensure_checkpoints(log, store, listing, versions):
         return garbage
     deletion.delete([*log_sizes])
     return garbage | log_sizes
@@ -144,20 +146,20 @@ def _expired_log(
 
 
 def _ensure_checkpoints(
-    log: LogReader, store: ObjectStore, listing: Listing, kept: KeptVersions
+    log: LogReader, store: ObjectStore, listing: Listing, versions: KeptVersions
 ) -> bool:
     """Return whether the oldest version and a later one have verified checkpoints.
 
     Writes missing ones. False if the oldest one cannot be read: the log stays for its lease.
     SnapshotExpired if another call has removed its entry since it was proved.
     """
-    oldest, head = kept.first, kept.head
+    oldest, head = versions.first, versions.head
     if log.entry(oldest.version) is None:
         raise SnapshotExpired(
             f"expire_versions: another call has expired version {oldest.version} of {store.uri} "
             "meanwhile; call it again"
         )
-    if oldest.version == head.version or oldest.version > kept.oldest:
+    if oldest.version == head.version or oldest.version > versions.oldest:
         return False  # without a later version there is no fallback
     later = [version for version in listing.checkpoints if oldest.version < version < head.version]
     return _has_checkpoint(log, store, oldest) and (

@@ -85,8 +85,10 @@ def lease_files(store: ObjectStore, *, published: bool = True) -> list[LeaseFile
     leases: dict[str, LeaseFile] = {}
     for path, detail in store.details(LEASES).items():
         if published and (hold := _HOLD.fullmatch(path)) is not None:
-            version, own = int(hold["version"]), f"{hold['id']}.{hold['version']}"
-            leases[own] = LeaseFile(version, _ENDLESS_US, own, 0, detail.modified_us, {})
+            version, file_name = int(hold["version"]), f"{hold['id']}.{hold['version']}"
+            leases[file_name] = LeaseFile(
+                version, _ENDLESS_US, file_name, 0, detail.modified_us, {}
+            )
         if (name := _NAME.fullmatch(path)) is None:
             continue
         renewal = LeaseFile(
@@ -155,8 +157,8 @@ def held_versions(store: ObjectStore, publication: str) -> dict[int, str]:
 def holds_below(store: ObjectStore, publication: str) -> list[str]:
     """The paths of the holds that belong to a publication, those of catalogs among them."""
     paths = [path for path in store.list(LEASES) if _HOLD.fullmatch(path) is not None]
-    own = set(held_versions(store, publication).values())
-    return [path for path in paths if path in own or _fact(store, path, "of") == publication]
+    versions = set(held_versions(store, publication).values())
+    return [path for path in paths if path in versions or _fact(store, path, "of") == publication]
 
 
 def check_published_here(store: ObjectStore) -> None:

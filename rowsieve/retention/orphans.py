@@ -85,7 +85,7 @@ def find_orphans(
     log: LogReader,
     store: ObjectStore,
     listing: Listing,
-    kept: KeptVersions,
+    versions: KeptVersions,
     floor: int,
     grace_s: float,
 ) -> Orphans:
@@ -93,12 +93,12 @@ def find_orphans(
     data = {
         path: each.size_bytes
         for path, each in listing.data.items()
-        if _is_below(path, floor) and path not in kept.paths
+        if _is_below(path, floor) and path not in versions.paths
     }
-    others = _leftovers(store, listing, kept, grace_s)
+    others = _leftovers(store, listing, versions, grace_s)
     if store is table_store(store):
-        others |= _abandoned(listing, kept)
-    return Orphans(kept.head, floor, data, _lists(log, store, listing, kept, floor), others)
+        others |= _abandoned(listing, versions)
+    return Orphans(versions.head, floor, data, _lists(log, store, listing, versions, floor), others)
 
 
 def delete_orphans(
@@ -122,7 +122,7 @@ def delete_orphans(
     return deleted
 
 
-def _abandoned(listing: Listing, kept: KeptVersions) -> dict[str, int]:
+def _abandoned(listing: Listing, versions: KeptVersions) -> dict[str, int]:
     """Return files that branches wrote whose logs are gone, so that nobody can commit them.
 
     A branch writes its first file after it was registered, and the registered ones were read after
@@ -131,9 +131,9 @@ def _abandoned(listing: Listing, kept: KeptVersions) -> dict[str, int]:
     return {
         path: each.size_bytes
         for tag, details in listing.of_others.items()
-        if tag not in kept.tags
+        if tag not in versions.tags
         for path, each in details.items()
-        if path not in kept.paths
+        if path not in versions.paths
     }
 
 
@@ -144,7 +144,7 @@ def _is_below(path: str, floor: int) -> bool:
 
 
 def _lists(
-    log: LogReader, store: ObjectStore, listing: Listing, kept: KeptVersions, floor: int
+    log: LogReader, store: ObjectStore, listing: Listing, versions: KeptVersions, floor: int
 ) -> dict[str, int]:
     """Return the lists of parts whose commit id no entry has.
 
@@ -157,11 +157,11 @@ def _lists(
     }
     if not candidates or not floor:
         return {}
-    lowest, taken = kept.head.version + 1, set[str]()
-    for entry in entries_down_from(log, store, kept.head.version):
+    lowest, taken = versions.head.version + 1, set[str]()
+    for entry in entries_down_from(log, store, versions.head.version):
         lowest = entry.version
         taken.add(entry.commit_id)
-    if lowest > kept.first.version + 1:
+    if lowest > versions.first.version + 1:
         raise CorruptData(
             f"entry {lowest - 1} of {store.uri} was read and is absent; nothing was deleted"
         )
@@ -173,13 +173,13 @@ def _lists(
 
 
 def _leftovers(
-    store: ObjectStore, listing: Listing, kept: KeptVersions, grace_s: float
+    store: ObjectStore, listing: Listing, versions: KeptVersions, grace_s: float
 ) -> dict[str, int]:
     """Return parts of checkpoints that were never finished, and temporary files.
 
     A put that loses its temporary file fails, so these need no floor.
     """
-    sizes = _sizes(listing, _unfinished(store, listing, kept))
+    sizes = _sizes(listing, _unfinished(store, listing, versions))
     last_us = clock.now_us() - round(max(grace_s, _TEMPORARY_S) * 1_000_000)
     for path, detail in store.leftovers().items():
         if detail.modified_us <= last_us:
@@ -187,7 +187,7 @@ def _leftovers(
     return sizes
 
 
-def _unfinished(store: ObjectStore, listing: Listing, kept: KeptVersions) -> list[str]:
+def _unfinished(store: ObjectStore, listing: Listing, versions: KeptVersions) -> list[str]:
     """The parts of checkpoints that have no file which names them, and that nothing will need.
 
     These are of versions before a checkpoint from which the kept versions are read: another call
@@ -195,9 +195,9 @@ def _unfinished(store: ObjectStore, listing: Listing, kept: KeptVersions) -> lis
     ids of older writers do not, so their files stay.
     """
     bases = {id_: base for id_ in listing.checkpoint_parts if (base := base_of(id_)) is not None}
-    if not any(base < kept.first.version for base in bases.values()):
+    if not any(base < versions.first.version for base in bases.values()):
         return []
-    start = _newest_readable(store, [v for v in listing.checkpoints if v <= kept.first.version])
+    start = _newest_readable(store, [v for v in listing.checkpoints if v <= versions.first.version])
     return [
         listing.checkpoint_parts[id_]
         for id_, base in bases.items()

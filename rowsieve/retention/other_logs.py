@@ -43,10 +43,10 @@ def with_proof(
 ) -> T:
     """As `proven`, and `use` also gets what the other logs of the table need."""
 
-    def with_others(listing: Listing, kept: KeptVersions) -> T:
-        head = kept.head if store is table_store(store) else None
+    def with_others(listing: Listing, versions: KeptVersions) -> T:
+        head = versions.head if store is table_store(store) else None
         needed, tags = needed_by_others(store, listing.of_others, head)
-        return use(listing, replace(kept, paths=kept.paths | needed, tags=tags))
+        return use(listing, replace(versions, paths=versions.paths | needed, tags=tags))
 
     return proven(log, store, lambda: Listing.of(store), with_others, leases, wanted)
 
@@ -93,8 +93,8 @@ def _needed(store: ObjectStore, details: Details | None) -> frozenset[str]:
     def leases() -> int | None:
         return oldest_leased(lease_files(store))
 
-    def paths(_: Listing, kept: KeptVersions) -> frozenset[str]:
-        return kept.paths
+    def paths(_: Listing, versions: KeptVersions) -> frozenset[str]:
+        return versions.paths
 
     return proven(LogReader(store), store, lambda: Listing.of(store, details), paths, leases)
 

@@ -127,8 +127,8 @@ def expire_versions(
     floor = floors_of(head.table.properties).oldest_version
     if wanted <= floor <= listing.is_trimmed_at:
         return RemovedFiles("expire_versions", oldest_version=floor)
-    with Lease(store, head.table.uuid, wanted, _OWN_LEASE_S, "expire_versions") as own:
-        watch = LeaseWatch(store, own)
+    with Lease(store, head.table.uuid, wanted, _OWN_LEASE_S, "expire_versions") as lease:
+        watch = LeaseWatch(store, lease)
         oldest = lower_version(wanted, watch.oldest)
         now = proven_head(log, store, listing, watch.oldest)
         if oldest > floors_of(now.table.properties).oldest_version:
@@ -157,8 +157,8 @@ def remove_orphans(
             "remove_orphans", orphans.sizes, oldest_version=floors.oldest_version, dry_run=True
         )
     over: dict[str, int] = {}
-    with Lease(store, head.table.uuid, head.version, _OWN_LEASE_S, "orphans") as own:
-        watch = LeaseWatch(store, own)
+    with Lease(store, head.table.uuid, head.version, _OWN_LEASE_S, "orphans") as lease:
+        watch = LeaseWatch(store, lease)
 
         def look_again() -> int | None:
             oldest, ended = watch.look_again(0.0)
@@ -220,16 +220,16 @@ def _expired(
     """
     log, store, dry_run = handle.log, handle.store, wanted is not None
 
-    def delete(listing: Listing, kept: KeptVersions) -> tuple[dict[str, int], KeptVersions]:
-        sizes = delete_expired(log, store, listing, kept, dry_run=dry_run, progress=progress)
-        return sizes, kept
+    def delete(listing: Listing, versions: KeptVersions) -> tuple[dict[str, int], KeptVersions]:
+        sizes = delete_expired(log, store, listing, versions, dry_run=dry_run, progress=progress)
+        return sizes, versions
 
-    sizes, kept = with_proof(log, store, delete, leases, wanted)
+    sizes, kept_versions = with_proof(log, store, delete, leases, wanted)
     known = floors_of(before.table.properties).oldest_version
-    now = floors_of(kept.head.table.properties).oldest_version
-    available = max(known, now if wanted is None else kept.oldest)
+    now = floors_of(kept_versions.head.table.properties).oldest_version
+    available = max(known, now if wanted is None else kept_versions.oldest)
     return RemovedFiles(
-        "expire_versions", sizes, available - known, available, kept.leased, dry_run
+        "expire_versions", sizes, available - known, available, kept_versions.leased, dry_run
     )
 
 
@@ -239,8 +239,8 @@ def _orphans(
     """Find the orphans of the newest version."""
     log, store = handle.log, handle.store
 
-    def find(listing: Listing, kept: KeptVersions) -> Orphans:
-        return find_orphans(log, store, listing, kept, floor, grace_s)
+    def find(listing: Listing, versions: KeptVersions) -> Orphans:
+        return find_orphans(log, store, listing, versions, floor, grace_s)
 
     return with_proof(log, store, find, leases)
 

@@ -39,11 +39,11 @@ def with_inside(text: str) -> str:
 def _queries(tokens: StatementTokens, start: int) -> list[int]:
     """The places of SELECT that begin a query in brackets, and the one that INSERT takes."""
     tokens.at = start
-    own = tokens.find("SELECT")
+    select = tokens.find("SELECT")
     return [
         place
         for place in range(start, tokens.count)
-        if tokens.words[place] == "SELECT" and (place == own or tokens.words[place - 1] == "(")
+        if tokens.words[place] == "SELECT" and (place == select or tokens.words[place - 1] == "(")
     ]
 
 

@@ -52,8 +52,8 @@ def in_order(
             f"({', '.join(sequences)}), by which the table orders changes; assign all of them, or "
             "none to take those of the source"
         )
-    own = {name: value_of(theirs) for name, theirs in sequences.items()}
-    return replace(clause, values={**clause.values, **own})
+    values = {name: value_of(theirs) for name, theirs in sequences.items()}
+    return replace(clause, values={**clause.values, **values})
 
 
 def _takes_sequence(clause: MergeClause, order: Sequence[str]) -> bool:

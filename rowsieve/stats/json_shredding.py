@@ -103,7 +103,7 @@ def _shred(texts: pa.Array, tree: PathTree) -> dict[Path, pa.StructArray]:
         return mask if there is None else _spread(mask, there)
 
     cells = tree.cells(documents)[0]
-    return {path: _columns(own, unknown, exponents) for path, own in cells.items()}
+    return {path: _columns(path_cells, unknown, exponents) for path, path_cells in cells.items()}
 
 
 def _spread(mask: Mask, there: Mask) -> Mask:
@@ -147,7 +147,9 @@ def _of_type(
         return None
     if len(distinct) == 1:
         return cells
-    return [cell if own is type_ else None for cell, own in zip(cells, types, strict=True)]
+    return [
+        cell if cell_type is type_ else None for cell, cell_type in zip(cells, types, strict=True)
+    ]
 
 
 def _array(cells: list[Any] | None, count: int, type_: pa.DataType) -> pa.Array:

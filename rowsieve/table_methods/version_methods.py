@@ -80,8 +80,8 @@ class VersionMethods(TableMethods):
         head = self.handle.latest()
         ref = restorable_ref(self.handle.store, name, head)
         change = begin("restore", {**notes, "restored": str(ref.version), "ref": name})
-        with leased(self.handle, version=name, holder="restore") as held:
-            target = held.pinned
+        with leased(self.handle, version=name, holder="restore") as lease:
+            target = lease.pinned
             return self.handle.commit(change, head, lambda head: restore_to(change, head, target))
 
     @changes("cherry_pick")

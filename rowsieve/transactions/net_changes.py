@@ -122,11 +122,11 @@ def _written(layers: TableLayers, wanted: frozenset[str]) -> PartTable:
     return parts
 
 
-def _must_be_file(own: PartTable, pinned: Snapshot) -> np.ndarray:
+def _must_be_file(parts: PartTable, pinned: Snapshot) -> np.ndarray:
     """(n,) which parts are in memory, and the table's log has none."""
     if inline_limit(pinned.table):
-        return np.zeros(len(own), dtype=bool)
-    return own.held_in_memory()
+        return np.zeros(len(parts), dtype=bool)
+    return parts.held_in_memory()
 
 
 # Tables with a key
@@ -134,33 +134,33 @@ def _must_be_file(own: PartTable, pinned: Snapshot) -> np.ndarray:
 
 def _merged(change: Change, layers: TableLayers) -> PartTable:
     """The parts of all layers, merged where they overlap in keys."""
-    own = own_parts(layers)
-    if not len(own):
+    parts = own_parts(layers)
+    if not len(parts):
         return PartTable.empty()
     pinned = layers.pinned
     order = KeyOrder.of(pinned.schema, pinned.table.key)
     alone: list[str] = []
     merged = PartTable.empty()
-    ages, must_be_file = own.numbers("commit_ts_max"), _must_be_file(own, pinned)
-    if must_be_file.any() and own.stored_bytes <= _AT_ONCE_BYTES:  # one file instead of many
-        return _rewritten(change, pinned, own, np.argsort(-ages, kind="stable"))
-    for group in overlap_groups(own.select("key.").table, order):
+    ages, must_be_file = parts.numbers("commit_ts_max"), _must_be_file(parts, pinned)
+    if must_be_file.any() and parts.stored_bytes <= _AT_ONCE_BYTES:  # one file instead of many
+        return _rewritten(change, pinned, parts, np.argsort(-ages, kind="stable"))
+    for group in overlap_groups(parts.select("key.").table, order):
         members = np.array(group)
         is_alone = len(np.unique(ages[members])) == 1  # parts of one layer have disjoint keys
         if is_alone and not must_be_file[members].any():
-            alone += own.take(members).part_ids
+            alone += parts.take(members).part_ids
         else:
             newest_first = members[np.argsort(-ages[members], kind="stable")]
-            merged = merged.append(_rewritten(change, pinned, own, newest_first))
+            merged = merged.append(_rewritten(change, pinned, parts, newest_first))
     return _written(layers, frozenset(alone)).append(merged)
 
 
-def _rewritten(change: Change, pinned: Snapshot, own: PartTable, places: np.ndarray) -> PartTable:
+def _rewritten(change: Change, pinned: Snapshot, parts: PartTable, places: np.ndarray) -> PartTable:
     order = KeyOrder.of(pinned.schema, pinned.table.key)
-    at_once = own.take(places).stored_bytes <= _AT_ONCE_BYTES
+    at_once = parts.take(places).stored_bytes <= _AT_ONCE_BYTES
     actions = newest_actions(
         change.store,
-        planned_parts(own, places),
+        planned_parts(parts, places),
         pinned.schema,
         order,
         MERGE_BYTES,
@@ -211,13 +211,15 @@ def _undated(deletes: pa.Table) -> pa.Table:
 
 def _without_hidden_rows(change: Change, layers: TableLayers) -> PartTable:
     """The parts of all layers; those with hidden rows are written again without them."""
-    own = own_parts(layers)
-    if not len(own):
+    own_layer = own_parts(layers)
+    if not len(own_layer):
         return PartTable.empty()
-    has_vector = np.asarray(own.column("dv.path").is_valid()) | _must_be_file(own, layers.pinned)
-    whole = own.take(np.flatnonzero(~has_vector))
+    has_vector = np.asarray(own_layer.column("dv.path").is_valid()) | _must_be_file(
+        own_layer, layers.pinned
+    )
+    whole = own_layer.take(np.flatnonzero(~has_vector))
     parts = _written(layers, frozenset(whole.part_ids))
-    holed = own.take(np.flatnonzero(has_vector))
+    holed = own_layer.take(np.flatnonzero(has_vector))
     if not len(holed):
         return parts
     return parts.append(_write(change, layers.pinned, _visible(change, layers, holed)))

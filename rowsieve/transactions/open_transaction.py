@@ -374,9 +374,9 @@ class _TableCommit:
         touched_by = []
         if pinned.table.sequence or isolation is Isolation.SNAPSHOT:
             touched_by = [layer.touched_by for layer in layers.layers]
-        own = own_parts(layers)
-        if isolation is Isolation.SNAPSHOT and pinned.table.key and len(own):
-            touched_by.append(written_keys(store, pinned, own))
+        parts = own_parts(layers)
+        if isolation is Isolation.SNAPSHOT and pinned.table.key and len(parts):
+            touched_by.append(written_keys(store, pinned, parts))
         return CommitProofs(
             store,
             pinned,

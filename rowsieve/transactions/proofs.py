@@ -281,12 +281,12 @@ def _first(check: Check, entries: Sequence[LogEntry]) -> LogEntry:
     return next((entry for entry in entries if check(entry)), entries[-1])
 
 
-def written_keys(store: ObjectStore, pinned: Snapshot, own: PartTable) -> TouchesKeys:
+def written_keys(store: ObjectStore, pinned: Snapshot, parts: PartTable) -> TouchesKeys:
     """The check that a commit wrote one of the keys of these parts, which have a version."""
     order = KeyOrder.of(pinned.schema, pinned.table.key)
     key = pinned.schema.select(order.names)
     batches: list[pa.RecordBatch] = []
-    for part in planned_parts(own, np.arange(len(own))):
+    for part in planned_parts(parts, np.arange(len(parts))):
         source = PartSource(store, part, pinned.schema)
         for stream in (source.tombstones(key), source.rows(key)):
             batches += [batch for _, batch in stream]

@@ -80,5 +80,5 @@ def _native(values: pa.Array, extension: bytes) -> Any:
         return to_arrow(values)
     if extension == NUMERIC_EXTENSION:
         return to_text(values)
-    own = pa.uuid() if extension == UUID_EXTENSION else pa.json_()
-    return pa.ExtensionArray.from_storage(own, values)
+    storage = pa.uuid() if extension == UUID_EXTENSION else pa.json_()
+    return pa.ExtensionArray.from_storage(storage, values)

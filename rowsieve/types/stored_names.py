@@ -36,9 +36,9 @@ def tagged(schema: Schema) -> Schema:
 
 def tagged_rows(rows: pa.Table, schema: Schema) -> pa.Table:
     """Return the rows of `schema` with the names of `tagged`; no buffer is copied."""
-    own, target = arrow_schema(schema), arrow_schema(tagged(schema))
-    if rows.schema != own:  # relabelling does not check the layout
-        rows = rows.select(schema.names).cast(own)
+    source, target = arrow_schema(schema), arrow_schema(tagged(schema))
+    if rows.schema != source:  # relabelling does not check the layout
+        rows = rows.select(schema.names).cast(source)
     return pa.Table.from_batches(
         [relabelled(batch, target) for batch in rows.to_batches()], schema=target
     )

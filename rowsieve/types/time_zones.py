@@ -376,22 +376,22 @@ def _unknown(name: str) -> InvalidPredicate:
     )
 
 
-def has_rules(own: Zone) -> bool:
+def has_rules(tz: Zone) -> bool:
     """Return whether the zone's offset changes after 2100."""
-    return own.repeats and bool((own.starts >= _RULES_ONLY_S).any())
+    return tz.repeats and bool((tz.starts >= _RULES_ONLY_S).any())
 
 
-def _without_rules(own: Zone) -> Zone:
+def _without_rules(tz: Zone) -> Zone:
     """Return the zone as in databases that end in 2100, or the same object if equal."""
-    if not has_rules(own):
-        return own
-    kept = own.starts < _RULES_ONLY_S
-    changes = [int(start) for start in own.starts[kept][1:]]
-    offsets = [int(offset) for offset in own.offsets[kept]]
-    return _table(own.name + UNTIL_2100, changes, offsets, repeats=False)
+    if not has_rules(tz):
+        return tz
+    kept = tz.starts < _RULES_ONLY_S
+    changes = [int(start) for start in tz.starts[kept][1:]]
+    offsets = [int(offset) for offset in tz.offsets[kept]]
+    return _table(tz.name + UNTIL_2100, changes, offsets, repeats=False)
 
 
-def _of_arrow(own: Zone) -> Zone:
+def _of_arrow(tz: Zone) -> Zone:
     """Return the zone according to Arrow's kernels, with the offset of 2500 after that year.
 
     The same object if there is no difference.
@@ -399,18 +399,18 @@ def _of_arrow(own: Zone) -> Zone:
     step = _PROBE // timedelta(seconds=1)
     first = (_FIRST - _EPOCH) // timedelta(seconds=1)
     seconds = np.arange(first, _RULES_ONLY_S + _CYCLE_S, step, dtype=np.int64)
-    offsets = _arrow_offsets(seconds, own.name)
+    offsets = _arrow_offsets(seconds, tz.name)
     before = np.flatnonzero(np.diff(offsets))
     low, high = seconds[before], seconds[before + 1]
     while (high - low > 1).any():
         middle = (low + high) // 2
-        same = _arrow_offsets(middle, own.name) == offsets[before]
+        same = _arrow_offsets(middle, tz.name) == offsets[before]
         low, high = np.where(same, middle, low), np.where(same, high, middle)
     twin = _table(
-        own.name + IN_ARROW, high.tolist(), [*offsets[:1], *offsets[before + 1]], repeats=False
+        tz.name + IN_ARROW, high.tolist(), [*offsets[:1], *offsets[before + 1]], repeats=False
     )
-    alike = np.array_equal(twin.starts, own.starts) and np.array_equal(twin.offsets, own.offsets)
-    return own if alike and not has_rules(own) else twin
+    alike = np.array_equal(twin.starts, tz.starts) and np.array_equal(twin.offsets, tz.offsets)
+    return tz if alike and not has_rules(tz) else twin
 
 
 def _arrow_offsets(seconds: Micros, name: str) -> Micros:

@@ -157,17 +157,17 @@ class Preparation:
         Changes that are not committed yet are compared with each other, so their texts must have
         one length, too. Only for the thread that takes the calls from the queue.
         """
-        for own in self._texts_of(changes):
-            first = own.slice(0, 1) if self._first_texts is None else self._first_texts
-            first = first.rename_columns(own.column_names).cast(own.schema)
-            check_sequences(pa.concat_tables([first, own]), self._texts, action)
+        for text in self._texts_of(changes):
+            first = text.slice(0, 1) if self._first_texts is None else self._first_texts
+            first = first.rename_columns(text.column_names).cast(text.schema)
+            check_sequences(pa.concat_tables([first, text]), self._texts, action)
         self.note(changes)
 
     def note(self, changes: Changes) -> None:
         """Later changes are compared with these, which were admitted by another writer."""
-        for own in self._texts_of(changes):
+        for text in self._texts_of(changes):
             if self._first_texts is None:
-                self._first_texts = own.slice(0, 1)
+                self._first_texts = text.slice(0, 1)
 
     def _texts_of(self, changes: Changes) -> list[pa.Table]:
         tables = [table for table in (changes.rows, changes.deletes) if table is not None]

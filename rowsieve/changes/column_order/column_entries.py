@@ -44,8 +44,8 @@ class ColumnEntries:
         """
         result, is_last = rows.copy(), self._is_last()
         later = is_last & (self.columns <= field_id)
-        own = ~is_last & (self.columns == field_id)
-        for chosen in (later, own):
+        mask = ~is_last & (self.columns == field_id)
+        for chosen in (later, mask):
             result[self.rows[chosen]] = ranks[chosen]
         return result
 

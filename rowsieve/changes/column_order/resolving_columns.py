@@ -175,9 +175,9 @@ def _last_events(events: Events, chosen: Mask) -> Places:
 def _winner(events: Events, sets: Mask, ranks: Ranks, before: Ranks) -> _Winner:
     """The events that set a column and are not below the value that is there."""
     last = _last_events(events, sets)
-    own = np.where(last >= 0, ranks[last], NEVER)
-    wins = (last >= 0) & (own >= before)
-    return _Winner(np.where(wins, last, -1), np.where(wins, own, before))
+    winner_ranks = np.where(last >= 0, ranks[last], NEVER)
+    wins = (last >= 0) & (winner_ranks >= before)
+    return _Winner(np.where(wins, last, -1), np.where(wins, winner_ranks, before))
 
 
 def _deletes(

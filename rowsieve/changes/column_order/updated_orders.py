@@ -39,8 +39,8 @@ def with_assigned_values(rows: pa.Table, snapshot: Snapshot, assigned: Collectio
         for field_id in (*ids, snapshot.next_field_id)
     }
     for name in assigned:
-        own = ranks[schema.field(name).id]
-        ranks[schema.field(name).id] = np.where(own == NEVER, of_rows, own)
+        column_ranks = ranks[schema.field(name).id]
+        ranks[schema.field(name).id] = np.where(column_ranks == NEVER, of_rows, column_ranks)
     type_ = arrow_type(schema.field(COLUMN_ORDER).type)
     place = rows.column_names.index(COLUMN_ORDER)
     column = entries_column(ranks, of_rows, sequences, type_)

@@ -101,13 +101,13 @@ def _taken(columns: KeyColumns, places: npt.NDArray[Any]) -> KeyColumns:
     return KeyColumns(tuple(array.take(pa.array(places)) for array in columns.arrays))
 
 
-def _filtered(changes: Changes, kept: Mask) -> Changes:
+def _filtered(changes: Changes, mask: Mask) -> Changes:
     count = 0 if changes.rows is None else changes.rows.num_rows
     rows, deletes = changes.rows, changes.deletes
     if rows is not None:
-        rows = rows.filter(pa.array(kept[:count]))
+        rows = rows.filter(pa.array(mask[:count]))
     if deletes is not None:
-        deletes = deletes.filter(pa.array(kept[count:]))
+        deletes = deletes.filter(pa.array(mask[count:]))
     return Changes(rows if rows else None, deletes if deletes else None)
 
 

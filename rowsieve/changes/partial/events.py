@@ -179,8 +179,10 @@ def _values(
         elif mask.any():
             gives[name.lower()] = mask
             place = others.column_names.index(name)
-            kept = pa.array(np.arange(len(mask)), mask=~mask)
-            others = others.set_column(place, others.field(place), others.column(place).take(kept))
+            places = pa.array(np.arange(len(mask)), mask=~mask)
+            others = others.set_column(
+                place, others.field(place), others.column(place).take(places)
+            )
         else:
             others = others.drop_columns([name])
             fields = [field for field in fields if field.name.lower() != name.lower()]

@@ -49,8 +49,10 @@ class Candidates:
     def without_nulls(self) -> Candidates:
         """The candidates that are not NULL."""
         is_valid = pc.is_valid(self.pool.take(pa.array(self.members)))
-        kept = np.asarray(is_valid.to_numpy(zero_copy_only=False), dtype=bool)
-        return Candidates(self.pool, self.type, self.members[kept], self.owners[kept], self.count)
+        present = np.asarray(is_valid.to_numpy(zero_copy_only=False), dtype=bool)
+        return Candidates(
+            self.pool, self.type, self.members[present], self.owners[present], self.count
+        )
 
     def values(self) -> pa.Array:
         """(m,) the values."""

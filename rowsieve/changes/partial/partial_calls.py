@@ -274,8 +274,8 @@ def _resolved(
                 f"{write.operation}: combine= has rules, and each column of the table has its "
                 "newest value (column_order='each'); nothing was written. Leave it out"
             )
-        own = events(without_order_column(schema))
-        return resolve_columns(store, snapshot, own, write.operation, change.on_too_late)
+        unordered = events(without_order_column(schema))
+        return resolve_columns(store, snapshot, unordered, write.operation, change.on_too_late)
     timely, late = without_late_events(
         store, snapshot, events(schema), rules.values(), write.operation, change.on_too_late
     )

@@ -148,21 +148,21 @@ def _summed(window: Sequence[pa.RecordBatch]) -> Iterator[tuple[pa.RecordBatch, 
     (differences,) = column_codes([batch.column(place) for batch in window])
     sums = sum_differences(columns, differences)
     stops = np.cumsum([batch.num_rows for batch in window])
-    for batch, stop, own in zip(window, stops, _split(sums, stops), strict=True):
-        if len(own.rows):
-            rows = pa.array(own.rows - (stop - batch.num_rows))
+    for batch, stop, sums_of_batch in zip(window, stops, _split(sums, stops), strict=True):
+        if len(sums_of_batch.rows):
+            rows = pa.array(sums_of_batch.rows - (stop - batch.num_rows))
             taken = batch if len(rows) == batch.num_rows else batch.take(rows)
             columns = [plain_values(column) for column in taken.columns]
-            columns[place] = pa.array(own.sums)
-            yield pa.RecordBatch.from_arrays(columns, names), own
+            columns[place] = pa.array(sums_of_batch.sums)
+            yield pa.RecordBatch.from_arrays(columns, names), sums_of_batch
 
 
 def _split(sums: Sums, stops: Codes) -> Iterator[Sums]:
     """The sums of the rows of each batch."""
     start = 0
     for stop in np.searchsorted(sums.rows, stops).tolist():
-        own = slice(start, stop)
-        yield Sums(sums.rows[own], sums.sums[own], sums.overflows[own])
+        piece = slice(start, stop)
+        yield Sums(sums.rows[piece], sums.sums[piece], sums.overflows[piece])
         start = stop
 
 

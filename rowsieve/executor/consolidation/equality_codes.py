@@ -152,15 +152,15 @@ def _codes_by_values(chunks: Sequence[pa.Array]) -> Codes:
     numbers = _dictionary_codes(pa.concat_arrays([*sources, pa.nulls(1, sources[0].type)]))
     parts, start = [], 0
     for chunk, source in zip(chunks, sources, strict=True):
-        own = numbers[start : start + len(source)]
+        codes = numbers[start : start + len(source)]
         start += len(source)
         if isinstance(chunk, pa.DictionaryArray):
             indices = chunk.indices
             if indices.null_count:
-                own = np.append(own, numbers[-1])  # that of NULL, after those of the values
+                codes = np.append(codes, numbers[-1])  # that of NULL, after those of the values
                 indices = indices.cast(pa.int64()).fill_null(len(source))
-            own = own[indices.to_numpy()]
-        parts.append(own)
+            codes = codes[indices.to_numpy()]
+        parts.append(codes)
     return np.concatenate(parts)
 
 

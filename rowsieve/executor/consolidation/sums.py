@@ -43,16 +43,16 @@ class Sums(NamedTuple):
 
 def sum_differences(columns: Sequence[Codes], differences: Codes) -> Sums:
     """Group rows whose codes are equal; return the groups whose sum is not zero."""
-    totals, kept = differences.copy(), differences != 0
+    totals, nonzero = differences.copy(), differences != 0
     overflows = np.zeros(len(differences), dtype=np.bool_)
     members, starts = _repeated(columns, len(differences))
     if len(members):
         firsts = members[starts]
         sums, beyond = _totals(differences[members], starts)
-        kept[members] = False
-        kept[firsts] = (sums != 0) | beyond
+        nonzero[members] = False
+        nonzero[firsts] = (sums != 0) | beyond
         totals[firsts], overflows[firsts] = sums, beyond
-    rows = np.flatnonzero(kept)
+    rows = np.flatnonzero(nonzero)
     return Sums(rows, totals[rows], overflows[rows])
 
 

@@ -30,16 +30,16 @@ Read = Callable[[], Iterator[pa.RecordBatch]]
 
 def update_shares(read: Read, memory_bytes: int) -> Iterator[Sequence[pa.RecordBatch]]:
     """Yield the updates that `read` returns each time, as one list or several; none is empty."""
-    kept: list[pa.RecordBatch] = []
+    batches: list[pa.RecordBatch] = []
     total_bytes = 0
     for batch in read():
         total_bytes += batch.nbytes
-        kept.append(batch)
+        batches.append(batch)
         if total_bytes > memory_bytes:
-            kept.clear()
+            batches.clear()
     if total_bytes <= memory_bytes:
-        if kept:
-            yield kept
+        if batches:
+            yield batches
         return
     count = min(-(-total_bytes * _SAFETY // max(memory_bytes, 1)), MAX_SHARES)
     for number in range(count):

@@ -94,11 +94,11 @@ class GroupCommit:
             raise ticket.error
         return ticket.version
 
-    def _lead(self, own: _Ticket) -> None:
+    def _lead(self, lead_ticket: _Ticket) -> None:
         """Publish what waits until our own ticket is done; then hand over."""
         batch: list[_Ticket] = []
         try:
-            while not own.is_done:
+            while not lead_ticket.is_done:
                 with self._lock.mutex:
                     batch, self._waiting = self._waiting, []
                 self._publish(batch)

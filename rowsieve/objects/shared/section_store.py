@@ -167,8 +167,8 @@ class SectionStore:
         only_numbers = until is not None and until <= _AFTER_NUMBERS
         is_ours = only_numbers and log.place_uri is None and not log.has_left
         listed = [] if is_ours else self._inner.list(prefix, after, until)
-        own = (path for path, _ in _entries_of(log) if within(path, after, until))
-        return sorted({*listed, *own})
+        paths = (path for path, _ in _entries_of(log) if within(path, after, until))
+        return sorted({*listed, *paths})
 
     def children(self, prefix: str = "") -> Paths:
         """List names directly under a folder."""

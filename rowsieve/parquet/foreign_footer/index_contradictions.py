@@ -88,7 +88,7 @@ def numbers_contradict(
             if any((one > other) if rises else (one < other) for one, other in pairwise(side)):
                 return True
     ends = zip(chunk, (min(lower), max(upper)), strict=True)
-    return any(bound is not None and bound != own for bound, own in ends)
+    return any(bound is not None and bound != end for bound, end in ends)
 
 
 def bytes_contradict(
@@ -129,12 +129,12 @@ def _repeats_chunk(footer: CheckedFooter, data: bytes, first: Numbers, places: N
     takes a tenth of a microsecond each; decoding one takes ten.
     """
     stops, values = footer.chunks.stops, footer.chunks.values
-    own = np.frombuffer(footer.data, np.uint8)
+    footer_bytes = np.frombuffer(footer.data, np.uint8)
     walk = _Encodings(data, first)
     walk.expect(*_ONE_PAGE)
     for path in (MIN, MAX):
         walk.expect(*_ONE_TEXT)
-        walk.expect_text(own, values[path][places], stops[path][places])
+        walk.expect_text(footer_bytes, values[path][places], stops[path][places])
     walk.expect(*_ORDER)
     walk.at += 1
     nulls = np.where(stops[NULLS][places] < 0, -1, values[NULLS][places])

@@ -95,7 +95,7 @@ class ForeignCells:
         self._starts: list[Numbers] = []  # its first row in the row group
         ranges = []
         for place, group in enumerate(row_groups):
-            known = [own.starts for each in self._indexes.values() if (own := each[place])]
+            known = [index.starts for each in self._indexes.values() if (index := each[place])]
             starts = np.unique(np.concatenate([np.zeros(1, np.int64), *known]))
             stops = np.append(starts[1:], edges[group + 1] - edges[group])
             ranges.append(np.stack([starts, stops], axis=1) + edges[group])

@@ -52,21 +52,21 @@ def explain_row_groups(
         return _explain_in_memory(plan, snapshot, part.data, describe)
     tail = read_tail(store, part.data)
     metadata = tail.metadata
-    kept = np.ones(metadata.num_row_groups, dtype=np.bool_)
+    remaining = np.ones(metadata.num_row_groups, dtype=np.bool_)
     skipped: list[RowGroupReason] = []
     if plan.pruning and plan.predicate != TRUE:
         blooms = BloomReader(store, part.data, metadata)
-        kept, skipped = _skip(plan, snapshot, metadata, blooms, describe)
+        remaining, skipped = _skip(plan, snapshot, metadata, blooms, describe)
     sizes = _column_bytes(plan, snapshot, metadata)
-    pages, pages_kept = _pages(plan, snapshot, tail, kept)
+    pages, pages_kept = _pages(plan, snapshot, tail, remaining)
     shares = pages_kept / np.maximum(pages, 1)
     return PartRowGroups(
-        total=len(kept),
-        read=int(kept.sum()),
-        pages=int(pages[kept].sum()),
+        total=len(remaining),
+        read=int(remaining.sum()),
+        pages=int(pages[remaining].sum()),
         pages_read=int(pages_kept.sum()),
         bytes_total=int(sizes.sum()),
-        bytes_read=int((sizes * np.where(pages > 0, shares, kept)).sum()),
+        bytes_read=int((sizes * np.where(pages > 0, shares, remaining)).sum()),
         skipped=tuple(skipped),
     )
 
@@ -93,24 +93,30 @@ def _explain_in_memory(
     return PartRowGroups(1, read, 0, 0, data.size_bytes, read * data.size_bytes, skipped)
 
 
-def _pages(plan: ScanPlan, snapshot: Snapshot, tail: Tail, kept: Mask) -> tuple[Counts, Counts]:
+def _pages(
+    plan: ScanPlan, snapshot: Snapshot, tail: Tail, remaining: Mask
+) -> tuple[Counts, Counts]:
     """(g,) the number of pages of each row group, and of the pages to read; 0 if unknown."""
-    nothing = np.zeros(len(kept), dtype=np.int64)
+    nothing = np.zeros(len(remaining), dtype=np.int64)
     directory = page_directory(tail.metadata)
     if directory is None:
         return nothing, nothing
-    pages = np.array([directory.page_count(group) for group in range(len(kept))], dtype=np.int64)
+    pages = np.array(
+        [directory.page_count(group) for group in range(len(remaining))], dtype=np.int64
+    )
     if not plan.pruning or (bound := plan.filter) is None:
         return pages, pages
     verdicts = interpret(
         bound, JoinedStatistics([RowGroupStatistics(tail.metadata, snapshot.schema)])
     )
-    verdicts = np.where(kept, verdicts, Verdict.NONE).astype(np.int8)
+    verdicts = np.where(remaining, verdicts, Verdict.NONE).astype(np.int8)
     (unpruned,) = prune_pages(bound, [(tail, verdicts)], snapshot.schema, ROW_GROUP_ROWS)
     if unpruned.rows == ROW_GROUP_ROWS:
-        return pages, np.where(kept, pages, 0)
-    group_of = np.repeat(np.arange(len(kept)), pages)
-    return pages, np.bincount(group_of, weights=unpruned.kept, minlength=len(kept)).astype(np.int64)
+        return pages, np.where(remaining, pages, 0)
+    group_of = np.repeat(np.arange(len(remaining)), pages)
+    return pages, np.bincount(group_of, weights=unpruned.kept, minlength=len(remaining)).astype(
+        np.int64
+    )
 
 
 def _skip(
@@ -123,7 +129,7 @@ def _skip(
     """Return the row groups to read, and why the others are skipped: by conjunct, then by bloom."""
     statistics = RowGroupStatistics(metadata, snapshot.schema)
     joined = JoinedStatistics([statistics])
-    kept = np.ones(metadata.num_row_groups, dtype=np.bool_)
+    remaining = np.ones(metadata.num_row_groups, dtype=np.bool_)
     skipped = []
     terms = bind_conjuncts(plan.predicate, snapshot.schema, plan.semantics, now_us=plan.now_us)
     assert plan.filter is not None
@@ -131,16 +137,16 @@ def _skip(
     asked = [*((*each, False) for each in (*terms, *whole)), *((*each, True) for each in terms)]
     for term, bound, by_bloom in asked:
         if by_bloom:
-            verdicts = np.where(kept, Verdict.SOME, Verdict.NONE).astype(np.int8)
+            verdicts = np.where(remaining, Verdict.SOME, Verdict.NONE).astype(np.int8)
             verdicts = probe_blooms(bound, statistics, verdicts, blooms)
         else:
             verdicts = interpret(bound, joined)
-        gone = kept & (verdicts == Verdict.NONE)
+        gone = remaining & (verdicts == Verdict.NONE)
         if gone.any():
             by = "bloom" if by_bloom else "statistics"
             skipped.append(RowGroupReason(int(gone.sum()), by, describe(term)))
-            kept &= ~gone
-    return kept, skipped
+            remaining &= ~gone
+    return remaining, skipped
 
 
 def _column_bytes(
@@ -151,9 +157,9 @@ def _column_bytes(
     for column in plan.columns:
         operand = column.operand
         names.update((column.name,) if operand is None else column_names(operand))
-    own = names_by_id(metadata)
+    leaf_names = names_by_id(metadata)
     ids = [snapshot.schema.field(name).id for name in names]
-    stored = {own[field_id] for field_id in ids if field_id in own}
+    stored = {leaf_names[field_id] for field_id in ids if field_id in leaf_names}
     sizes = np.zeros(metadata.num_row_groups, dtype=np.int64)
     for i in range(metadata.num_row_groups):
         group = metadata.row_group(i)

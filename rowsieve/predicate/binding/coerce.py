@@ -151,9 +151,9 @@ def convert(
         raise InvalidPredicate(
             f"a value of type {type_name(source)} cannot be converted to {type_name(target)}"
         )
-    own = cast_of_session(operand, source, target, semantics, try_=False)
-    if own is not None:
-        return folded(own, semantics)
+    session_cast = cast_of_session(operand, source, target, semantics, try_=False)
+    if session_cast is not None:
+        return folded(session_cast, semantics)
     if isinstance(operand, ir.Literal):
         if isinstance(target, Float) and isinstance(operand.value, int | decimal.Decimal):
             return ir.Literal(_as_float(operand.value, target), target)
@@ -353,8 +353,8 @@ def _compare_typed(
 def _settled(operand: ir.Operand, type_: LogicalType) -> tuple[ir.Operand, LogicalType]:
     """Give an untyped number its natural type."""
     if isinstance(operand, ir.Literal) and operand.type is None and operand.value is not None:
-        own = natural_type(operand.value) or type_
-        return ir.Literal(operand.value, own), own
+        natural = natural_type(operand.value) or type_
+        return ir.Literal(operand.value, natural), natural
     return operand, type_
 
 

@@ -181,8 +181,8 @@ def _cast(
                 return None  # in that engine TIMESTAMP means nanoseconds
             if rounds and (try_ or (utc and not other)):
                 return None  # infinite times; DuckDB has no such cast
-            own = Timestamp(utc)
-            return _cast_times(ir.Cast(operand, own, try_), own, target, semantics, try_=try_)
+            plain = Timestamp(utc)
+            return _cast_times(ir.Cast(operand, plain, try_), plain, target, semantics, try_=try_)
         case Nanos(utc=False), Date():
             if rounds:
                 return None if try_ else ir.Cast(ir.Cast(operand, Timestamp()), target)
@@ -197,8 +197,8 @@ def _cast(
         case Date(), Nanos(utc=False):
             return ir.Cast(operand, target, try_)
         case Timestamp() | Date(), Nanos(utc=utc):
-            own = Timestamp(utc)
-            return ir.Cast(_cast_times(operand, source, own, semantics, try_=try_), target, try_)
+            plain = Timestamp(utc)
+            return ir.Cast(_cast_times(operand, source, plain, semantics, try_=try_), target, try_)
     return None
 
 
@@ -212,8 +212,8 @@ def _cast_times(
 ) -> ir.Operand:
     if source == target:
         return operand
-    own = cast_of_session(operand, source, target, semantics, try_=try_)
-    return own or ir.Cast(operand, target, try_)
+    session_cast = cast_of_session(operand, source, target, semantics, try_=try_)
+    return session_cast or ir.Cast(operand, target, try_)
 
 
 def _between_zones(

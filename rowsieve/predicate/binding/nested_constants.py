@@ -47,14 +47,14 @@ def _nested_items(
 
     All items of a list have one type; NULL and `[]` take that of their neighbours.
     """
-    own = next((type_ for item in items if (type_ := _own_type(item)) is not None), None)
-    wanted = field if own is None else replace(field, type=own)
+    item_type = next((type_ for item in items if (type_ := _own_type(item)) is not None), None)
+    wanted = field if item_type is None else replace(field, type=item_type)
     adapted_items = [item if _is_bare(item) else _item(item, wanted, semantics) for item in items]
     types = (
         _own_type(item, text=String()) for item in adapted_items
     )  # other texts are adapted by now
-    own = next((type_ for type_ in types if type_ is not None), wanted.type)
-    return tuple(_item(item, replace(field, type=own), semantics) for item in adapted_items)
+    item_type = next((type_ for type_ in types if type_ is not None), wanted.type)
+    return tuple(_item(item, replace(field, type=item_type), semantics) for item in adapted_items)
 
 
 def _is_bare(node: Operand) -> bool:

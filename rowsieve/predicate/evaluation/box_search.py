@@ -73,9 +73,9 @@ class RankBoxes:
             return None
         low, high = (cells * sizes[last] + ends[last][boxes] for ends in (lows, highs))
         searched = [
-            _Searched(_split(int(kind), len(others)), *_disjoint(low[own], high[own]))
+            _Searched(_split(int(kind), len(others)), *_disjoint(low[of_kind], high[of_kind]))
             for kind in kinds
-            for own in (levels == kind,)
+            for of_kind in (levels == kind,)
         ]
         return cls(others, last, tuple(sizes), tuple(searched))
 
@@ -95,19 +95,19 @@ class RankBoxes:
 def _dyadic(starts: Ranks, stops: Ranks) -> tuple[Ranks, Ranks, Ranks]:
     """Divide ranges into cells: the number of the range, the level, and the cell's number there."""
     places, levels, nodes = [], [], []
-    left, right, own = starts.copy(), stops.copy(), np.arange(len(starts))
+    left, right, box_numbers = starts.copy(), stops.copy(), np.arange(len(starts))
     level = 0
-    while len(own):
+    while len(box_numbers):
         for takes, node in (((left & 1) == 1, left), ((right & 1) == 1, right - 1)):
-            places.append(own[takes])
+            places.append(box_numbers[takes])
             levels.append(np.full(int(takes.sum()), level))
             nodes.append(node[takes])
         left, right = (left + 1) >> 1, right >> 1
         wide = left < right
-        left, right, own = left[wide], right[wide], own[wide]
+        left, right, box_numbers = left[wide], right[wide], box_numbers[wide]
         level += 1
     if not places:
-        return own, own, own
+        return box_numbers, box_numbers, box_numbers
     return np.concatenate(places), np.concatenate(levels), np.concatenate(nodes)
 
 

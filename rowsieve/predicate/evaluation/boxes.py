@@ -163,7 +163,9 @@ class BoxGroup:
         axes = [_Axis.of(column, each, semantics.nan) for column, each in compared.items()]
         boxes = [box for each in alike for box in _boxes(each, axes)]
         starts, stops = (
-            tuple(np.concatenate(own) for own in zip(*[box[side] for box in boxes], strict=True))
+            tuple(
+                np.concatenate(sides) for sides in zip(*[box[side] for box in boxes], strict=True)
+            )
             for side in (0, 1)
         )
         cells = tuple(map(_cells, axes, starts, stops))
@@ -231,7 +233,10 @@ def _boxes(alike: AlikeTerms, axes: Sequence[_Axis]) -> Iterator[tuple[list[Rank
     by_column = {axis.column: axis for axis in axes}
     for (column, op), constants in alike.compared:
         compared[column].append(by_column[column].ranges(op, constants))
-    of_axes = [[_intersection(ranges) for ranges in product(*own)] for own in compared.values()]
+    of_axes = [
+        [_intersection(ranges) for ranges in product(*axis_ranges)]
+        for axis_ranges in compared.values()
+    ]
     for box in product(*of_axes):
         yield [starts for starts, _ in box], [stops for _, stops in box]
 

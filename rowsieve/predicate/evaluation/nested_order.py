@@ -75,8 +75,8 @@ class _Order:
     def _structs(self, left: pa.Array, right: pa.Array) -> _Signs:
         signs = np.zeros(len(left), dtype=np.int8)
         for place in range(left.type.num_fields):
-            own = self.signs(_member(left, place), _member(right, place))
-            signs = np.where(signs == 0, own, signs)
+            member_signs = self.signs(_member(left, place), _member(right, place))
+            signs = np.where(signs == 0, member_signs, signs)
         return signs
 
     def _lists(self, left: pa.Array, right: pa.Array, present: Mask) -> _Signs:

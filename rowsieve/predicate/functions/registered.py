@@ -127,8 +127,8 @@ def _evaluator(name: str, function: UserFunction, *, skips_nulls: bool) -> Evalu
         nulls = np.zeros(row_count, dtype=np.bool_)
         if skips_nulls:
             nulls = np.logical_or.reduce([nulls, *(null_mask(each) for each in arguments)])
-        kept = [each.filter(pa.array(~nulls)) for each in arguments]
-        values, failed = _guarded(name, function, kept, wanted)
+        present = [each.filter(pa.array(~nulls)) for each in arguments]
+        values, failed = _guarded(name, function, present, wanted)
         places = np.cumsum(~nulls) - 1
         back = values.take(pa.array(np.where(nulls, 0, places), mask=nulls))
         spread = np.zeros(row_count, dtype=np.bool_)

@@ -62,8 +62,8 @@ class ConstrainedColumns:
 
     def column(self, column: ir.BoundColumn) -> AbstractColumn:
         """The values of the column on rows that obey."""
-        own, values = self.known.get(column.field_id, (None, None))
-        if values is not None and own is not None and own.type == column.type:
+        facts, values = self.known.get(column.field_id, (None, None))
+        if values is not None and facts is not None and facts.type == column.type:
             return values
         return self.others.column(column)
 
@@ -94,29 +94,29 @@ def _floats(
     """Bounds of float columns, within those that are known."""
     nan_is_greatest = violation.semantics.nan is NanOrder.GREATEST
     for column, op, bound in bounds_against(violation.root):
-        own = known.get(column) or others.column(column)
+        facts = known.get(column) or others.column(column)
         values = pa.repeat(bound, 1)
         if op.is_order and op.holds_if_greater:  # NaN obeys
-            if own.lower.null_count or own.lower[0].as_py() < bound.as_py():
-                own = _with(own, lower=values)
+            if facts.lower.null_count or facts.lower[0].as_py() < bound.as_py():
+                facts = _with(facts, lower=values)
         elif nan_is_greatest:  # NaN violates
-            if own.upper.null_count or own.upper[0].as_py() > bound.as_py():
-                own = _with(own, upper=values)
-            own = _with(own, nan=False)
-        yield column, own
+            if facts.upper.null_count or facts.upper[0].as_py() > bound.as_py():
+                facts = _with(facts, upper=values)
+            facts = _with(facts, nan=False)
+        yield column, facts
 
 
 def _with(
-    own: AbstractColumn,
+    facts: AbstractColumn,
     *,
     lower: pa.Array | None = None,
     upper: pa.Array | None = None,
     nan: bool | None = None,
 ) -> AbstractColumn:
     return AbstractColumn(
-        own.lower if lower is None else lower,
-        own.upper if upper is None else upper,
-        own.empty,
-        own.may_be_null,
-        own.may_be_nan if nan is None else np.array([nan]),
+        facts.lower if lower is None else lower,
+        facts.upper if upper is None else upper,
+        facts.empty,
+        facts.may_be_null,
+        facts.may_be_nan if nan is None else np.array([nan]),
     )

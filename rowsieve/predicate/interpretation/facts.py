@@ -306,8 +306,8 @@ def whole_range(type_: Int | Date | Timestamp) -> tuple[int, int]:
     return int_range(type_ if isinstance(type_, Int) else Int(32 if type_ == Date() else 64))
 
 
-def _outer(own: pa.Scalar | None, other: pa.Scalar, op: ir.ComparisonOp) -> pa.Scalar:
-    if own is None:
+def _outer(bound: pa.Scalar | None, other: pa.Scalar, op: ir.ComparisonOp) -> pa.Scalar:
+    if bound is None:
         return other
-    sides = [pa.repeat(side, 1) for side in (other, own)]
-    return other if as_mask(compare(op, sides[0], sides[1], NanOrder.GREATEST))[0] else own
+    sides = [pa.repeat(side, 1) for side in (other, bound)]
+    return other if as_mask(compare(op, sides[0], sides[1], NanOrder.GREATEST))[0] else bound

@@ -143,9 +143,15 @@ def narrowed(columns: AbstractColumns, facts: Facts) -> NarrowedColumns:
     by_column: dict[ir.BoundColumn, AbstractColumn] = {}
     for column in facts.columns:
         statistics = columns.column(column)
-        own = from_column(column, statistics, part_count)
+        column_facts = from_column(column, statistics, part_count)
         by_column[column] = AbstractColumn(
-            *(own.lower, own.upper, ~own.present, own.null, own.nan),
+            *(
+                column_facts.lower,
+                column_facts.upper,
+                ~column_facts.present,
+                column_facts.null,
+                column_facts.nan,
+            ),
             all_nan=None if statistics is None else statistics.all_nan,
             ranges=() if statistics is None else statistics.ranges,
         )
@@ -175,16 +181,16 @@ def narrowed(columns: AbstractColumns, facts: Facts) -> NarrowedColumns:
     return NarrowedColumns(columns, by_column, refuted)
 
 
-def _within(own: AbstractColumn, column: ir.BoundColumn, span: Span) -> AbstractColumn:
-    nan, all_nan = own.may_be_nan, own.all_nan
+def _within(facts: AbstractColumn, column: ir.BoundColumn, span: Span) -> AbstractColumn:
+    nan, all_nan = facts.may_be_nan, facts.all_nan
     if span.upper is not None:  # rows within the span are not NaN
         nan, all_nan = None if nan is None else np.zeros_like(nan), None
-    lower = _tightened(own.lower, span.lower, _GT)
-    upper = _tightened(own.upper, span.upper, _LT)
+    lower = _tightened(facts.lower, span.lower, _GT)
+    upper = _tightened(facts.upper, span.upper, _LT)
     if span.excluded and isinstance(column.type, DISCRETE):
         lower = _past_excluded(lower, column, span.excluded, 1)
         upper = _past_excluded(upper, column, span.excluded, -1)
-    return replace(own, lower=lower, upper=upper, may_be_nan=nan, all_nan=all_nan)
+    return replace(facts, lower=lower, upper=upper, may_be_nan=nan, all_nan=all_nan)
 
 
 def _ranges(

@@ -23,12 +23,12 @@ def implied_by_equality(
     operand: ir.Operand, type_: LogicalType, constant: ir.Literal, semantics: Semantics
 ) -> list[ir.Predicate]:
     """Return bound conditions that hold wherever `operand`, of this type, equals the constant."""
-    value, own = constant.value, constant.type
+    value, constant_type = constant.value, constant.type
     if not isinstance(value, tuple) or semantics.nan is NanOrder.IEEE:
         return []
     assert semantics.nested_nulls is not NestedNulls.UNKNOWN
     terms: list[ir.Predicate] = []
-    match type_, own:
+    match type_, constant_type:
         case (List(element=element), List(element=given)):
             length = ir.Call("list_length", (operand,))
             terms.append(ir.Comparison(ir.ComparisonOp.EQ, length, ir.Literal(len(value), Int(32))))
@@ -95,13 +95,13 @@ def _ordered_fields(
     semantics: Semantics,
 ) -> ir.Predicate:
     """The first field decides, or it is equal and the others decide."""
-    value, own = constant.value, constant.type
+    value, constant_type = constant.value, constant.type
     assert isinstance(value, tuple)
-    assert isinstance(own, Struct)
+    assert isinstance(constant_type, Struct)
     if not _are_named(type_.fields):
         return ir.TruePredicate()
     condition: ir.Predicate | None = None
-    members = list(zip(type_.fields, own.fields, value, strict=True))[:_MAX_FIELDS]
+    members = list(zip(type_.fields, constant_type.fields, value, strict=True))[:_MAX_FIELDS]
     if len(members) < len(value):
         op = op.weak
     for field, other, item in reversed(members):
@@ -124,9 +124,9 @@ def _ordered_items(
     semantics: Semantics,
 ) -> ir.Predicate:
     """The first item decides, or it is equal and the others decide, or the list ends before it."""
-    value, own = constant.value, constant.type
+    value, constant_type = constant.value, constant.type
     assert isinstance(value, tuple)
-    assert isinstance(own, List)
+    assert isinstance(constant_type, List)
     length = ir.Call("list_length", (operand,))
 
     def longer(than: int, by: ir.ComparisonOp = ir.ComparisonOp.GT) -> ir.Predicate:
@@ -138,10 +138,12 @@ def _ordered_items(
         condition = longer(len(value), ir.ComparisonOp.LE if op is ir.ComparisonOp.LE else op)
     for place in reversed(range(len(known))):
         item = ir.Call("list_element", (operand, ir.Literal(place + 1, Int(64))))
-        given = ir.Literal(known[place], own.element.type)
+        given = ir.Literal(known[place], constant_type.element.type)
         strict = op.strict
         decided = _ordered(strict, item, type_.element.type, given, semantics)
-        equal = _equal(item, type_.element.type, known[place], own.element.type, semantics)
+        equal = _equal(
+            item, type_.element.type, known[place], constant_type.element.type, semantics
+        )
         condition = ir.disjoin((decided, ir.conjoin((*equal, condition))))
         if op.holds_if_less:
             condition = ir.disjoin((longer(place, ir.ComparisonOp.LE), condition))
@@ -159,13 +161,20 @@ def _equal(
     operand: ir.Operand,
     type_: LogicalType,
     value: ir.PhysicalValue,
-    own: LogicalType,
+    constant_type: LogicalType,
     semantics: Semantics,
 ) -> list[ir.Predicate]:
     if value is None:
         return [ir.IsNull(operand)]
     if is_nested(type_):
-        return implied_by_equality(operand, type_, ir.Literal(value, own), semantics)
+        return implied_by_equality(operand, type_, ir.Literal(value, constant_type), semantics)
     return [
-        compare_operands(ir.ComparisonOp.EQ, operand, type_, ir.Literal(value, own), own, semantics)
+        compare_operands(
+            ir.ComparisonOp.EQ,
+            operand,
+            type_,
+            ir.Literal(value, constant_type),
+            constant_type,
+            semantics,
+        )
     ]

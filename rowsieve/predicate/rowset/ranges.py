@@ -80,8 +80,8 @@ class Ranges:
         """Return all other rows below `row_count`."""
         starts = np.concatenate(([0], self.stops))
         stops = np.minimum(np.concatenate((self.starts, [row_count])), row_count)
-        kept = starts < stops
-        return Ranges(starts[kept], stops[kept])
+        nonempty = starts < stops
+        return Ranges(starts[nonempty], stops[nonempty])
 
     def slice(self, start: int, stop: int) -> Ranges:
         """Return the rows in [start, stop), renumbered from 0."""

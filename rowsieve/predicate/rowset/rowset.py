@@ -99,14 +99,14 @@ class RowSet:
         return cls(chosen_of_mask(mask), len(mask))
 
     @classmethod
-    def from_row_groups(cls, kept: Mask, group_rows: int, row_count: int) -> RowSet:
+    def from_row_groups(cls, mask: Mask, group_rows: int, row_count: int) -> RowSet:
         """Build from a mask of row groups, (g,) bool.
 
         Every group has `group_rows` rows, except the last one, which has the remaining rows.
         """
         _check_space(row_count)
         _check_whole(group_rows, "group_rows")
-        groups = cls.from_mask(kept)
+        groups = cls.from_mask(mask)
         if group_rows < 1 or groups.row_count != -(-row_count // group_rows):
             raise InvalidInput(
                 f"{groups.row_count} row groups of {group_rows} rows do not make a source of "

@@ -130,9 +130,9 @@ class TableSession(datafusion.SessionContext):
         """Remove a table from the session."""
         with self._lock:
             super().deregister_table(name)
-            for own in (self._own_tables, self._at_times):
-                for gone in [place for place in own if not self._exists(place)]:
-                    del own[gone]
+            for tables in (self._own_tables, self._at_times):
+                for gone in [place for place in tables if not self._exists(place)]:
+                    del tables[gone]
             self._kept.forget_removed()
 
     @checked
@@ -364,11 +364,11 @@ class TableSession(datafusion.SessionContext):
     def _version_in_statement(self, table: Table) -> Snapshot:
         """The version of a table that all scans of the current statement read."""
         table = self.transactions.table_of(table)
-        own, line = table.handle.pinned, table.handle.line
+        pinned, line = table.handle.pinned, table.handle.line
         if table.handle.read_only:
-            return own
+            return pinned
         if (known := self._versions.get(line)) is None:
-            known = self._versions[line] = self._databases.seen(table.handle, own) or own
+            known = self._versions[line] = self._databases.seen(table.handle, pinned) or pinned
         return known
 
     def full_name(self, name: tuple[str, ...]) -> tuple[str, ...]:

@@ -57,10 +57,10 @@ class SharedSplits:
         # Others that need units wait here, also while this thread waits for the store: their units
         # come after those that it draws.
         with self._lock:
-            own = self._found.setdefault(split, deque())
-            while not own and self._complete <= split:
+            queue = self._found.setdefault(split, deque())
+            while not queue and self._complete <= split:
                 self._draw()
-            return own.popleft() if own else None
+            return queue.popleft() if queue else None
 
     def _draw(self) -> None:
         if self._error is not None:

@@ -50,12 +50,12 @@ def _listed(store: ObjectStore, files: Sequence[FileRef]) -> dict[str, int]:
     """The sizes of the files that a remote store lists in their folders; none of a local disk."""
     if not store.overlaps:
         return {}
-    own = {file.path for file in files if in_place(file.path) is None}
-    pages, sizes = len(own) // FILES_PER_PAGE, dict[str, int]()
-    for folder in sorted({path.rpartition("/")[0] for path in own}):
+    paths = {file.path for file in files if in_place(file.path) is None}
+    pages, sizes = len(paths) // FILES_PER_PAGE, dict[str, int]()
+    for folder in sorted({path.rpartition("/")[0] for path in paths}):
         if pages < 1:
             break
         details = store.details(folder, pages * PAGE_OBJECTS)
         pages -= -(-len(details) // PAGE_OBJECTS)
-        sizes |= {path: each.size_bytes for path, each in details.items() if path in own}
+        sizes |= {path: each.size_bytes for path, each in details.items() if path in paths}
     return sizes

@@ -184,6 +184,6 @@ def write_new(frame: Any, path: str, options: Mapping[str, str]) -> None:
     try:
         writer.save(path)
     except Exception as error:
-        if (own := own_error(error, f"CREATE TABLE at {path}")) is not None:
-            raise own from error
+        if (known := own_error(error, f"CREATE TABLE at {path}")) is not None:
+            raise known from error
         raise

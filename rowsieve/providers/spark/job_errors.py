@@ -56,8 +56,8 @@ def own_error(error: Exception, operation: str) -> RowsieveError | None:
     None if Spark's error is one of PySpark's classes and not about a file, such as that of a
     function of the user: callers know these classes.
     """
-    if (own := error_from_worker(str(error))) is not None:
-        return own
+    if (known := error_from_worker(str(error))) is not None:
+        return known
     if (missing := missing_source(error, operation)) is not None:
         return missing
     if (package := _NO_PACKAGE.search(str(error))) is not None:

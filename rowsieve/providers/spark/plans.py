@@ -195,7 +195,7 @@ def files_of_tasks(
     if class_of(files.fileFormat()) != _READS + "parquet.ParquetFileFormat":
         return None
     ids = [out.exprId() for out in items(plan.output()) if out.name().lower() == column.lower()]
-    stored = [own.name() for own in items(leaf.output()) if ids == [own.exprId()]]
+    stored = [attribute.name() for attribute in items(leaf.output()) if ids == [attribute.exprId()]]
     if len(stored) != 1:
         return None
     tasks: list[list[FileSpan]] = []

@@ -83,8 +83,8 @@ class SparkEngine:
         except Exception as error:
             if (condition_of(error) or "").partition(".")[0] in _CANCELLED:
                 raise CallCancelled("the call was cancelled; nothing was committed") from error
-            if (own := own_error(error, job.description)) is not None:
-                raise own from error
+            if (known := own_error(error, job.description)) is not None:
+                raise known from error
             raise
         for report in reports:
             yield from pa.ipc.open_stream(report)

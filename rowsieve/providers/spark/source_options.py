@@ -197,8 +197,8 @@ class WriteOptions:
     @property
     def commit_metadata(self) -> dict[str, str]:
         """The metadata of the commit."""
-        own = {"write_id": self.write_id} if self.write_id else {}
-        return {**(self.metadata or {}), **own}
+        metadata = {"write_id": self.write_id} if self.write_id else {}
+        return {**(self.metadata or {}), **metadata}
 
     @classmethod
     def parse_stream(cls, options: Mapping[str, str]) -> WriteOptions:

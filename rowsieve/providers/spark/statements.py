@@ -127,8 +127,8 @@ def _run(spark: Any, statement: str, parsed: Statement, catalog: Any) -> Any:
     try:
         return spark.sql(statement)
     except Exception as error:
-        if (own := error_from_worker(str(error))) is not None:
-            raise own from error
+        if (known := error_from_worker(str(error))) is not None:
+            raise known from error
         if isinstance(parsed, Refused) and condition_of(error) == _NO_STATEMENT:
             raise parsed.error from error
         if condition_of(error) in _UNKNOWN_TABLE and _may_name_ours(statement, catalog):

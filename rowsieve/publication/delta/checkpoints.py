@@ -116,19 +116,21 @@ def _with_maps(value: Any) -> Any:
         return value
     maps = ("partitionValues", "configuration", "options")
     return {
-        name: list(own.items()) if name in maps and isinstance(own, dict) else _with_maps(own)
-        for name, own in value.items()
+        name: list(content.items())
+        if name in maps and isinstance(content, dict)
+        else _with_maps(content)
+        for name, content in value.items()
     }
 
 
 def _without_maps(action: dict[str, Any]) -> dict[str, Any]:
     """Return the action as JSON has it: without fields that are NULL, and with objects."""
     plain: dict[str, Any] = {}
-    for name, own in action.items():
-        if name in ("partitionValues", "configuration", "options") and isinstance(own, list):
-            plain[name] = dict(own)
-        elif own is not None:
-            plain[name] = _without_maps(own) if isinstance(own, dict) else own
+    for name, content in action.items():
+        if name in ("partitionValues", "configuration", "options") and isinstance(content, list):
+            plain[name] = dict(content)
+        elif content is not None:
+            plain[name] = _without_maps(content) if isinstance(content, dict) else content
     return plain
 
 

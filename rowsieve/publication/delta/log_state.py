@@ -145,9 +145,9 @@ def _applied(store: ObjectStore, state: LogState, lines: list[bytes]) -> list[_A
             state.features = frozenset(protocol.features)
             state.writer_features = frozenset(protocol.writer_features)
         if (domain := action.domain) is not None and domain.domain == DOMAIN:
-            own = msgspec.json.decode(domain.configuration, type=dict[str, str])
-            state.version, state.commit_id = int(own[VERSION]), own[COMMIT]
-            state.folder = own.get(FILES)
+            domain_values = msgspec.json.decode(domain.configuration, type=dict[str, str])
+            state.version, state.commit_id = int(domain_values[VERSION]), domain_values[COMMIT]
+            state.folder = domain_values.get(FILES)
         if (remove := action.remove) is not None:
             state.files.pop(remove.path, None)
     for action in actions:

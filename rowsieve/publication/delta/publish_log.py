@@ -155,12 +155,12 @@ class _Writing:
         parts = {
             part.path if part.is_beside else _path(prefix, part.path): part for part in published
         }
-        own, beside = published_paths(self.snapshot)
+        inside, beside = published_paths(self.snapshot)
         empty = {path for path, part in parts.items() if not part.has_rows}
         wanted = {path: part for path, part in parts.items() if part.has_rows}
         hidden = {p: part.hidden for p, part in wanted.items() if part.hidden is not None}
         vectors = descriptors(self.target, hidden, known)
-        current = {_path(prefix, path) for path in own} | beside
+        current = {_path(prefix, path) for path in inside} | beside
         gone = known.keys() - (current - empty)
         stored = {path: add.get("deletionVector") for path, add in known.items()}
         again = {path for path in wanted if path in known and stored[path] != vectors.get(path)}

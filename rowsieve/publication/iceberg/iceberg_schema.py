@@ -119,5 +119,5 @@ def _check_names(schema: Schema) -> None:
 
 def _dotted(field: logical.Field, name: str) -> Iterator[str]:
     yield name
-    for own, member in members(field):
-        yield from _dotted(member, f"{name}.{own}")
+    for member_name, member in members(field):
+        yield from _dotted(member, f"{name}.{member_name}")

@@ -202,7 +202,7 @@ class ManifestWriter:
         name = f"{METADATA}/{_fresh()}-m0.avro"
         put_fresh(self._folder.store, name, file)
         by_status = [
-            [entry for entry, own in entries if own is status]
+            [entry for entry, entry_status in entries if entry_status is status]
             for status in (Status.ADDED, Status.EXISTING, Status.DELETED)
         ]
         counts = [sum(each.rows for each in some) for some in by_status]

@@ -212,8 +212,8 @@ class _Writing:
             self.folder.location(part.path) if part.is_beside else f"{root}/{part.path}": part
             for part in published
         }
-        own, beside = published_paths(self.snapshot)
-        current = {f"{root}/{path}" for path in own} | set(map(self.folder.location, beside))
+        inside, beside = published_paths(self.snapshot)
+        current = {f"{root}/{path}" for path in inside} | set(map(self.folder.location, beside))
         empty = {key for key, part in rows.items() if not part.has_rows}
         gone = known[Content.DATA].keys() - (current - empty)
         ids = numbers.snapshot_id, numbers.sequence

@@ -60,13 +60,13 @@ def is_cheap_turn(snapshot: Snapshot) -> bool:
     objects.
     """
     info = snapshot.table
-    kept = snapshot.version - floors_of(info.properties).oldest_version
+    version_count = snapshot.version - floors_of(info.properties).oldest_version
     if (
         snapshot.version % _CHEAP_TURNS[0]
         or info.reader_version < INLINE_PROTOCOL
         or _INTERVAL in info.properties
         or snapshot.owes_checkpoint
-        or kept >= _CHEAP_VERSIONS
+        or version_count >= _CHEAP_VERSIONS
         or len(snapshot.parts) > _CHEAP_PARTS
     ):
         return False

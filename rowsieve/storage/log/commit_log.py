@@ -164,23 +164,23 @@ class CommitLog(LogReader):
         return self.remember(replay(None, (_with_draft_parts(published, draft),)))
 
     def plant(
-        self, version: Snapshot, metadata: Mapping[str, Any], own: OwnRef | None = None
+        self, version: Snapshot, metadata: Mapping[str, Any], ref: OwnRef | None = None
     ) -> Snapshot:
         """Begin a log with a version of another one, whose data files are here already.
 
         It keeps its number, so that rows keep their commit_ts (invariant I1), under a new table id;
-        earlier versions are gone. The checkpoint comes first: the entry completes the log. `own`:
+        earlier versions are gone. The checkpoint comes first: the entry completes the log. `ref`:
         it is that of a branch or tag, whose data files have bases of their own.
         """
         properties = without_refs(version.table.properties)
         properties.pop(MOVED, None)  # it is of the log that it begins from
-        if own is None:
+        if ref is None:
             self.check_vacant()
         else:
             properties.pop(OLDEST_BASE, None)
         info = replace(version.table, uuid=uuid.uuid4().hex, properties=properties)
         info = raised(info, oldest_version=version.version)
-        info = info if own is None else as_own_ref(info, own)
+        info = info if ref is None else as_own_ref(info, ref)
         prove_create_only(self._store, info.uuid)
         request = CommitRequest("create", restored=version.parts, metadata=metadata)
         check_request(request)

@@ -69,15 +69,15 @@ def check_place(store: ObjectStore, info: TableInfo) -> None:
     """Raise TableMoved unless the log of this store is the one that goes on."""
     if MOVED not in info.properties or (mark := mark_of(info.properties)) is None:
         return
-    own = table_store(store)
-    if isinstance(own, SectionStore):
-        member = own.member
+    place_store = table_store(store)
+    if isinstance(place_store, SectionStore):
+        member = place_store.member
         if (member.log.store.uri, member.table) == (mark.database, mark.table):
             return
-    uri = member_uri(own.uri, mark.database, mark.table)
+    uri = member_uri(place_store.uri, mark.database, mark.table)
     raise TableMoved(
-        f"the table at {own.uri} has moved into the database {mark.database}, whose log has its "
-        f"newer versions: open it there by its name, or at {uri}",
+        f"the table at {place_store.uri} has moved into the database {mark.database}, whose log "
+        f"has its newer versions: open it there by its name, or at {uri}",
         uri=uri,
         database=mark.database,
     )
@@ -85,15 +85,15 @@ def check_place(store: ObjectStore, info: TableInfo) -> None:
 
 def check_arrived(store: ObjectStore, former: str) -> None:
     """Raise TableMoved if the database of a table's mark does not know the table yet."""
-    if not isinstance(own := table_store(store), SectionStore):
+    if not isinstance(place_store := table_store(store), SectionStore):
         return
-    log = own.member.log
-    if log.table(own.member.table, log.latest()) is None:
+    log = place_store.member.log
+    if log.table(place_store.member.table, log.latest()) is None:
         raise TableMoved(
             f"the table at {former} is on its way into the database {log.store.uri}, which does "
             "not have it yet: a move_in was interrupted, or is running. Call move_in again, with "
             "this name or another one",
-            uri=own.uri,
+            uri=place_store.uri,
             database=log.store.uri,
         )
 

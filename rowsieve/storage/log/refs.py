@@ -142,10 +142,10 @@ def without_refs(properties: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def as_own_ref(info: TableInfo, own: OwnRef) -> TableInfo:
+def as_own_ref(info: TableInfo, ref: OwnRef) -> TableInfo:
     """Return the table information of the log of a branch or tag."""
     properties = without_refs(info.properties)
-    properties[OWN_REF] = msgspec.json.encode(own).decode()
+    properties[OWN_REF] = msgspec.json.encode(ref).decode()
     writer = max(info.writer_version, REFS_WRITER)
     return replace(info, properties=properties, writer_version=writer)
 
@@ -160,10 +160,10 @@ def refuse_tag(operation: str, head: Snapshot) -> None:
     """Raise UnsupportedOperation if this is the log of a tag."""
     if OWN_REF not in head.table.properties:
         return
-    own = own_ref(head.table.properties)
-    if own is not None and own.kind is RefKind.TAG:
+    ref = own_ref(head.table.properties)
+    if ref is not None and ref.kind is RefKind.TAG:
         raise UnsupportedOperation(
-            f"{operation}: {own.name!r} is a tag, which never changes; make a branch of it, or "
+            f"{operation}: {ref.name!r} is a tag, which never changes; make a branch of it, or "
             "change the table"
         )
 

@@ -434,7 +434,7 @@ class PartTable(Columns):
             taken.sort_orders(),
             strict=True,
         )
-        own = taken.read([name for name in FIXED.names if "." not in name]).to_pylist()
+        rows = taken.read([name for name in FIXED.names if "." not in name]).to_pylist()
         return [
             PartEntry(
                 data=data,
@@ -444,7 +444,7 @@ class PartTable(Columns):
                 sort_order=order,
                 key_lower=tuple(_scalar_or_none(column[i]) for column in lower),
                 key_upper=tuple(_scalar_or_none(column[i]) for column in upper),
-                **own[i],
+                **rows[i],
             )
             for i, (data, deletes, dv, vector, order) in enumerate(files)
         ]

@@ -104,10 +104,10 @@ class Block:
     def select(self, names: Sequence[str]) -> Block:
         """Select columns by name; those that the block lacks are left out."""
         available = self._available
-        own = [name for name in names if name in available]
+        present = [name for name in names if name in available]
         if isinstance(self.source, pa.Table):
-            return Block(self.source.select(own))
-        return replace(self, names=frozenset(own))
+            return Block(self.source.select(present))
+        return replace(self, names=frozenset(present))
 
 
 class Columns:

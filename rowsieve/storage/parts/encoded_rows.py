@@ -64,13 +64,13 @@ class EncodedRows:
         batch = batch_version(properties)
         update = {field.id for field in fields_of_updates(properties, schema)}
         encoded = (field for field in without_versions(schema) if field.id not in update)
-        own = Schema(schema.id, tuple(encoded))
+        encoded_schema = Schema(schema.id, tuple(encoded))
         index = {field.id for field in (*key, *sequence)} | update
         encoding = FileEncoding(halves, batch, codec.name, codec.version)
         columns = CodecColumns.choose(
             (codec.name, codec.version),
             batch,
-            tagged(own) if has_tags(properties) else own,
+            tagged(encoded_schema) if has_tags(properties) else encoded_schema,
             [field.id for field in key],
             sorted(index),
         )
@@ -79,7 +79,7 @@ class EncodedRows:
             column_ids = {*index, ROW_VERSION.id}
             fields = tuple(field for field in schema.fields if field.id in column_ids)
             plain = Schema(schema.id, fields)
-        return cls(codec, columns, encoding, own, plain)
+        return cls(codec, columns, encoding, encoded_schema, plain)
 
     def add_to(self, stored: pa.Table, rows: pa.Table) -> pa.Table:
         """Append the hidden columns to a row group; `rows` are its rows as written.
@@ -143,11 +143,11 @@ def _batch(rows: pa.Table, fields: Sequence[Field], schema: pa.Schema) -> pa.Rec
     """These columns of the rows, under the names of the file."""
     if not fields:
         return pa.RecordBatch.from_arrays([pa.nulls(rows.num_rows)], ["row"]).select([])
-    own = arrow_schema(Schema(0, tuple(fields)))
+    arrow = arrow_schema(Schema(0, tuple(fields)))
     arrays: list[Any] = [_one(rows.column(field.name)) for field in fields]
-    if [array.type for array in arrays] != own.types:
-        arrays = [array.cast(type_) for array, type_ in zip(arrays, own.types, strict=True)]
-    batch = pa.RecordBatch.from_arrays(arrays, schema=own)
+    if [array.type for array in arrays] != arrow.types:
+        arrays = [array.cast(type_) for array, type_ in zip(arrays, arrow.types, strict=True)]
+    batch = pa.RecordBatch.from_arrays(arrays, schema=arrow)
     return relabelled(batch, schema)
 
 

@@ -37,7 +37,7 @@ class ShreddedRows:
         columns = shredded_paths(properties, schema)
         if not columns or any(field.id >= FIRST_FIELD_ID for field in schema):
             return None
-        paths = [(field.id, path) for field, own in columns for path in own]
+        paths = [(field.id, path) for field, column_paths in columns for path in column_paths]
         return cls(Shredding.choose(stored.names, paths), columns)
 
     def add_to(self, stored: pa.Table, rows: pa.Table) -> pa.Table:

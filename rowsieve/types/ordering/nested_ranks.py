@@ -96,8 +96,8 @@ def _of_lists(values: pa.Array, type_: logical.LogicalType) -> Words:
         same = same_before & (codes[1:] == codes[:-1])
         number = np.arange(len(rows), dtype=np.int64)
         groups = np.maximum.accumulate(np.where(np.append(False, same_before), 0, number))
-        own = np.maximum.accumulate(np.where(np.append(False, same), 0, number))
-        ranks[rows] = before + own - groups
+        list_number = np.maximum.accumulate(np.where(np.append(False, same), 0, number))
+        ranks[rows] = before + list_number - groups
         again = np.append(same, False) | np.append(False, same)
         rows, place = rows[again & (codes > 0)], place + 1
     return ranks

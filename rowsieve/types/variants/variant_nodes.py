@@ -180,8 +180,8 @@ def _members(
 ) -> NodePlaces:
     """Add the members of objects or arrays as nodes, and return where they lie."""
     is_object = kind == _OBJECT
-    own = places.node[~places.merged]
-    (nodes.objects if is_object else nodes.arrays).append(own)
+    member_nodes = places.node[~places.merged]
+    (nodes.objects if is_object else nodes.arrays).append(member_nodes)
     large = (header >> (4 if is_object else 2)) & 1
     width = (header & 3) + 1
     id_width = ((header >> 2) & 3) + 1 if is_object else np.zeros_like(width)

@@ -127,11 +127,11 @@ def to_uuid(
     values: pa.Array, source: LogicalType, target: LogicalType, semantics: Semantics
 ) -> Computed:
     """Parse groups of 8-4-4-4-12 hexadecimal digits, or all 32, with optional braces."""
-    own = matches(pc.utf8_lower(values), f"^(?:{UUID_TEXT}|\\{{(?:{UUID_TEXT})\\}})$")
+    is_uuid = matches(pc.utf8_lower(values), f"^(?:{UUID_TEXT}|\\{{(?:{UUID_TEXT})\\}})$")
     digits = pc.replace_substring_regex(pc.utf8_trim(values, characters="{}"), "-", "")
-    _refuse(values, ~own & matches(digits, "^[0-9a-fA-F]{32}$"), target)
-    parsed = text_casts.to_uuid(without(values, ~own), source, target, semantics)
-    return checked(parsed.values, own, null_mask(values))
+    _refuse(values, ~is_uuid & matches(digits, "^[0-9a-fA-F]{32}$"), target)
+    parsed = text_casts.to_uuid(without(values, ~is_uuid), source, target, semantics)
+    return checked(parsed.values, is_uuid, null_mask(values))
 
 
 def _only_known(parsed: Computed, values: pa.Array, shape: str, target: LogicalType) -> Computed:

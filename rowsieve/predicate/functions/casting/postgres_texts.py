@@ -174,10 +174,10 @@ def to_uuid(
 ) -> Computed:
     """Parse 32 hexadecimal digits, with optional hyphens after each fourth and optional braces."""
     groups = r"(?:[0-9a-fA-F]{4}-?){7}[0-9a-fA-F]{4}"
-    own = matches(values, rf"^(?:{groups}|\{{{groups}\}})$")
-    bare = pc.replace_substring_regex(without(values, ~own), "[{}-]", "")
+    is_uuid = matches(values, rf"^(?:{groups}|\{{{groups}\}})$")
+    bare = pc.replace_substring_regex(without(values, ~is_uuid), "[{}-]", "")
     parsed = text_casts.to_uuid(bare, source, target, semantics)
-    return checked(parsed.values, own, null_mask(values))
+    return checked(parsed.values, is_uuid, null_mask(values))
 
 
 def _moments(values: pa.Array, target: LogicalType) -> tuple[pa.Array, text_casts.Micros, Mask]:

@@ -190,10 +190,10 @@ def in_session(
     micros: Micros, good: Mask, local: Mask, semantics: Semantics
 ) -> tuple[Micros, Mask]:
     """Convert the local times among the values to instants in the session's zone."""
-    own = zone(semantics.time_zone)
-    if own.is_utc:
+    session_zone = zone(semantics.time_zone)
+    if session_zone.is_utc:
         return micros, good
-    converted, failed, null = own.instants(
+    converted, failed, null = session_zone.instants(
         np.where(local, micros, 0), semantics.repeated_time, semantics.skipped_time
     )
     return np.where(local, converted, micros), good & ~(local & (failed | null))

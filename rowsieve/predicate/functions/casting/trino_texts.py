@@ -100,10 +100,10 @@ def to_uuid(
     values: pa.Array, source: LogicalType, target: LogicalType, semantics: Semantics
 ) -> Computed:
     """Parse groups of 8-4-4-4-12 hexadecimal digits."""
-    own = matches(values, "^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")
-    refuse(values, ~own & matches(values, "-|[0-9a-fA-F]{32}"), target, _READING)
-    parsed = text_casts.to_uuid(without(values, ~own), source, target, semantics)
-    return checked(parsed.values, own, null_mask(values))
+    is_uuid = matches(values, "^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")
+    refuse(values, ~is_uuid & matches(values, "-|[0-9a-fA-F]{32}"), target, _READING)
+    parsed = text_casts.to_uuid(without(values, ~is_uuid), source, target, semantics)
+    return checked(parsed.values, is_uuid, null_mask(values))
 
 
 def _moments(values: pa.Array, pattern: str, target: LogicalType) -> tuple[text_casts.Micros, Mask]:

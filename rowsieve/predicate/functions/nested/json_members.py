@@ -113,9 +113,9 @@ class _Decoder:
         self._steps: list[tuple[str, type]] = []
         for key in reversed(path):
             members = [("m", type_ | msgspec.UnsetType, msgspec.UNSET)]
-            own = msgspec.defstruct("Members", members, rename={"m": key}, gc=False)
-            self._steps.insert(0, (key, own))
-            type_ = own | _OTHERS
+            members_type = msgspec.defstruct("Members", members, rename={"m": key}, gc=False)
+            self._steps.insert(0, (key, members_type))
+            type_ = members_type | _OTHERS
         self._decoder = msgspec.json.Decoder(type_)
 
     def decode(self, texts: pa.Array, *, first_wins: bool) -> tuple[pa.Array, Mask]:
@@ -125,12 +125,12 @@ class _Decoder:
         """
         documents, wrong = self._documents(texts)
         values, counts = documents, []
-        for _, own in self._steps:
-            same = all(type_ is own for type_ in set(map(type, values)))
+        for _, step in self._steps:
+            same = all(type_ is step for type_ in set(map(type, values)))
             if same:
                 values = list(map(_MEMBER, values))
             else:
-                values = [_MEMBER(each) if type(each) is own else _UNSET for each in values]
+                values = [_MEMBER(each) if type(each) is step else _UNSET for each in values]
             counts.append(len(values) - values.count(_UNSET))
         if first_wins and self._may_repeat(texts, counts):
             return pa.nulls(len(texts), pa.string()), np.ones(len(texts), np.bool_)

@@ -40,14 +40,14 @@ _INT32_END = 2**31
 
 
 def _resolve_slice(arguments: Sequence[Argument]) -> Signature | None:
-    own = arguments[0].type if len(arguments) == 3 else None
+    list_type = arguments[0].type if len(arguments) == 3 else None
     bounds = [argument.constant for argument in arguments[1:]]
-    if not isinstance(own, List) or not all(type(bound) is int for bound in bounds):
+    if not isinstance(list_type, List) or not all(type(bound) is int for bound in bounds):
         return None
     start, count = (int(bound) for bound in bounds if isinstance(bound, int))
     if not (1 <= start < _INT32_END and 0 <= count < _INT32_END):
         return None
-    return Signature((own, Int(64), Int(64)), own, f"{start} {count}")
+    return Signature((list_type, Int(64), Int(64)), list_type, f"{start} {count}")
 
 
 def _slice(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -> Computed:
@@ -61,11 +61,11 @@ def _slice(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) ->
 
 def _resolve_distinct(arguments: Sequence[Argument]) -> Signature | None:
     """Resolve a list without floats: engines differ on NaN and -0.0."""
-    own = arguments[0].type if len(arguments) == 1 else None
+    list_type = arguments[0].type if len(arguments) == 1 else None
     kinds = Int | String | Date | Decimal | Bool
-    if not isinstance(own, List) or not isinstance(own.element.type, kinds):
+    if not isinstance(list_type, List) or not isinstance(list_type.element.type, kinds):
         return None
-    return Signature((own,), own)
+    return Signature((list_type,), list_type)
 
 
 def _distinct(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -> Computed:
@@ -99,10 +99,10 @@ def _unique(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Compu
 
 
 def _resolve_keys(arguments: Sequence[Argument]) -> Signature | None:
-    own = arguments[0].type if len(arguments) == 1 else None
-    if not isinstance(own, Map):
+    map_type = arguments[0].type if len(arguments) == 1 else None
+    if not isinstance(map_type, Map):
         return None
-    return Signature((own,), List(Field(0, "item", own.key.type)))
+    return Signature((map_type,), List(Field(0, "item", map_type.key.type)))
 
 
 def _keys(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -> Computed:

@@ -171,17 +171,23 @@ def _resolve_position(arguments: Sequence[Argument]) -> Signature | None:
 
 def _resolve_extreme(arguments: Sequence[Argument]) -> Signature | None:
     """Resolve a list without floats: engines differ on NaN."""
-    own = arguments[0].type if len(arguments) == 1 else None
-    if not isinstance(own, List) or not isinstance(own.element.type, Int | String | Date | Decimal):
+    list_type = arguments[0].type if len(arguments) == 1 else None
+    if not isinstance(list_type, List) or not isinstance(
+        list_type.element.type, Int | String | Date | Decimal
+    ):
         return None
-    return Signature((own,), own.element.type)
+    return Signature((list_type,), list_type.element.type)
 
 
 def _resolve_joined(arguments: Sequence[Argument]) -> Signature | None:
-    own = arguments[0].type if len(arguments) == 2 else None
-    if not isinstance(own, List) or own.element.type != String():
+    list_type = arguments[0].type if len(arguments) == 2 else None
+    if not isinstance(list_type, List) or list_type.element.type != String():
         return None
-    return Signature((own, String()), String()) if isinstance(arguments[1].constant, str) else None
+    return (
+        Signature((list_type, String()), String())
+        if isinstance(arguments[1].constant, str)
+        else None
+    )
 
 
 def _joined(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Computed:

@@ -35,12 +35,16 @@ _PER_DEGREE = math.pi / 180.0
 
 def _resolve(result: LogicalType, *kinds: type) -> Resolver:
     def resolve(arguments: Sequence[Argument]) -> Signature | None:
-        own = arguments[0].type if len(arguments) == 1 else None
-        if own is None or not isinstance(own, kinds):
+        argument_type = arguments[0].type if len(arguments) == 1 else None
+        if argument_type is None or not isinstance(argument_type, kinds):
             return None
-        if isinstance(own, Float) and own.bits == 32 and not isinstance(result, Bool):
+        if (
+            isinstance(argument_type, Float)
+            and argument_type.bits == 32
+            and not isinstance(result, Bool)
+        ):
             return None
-        taken = own if isinstance(result, Bool) else Float(64)
+        taken = argument_type if isinstance(result, Bool) else Float(64)
         return Signature((taken,), result)
 
     return resolve

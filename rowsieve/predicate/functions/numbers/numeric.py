@@ -104,9 +104,9 @@ def _adapted(
     if left == right or not isinstance(left, Int) or not isinstance(right, Int):
         return left, right
     unsigned = Int(64, signed=False)
-    for here, (own, other) in enumerate(((left, right), (right, left))):
+    for here, (operand, other) in enumerate(((left, right), (right, left))):
         value = arguments[here].constant
-        if other == unsigned and own.signed and isinstance(value, int) and value >= 0:
+        if other == unsigned and operand.signed and isinstance(value, int) and value >= 0:
             return unsigned, unsigned
     return left, right
 

@@ -38,10 +38,10 @@ def _resolve(taken: type, result: LogicalType) -> Resolver:
     def resolve(arguments: Sequence[Argument]) -> Signature | None:
         if len(arguments) != 1:
             return None
-        own = arguments[0].type
-        if taken is String and isinstance(own, String | None):
+        argument_type = arguments[0].type
+        if taken is String and isinstance(argument_type, String | None):
             return Signature((String(),), result)
-        signed = isinstance(own, Int) and own.signed
+        signed = isinstance(argument_type, Int) and argument_type.signed
         return Signature((Int(64),), result) if taken is Int and signed else None
 
     return resolve

@@ -123,8 +123,8 @@ def _epoch_seconds(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -
 
 
 def _resolve_seconds(arguments: Sequence[Argument]) -> Signature | None:
-    own = arguments[0].type if len(arguments) == 1 else None
-    return Signature((Int(64),), Timestamp(utc=True)) if isinstance(own, Int) else None
+    argument_type = arguments[0].type if len(arguments) == 1 else None
+    return Signature((Int(64),), Timestamp(utc=True)) if isinstance(argument_type, Int) else None
 
 
 def _from_seconds(arguments: Sequence[pa.Array], _: Signature, semantics: Semantics) -> Computed:

@@ -78,8 +78,8 @@ def _evaluate(
         failed = (failed | is_infinite) if fails else (failed & ~is_infinite)
         values = without(values, is_infinite)
         if row.at_infinity is AtInfinity.SAME:
-            own = argument.view(arrow_type(type_)).view(values.type)
-            values = pc.if_else(pa.array(is_infinite), own, values)
+            ticks = argument.view(arrow_type(type_)).view(values.type)
+            values = pc.if_else(pa.array(is_infinite), ticks, values)
     failed = failed & ~nulls
     return Computed(values, failed if failed.any() else None)
 

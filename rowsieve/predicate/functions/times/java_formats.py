@@ -119,14 +119,14 @@ class _Walk:
             raise self._unknown("an optional section without a field or text of its own")
         before, beside = [list(fields) for fields in self.choices], bool(self._beside)
         self._beside = _DIVIDED if beside else ""
-        first, own = self._token()
-        if set(own) & set(starts):
+        first, token = self._token()
+        if set(token) & set(starts):
             raise self._unknown("optional sections that start alike")
         pattern, inner = self.read(inside=True)
         self._place += 1
         self.choices = before + self.choices
         self._beside = _DIVIDED if beside or self._beside else ""
-        return f"(?:{first}{pattern})?", own + inner
+        return f"(?:{first}{pattern})?", token + inner
 
     def _token(self) -> tuple[str, str]:
         """Parse the field or text at this place; also return its possible first characters."""

@@ -63,9 +63,9 @@ def _resolve(
         return None
     field = unit_name(arguments[0].constant) if row.name == "extract" else None
     if field is not None and field in _DIGITS and len(arguments) == 2:
-        own = arguments[1].type
-        assert own is not None
-        return Signature((String(), own), _DIGITS[field], field)
+        argument_type = arguments[1].type
+        assert argument_type is not None
+        return Signature((String(), argument_type), _DIGITS[field], field)
     coarse = [replace(given, type=_micros(given.type)) for given in arguments]
     signature = row.resolve(coarse)
     if signature is None or any(signature.arguments[i] != coarse[i].type for i in fine):

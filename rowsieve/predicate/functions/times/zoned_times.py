@@ -133,12 +133,12 @@ def _try_instant(
 def _instant_range(
     arguments: Sequence[AbstractValue], signature: Signature, _: Semantics
 ) -> Range | None:
-    own, *rules = _parts(signature.option)
+    local_zone, *rules = _parts(signature.option)
     low, high, unbounded = _ends(arguments[1])
-    hull = own.instant_hull(low, high)
+    hull = local_zone.instant_hull(low, high)
     safe = ~(unbounded | hull.no_lower | hull.no_upper)
     if any(rule.value in _NO_ANSWER for rule in rules):
-        safe &= own.is_plain(low, high)
+        safe &= local_zone.is_plain(low, high)
     lower = _bound(hull.lower, null_mask(arguments[1].lower) | hull.no_lower, _INSTANT)
     upper = _bound(hull.upper, null_mask(arguments[1].upper) | hull.no_upper, _INSTANT)
     return Range(lower, upper, safe=safe)
@@ -158,11 +158,11 @@ def _resolve_trunc(arguments: Sequence[Argument]) -> Signature | None:
 
 def _zoned_trunc(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -> Computed:
     unit, option = signature.option.split(",", 1)
-    own, repeated, skipped = _parts(option)
+    local_zone, repeated, skipped = _parts(option)
     instants, nulls = filled(arguments[2]), null_mask(arguments[2])
-    offsets = own.offsets_at(instants)
-    local, lost = own.local(instants)
-    starts, failed, null = own.instants(truncate(unit, local), repeated, skipped, offsets)
+    offsets = local_zone.offsets_at(instants)
+    local, lost = local_zone.local(instants)
+    starts, failed, null = local_zone.instants(truncate(unit, local), repeated, skipped, offsets)
     return _computed(starts, nulls | null, failed | lost, _INSTANT)
 
 
@@ -175,23 +175,23 @@ def _trunc_range(
     it is at most a unit earlier than the truncated instant.
     """
     unit, option = signature.option.split(",", 1)
-    own, repeated, skipped = _parts(option)
+    local_zone, repeated, skipped = _parts(option)
     value = arguments[2]
-    low, high, lost = _local_hull(own, value)
+    low, high, lost = _local_hull(local_zone, value)
     ends = [truncate(unit, filled(end)) for end in (low, high)]
-    hull = own.instant_hull(*ends)
+    hull = local_zone.instant_hull(*ends)
     least, most = hull.lower, hull.upper
     unknown = lost | hull.no_lower | hull.no_upper
     safe = ~unknown
     if repeated is RepeatedTime.KEPT:
         start, stop, unbounded = _ends(value)
-        steady, offsets = own.is_steady(start, stop), own.offsets_at(start)
+        steady, offsets = local_zone.is_steady(start, stop), local_zone.offsets_at(start)
         first = np.maximum(start, _INT64_MIN + DAY_US) - DAY_US
         least = np.where(steady, ends[0] - offsets, first)
         most = np.where(steady, ends[1] - offsets, stop)
         unknown = unknown | unbounded
     if {repeated.value, skipped.value} & _NO_ANSWER:
-        safe &= own.is_plain(*ends)
+        safe &= local_zone.is_plain(*ends)
     return Range(_bound(least, unknown, _INSTANT), _bound(most, unknown, _INSTANT), safe=safe)
 
 
@@ -230,10 +230,12 @@ def _zoned_shift(arguments: Sequence[pa.Array], signature: Signature, _: Semanti
 def _moved(
     rules: tuple[Zone, RepeatedTime, SkippedTime], instants: Micros, months: Any, days: Any
 ) -> tuple[Micros, Mask, Mask]:
-    own, repeated, skipped = rules
-    local, lost = own.local(instants)
+    local_zone, repeated, skipped = rules
+    local, lost = local_zone.local(instants)
     moved, failed = _added(local, months, days, 0)
-    shifted, fails, null = own.instants(moved, repeated, skipped, own.offsets_at(instants))
+    shifted, fails, null = local_zone.instants(
+        moved, repeated, skipped, local_zone.offsets_at(instants)
+    )
     return shifted, lost | failed | fails, null
 
 
@@ -251,7 +253,7 @@ def _shift_range(
     arguments: Sequence[AbstractValue], signature: Signature, _: Semantics
 ) -> Range | None:
     """Bound, for constant intervals, by the hull of the moved local times and their instants."""
-    own, repeated, skipped = _parts(signature.option)
+    local_zone, repeated, skipped = _parts(signature.option)
     parts = arguments[2:5]
     fixed = np.logical_and.reduce([is_point(part) for part in parts])
     if not fixed.all():
@@ -263,7 +265,7 @@ def _shift_range(
         moves = part != 0
         if not moves.any():
             continue
-        local = own.local_hull(low, high)
+        local = local_zone.local_hull(low, high)
         first, last = local.lower, local.upper
         if by_months:  # only days keep their order (trap T11)
             inside = (first > _INT64_MIN + DAY_US) & (last < _INT64_MAX - DAY_US)
@@ -274,8 +276,8 @@ def _shift_range(
             _added(end, part if by_months else 0, 0 if by_months else part, 0)
             for end in (first, last)
         ]
-        hull = own.instant_hull(ends[0][0], ends[1][0])
-        plain &= ~moves | own.is_plain(ends[0][0], ends[1][0])
+        hull = local_zone.instant_hull(ends[0][0], ends[1][0])
+        plain &= ~moves | local_zone.is_plain(ends[0][0], ends[1][0])
         out = local.no_lower | local.no_upper | ends[0][1] | ends[1][1]
         lost = lost | (moves & (out | hull.no_lower | hull.no_upper))
         low, high = np.where(moves, hull.lower, low), np.where(moves, hull.upper, high)
@@ -307,13 +309,13 @@ def _zoned_text(
     arguments: Sequence[pa.Array], signature: Signature, semantics: Semantics
 ) -> Computed:
     """Format the local time and its offset in the style of the call."""
-    own, style = _style(signature)
+    local_zone, style = _style(signature)
     years = semantics.far_years
     instants, nulls = filled(arguments[1]), null_mask(arguments[1])
-    local, lost = own.local(instants)
+    local, lost = local_zone.local(instants)
     lost |= infinite_times(instants, years) | infinite_times(local, years)
     times = _computed(local, nulls, lost, _LOCAL).values
-    offsets, places = np.unique(own.offsets_at(instants), return_inverse=True)
+    offsets, places = np.unique(local_zone.offsets_at(instants), return_inverse=True)
     spelt = [text_casts.offset_text(int(offset), style) for offset in offsets]
     names = pa.array(spelt, pa.string())
     offset_of_each = names.take(pa.array(places))
@@ -329,8 +331,8 @@ def _text_range(
 
     With a `Z` suffix only whole seconds keep their order, because `Z` sorts above a fraction.
     """
-    own, style = _style(signature)
-    low, high, lost = _local_hull(own, arguments[1])
+    local_zone, style = _style(signature)
+    low, high, lost = _local_hull(local_zone, arguments[1])
     lower, upper = (
         text_casts.timestamp_text(end, style) for end in (without(low, lost), without(high, lost))
     )
@@ -349,10 +351,10 @@ def _ends(value: AbstractValue) -> tuple[Micros, Micros, Mask]:
     return lower, upper, no_lower | no_upper
 
 
-def _local_hull(own: Zone, value: AbstractValue) -> tuple[pa.Array, pa.Array, Mask]:
+def _local_hull(local_zone: Zone, value: AbstractValue) -> tuple[pa.Array, pa.Array, Mask]:
     """Return the bounds of local times, NULL if unknown, and the mask of unknown ends."""
     low, high, unbounded = _ends(value)
-    hull = own.local_hull(low, high)
+    hull = local_zone.local_hull(low, high)
     lower = _bound(hull.lower, null_mask(value.lower) | hull.no_lower, _LOCAL)
     upper = _bound(hull.upper, null_mask(value.upper) | hull.no_upper, _LOCAL)
     return lower, upper, unbounded | hull.no_lower | hull.no_upper

@@ -221,9 +221,9 @@ def _values_alone(
         if not pa.types.is_float64(column.type) or not isinstance(wanted.type, Int | Decimal):
             continue
         cast = queries.cast_rows(statement.plain, snapshot) if cast is None else cast
-        own = cast.column(snapshot.schema.names.index(name))
-        if own.cast(pa.float64(), safe=False).equals(column):
-            rows = rows.set_column(place, rows.schema.field(place).name, own)
+        values = cast.column(snapshot.schema.names.index(name))
+        if values.cast(pa.float64(), safe=False).equals(column):
+            rows = rows.set_column(place, rows.schema.field(place).name, values)
     return rows
 
 

@@ -197,15 +197,15 @@ class StatementQueries:
             for pins in self._pins.values():
                 pins.clear()  # because any of these names may be one of the changed table
         self._versions[line] = at
-        with ExitStack() as held:
-            held.enter_context(session.planning())
+        with ExitStack() as stack:
+            stack.enter_context(session.planning())
             for catalog, pins in self._pins.items():
                 if catalog is self._changed.catalog:
                     pins[self._changed.name_there] = session.pinned(self.table, at, near)
-                held.enter_context(catalog.serving(pins))
+                stack.enter_context(catalog.serving(pins))
             changed = [own.name for own in self._names_of_changed() if own.name in named]
             skipped = {} if near == TRUE else dict.fromkeys(changed, near)
-            held.enter_context(_planning())
+            stack.enter_context(_planning())
             return session.planned_at(
                 query, named, skipped, self._versions, options, self._values, self._texts
             )

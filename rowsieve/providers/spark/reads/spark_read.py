@@ -51,6 +51,6 @@ class SparkRead:
         try:
             return reader.load(self.table.uri)
         except Exception as error:
-            if (own := missing_source(error, f"read {self.table.uri}")) is not None:
-                raise own from error
+            if (missing := missing_source(error, f"read {self.table.uri}")) is not None:
+                raise missing from error
             raise

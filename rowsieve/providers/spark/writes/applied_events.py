@@ -28,8 +28,8 @@ def apply_frame(
         try:
             events = frame.toArrow()
         except Exception as error:
-            if (own := own_error(error, f"apply_events into {table.uri}")) is not None:
-                raise own from error
+            if (known := own_error(error, f"apply_events into {table.uri}")) is not None:
+                raise known from error
             raise
         given = {"token": labels.token, "metadata": dict(labels.metadata)}
         return table.apply_events(events, **given, **options)

@@ -66,8 +66,8 @@ def _are_disjoint(tasks: Sequence[Sequence[Range] | None]) -> bool:
 
 def _ascend(ranges: Sequence[Range]) -> bool:
     """Return whether each range begins where the one before ends, or later; NaN is in no order."""
-    own = all(low <= high for low, high in ranges)
-    return own and all(before[1] <= after[0] for before, after in pairwise(ranges))
+    ascends = all(low <= high for low, high in ranges)
+    return ascends and all(before[1] <= after[0] for before, after in pairwise(ranges))
 
 
 def _ranges(task: Sequence[FileSpan], column: str) -> list[Range] | None:

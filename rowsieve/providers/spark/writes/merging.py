@@ -252,10 +252,10 @@ class Merge:
         for name in self._key:
             text = assigned.pop(name, None)
             if text is not None and not self._is_key(clause, name, text):
-                own = f"{self._aliases.source}.{self._columns[name][0]}"
+                source_column = f"{self._aliases.source}.{self._columns[name][0]}"
                 raise UnsupportedOperation(
                     f"merge_spark: {clause.name} assigns {text} to the key column {name!r}; a key "
-                    f"identifies its row, and only {own} may be assigned to it"
+                    f"identifies its row, and only {source_column} may be assigned to it"
                 )
             if clause.when is When.NOT_MATCHED:
                 self._check_type(clause, name, self._text_of_source(name))

@@ -71,8 +71,8 @@ class PlacedMerge(Merge):
         try:
             changed = self._changed_rows([place]).toArrow()
         except Exception as error:
-            if (own := own_error(error, f"merge_spark into {self._uri}")) is not None:
-                raise own from error
+            if (known := own_error(error, f"merge_spark into {self._uri}")) is not None:
+                raise known from error
             raise
         new_rows = changed.filter(pc.invert(changed.column(self.deletes)))
         rows = from_spark(new_rows.select(self._schema.names), self._schema.fields)
