@@ -231,6 +231,25 @@ def test_hidden_rows_are_position_deletes(tmp_path: Path) -> None:
     assert operations == ["overwrite", "append", "delete", "overwrite", "overwrite"]
 
 
+@pytest.mark.parametrize("dropped", [0, 20])
+def test_no_file_keeps_a_vector_that_no_entry_names(dropped: int, tmp_path: Path) -> None:
+    """pyiceberg applies all vectors of a file that an entry names."""
+    folder = tmp_path / "t"
+    rows = pa.table({"id": range(10), "a": range(10)})
+    table = rs.create_table(folder, rows, key=["id"], properties={"inline_bytes": 0})
+    table.upsert(pa.table({"id": range(20, 30), "a": range(10)}))
+    table.delete(f"id = {23 - dropped}")
+    kept = table.version
+    table.delete(f"id = {3 + dropped}")
+    table.publish("iceberg")
+    table.restore(kept)
+    table.publish("iceberg")
+    found = iceberg(folder)
+    assert list(deletes_of(found).values()).count(1) == 1
+    assert shown(found.scan().to_arrow()) == shown(table.to_arrow())
+    assert shown(rs.from_iceberg(found).to_arrow()) == shown(table.to_arrow())
+
+
 def test_entries_keep_their_snapshots_when_their_manifest_is_written_again(tmp_path: Path) -> None:
     table = rs.create_table(tmp_path / "t", ROWS.slice(0, 5))
     table.append(ROWS.slice(5, 5))

@@ -237,7 +237,7 @@ class _Writing:
         gone: AbstractSet[str],
         numbers: Numbers,
     ) -> Changed:
-        """The vectors that change: one file has all new ones."""
+        """The vectors that change: one file has all new ones, and no file has former ones."""
         new: dict[str, tuple[bytes, int]] = {}
         stored: dict[str, bytes] = {}
         without = {key for key in known if key in gone}
@@ -249,6 +249,9 @@ class _Writing:
             if not self._is_stored(known.get(key), vector, stored):
                 without |= known.keys() & {key}
                 new[key] = vector, len(part.hidden)
+        moved = self._neighbours(known, without, stored)
+        new |= moved
+        without |= moved.keys()
         if not new:
             return Changed((), without)
         file, places = puffin_file(new, _CREATED_BY)
@@ -262,15 +265,35 @@ class _Writing:
         ]
         return Changed(added, without)
 
+    def _neighbours(
+        self, known: Mapping[str, ManifestEntry], gone: AbstractSet[str], stored: dict[str, bytes]
+    ) -> dict[str, tuple[bytes, int]]:
+        """The vectors that stay as they are, of files that also have one that goes.
+
+        They move to the new file. pyiceberg 0.12 applies every vector of a file that an entry
+        names, so a file with a former vector would hide rows that are visible again.
+        """
+        files = {known[key].path for key in gone}
+        return {
+            key: (self._stored_vector(entry, stored), entry.rows)
+            for key, entry in known.items()
+            if entry.path in files and key not in gone and entry.start is not None
+        }
+
     def _is_stored(
         self, entry: ManifestEntry | None, vector: bytes, stored: dict[str, bytes]
     ) -> bool:
         """Return whether an entry has this vector already; `stored` are files that were read."""
         if entry is None or entry.start is None or entry.length != len(vector):
             return False
+        return self._stored_vector(entry, stored) == vector
+
+    def _stored_vector(self, entry: ManifestEntry, stored: dict[str, bytes]) -> bytes:
         if entry.path not in stored:
             stored[entry.path] = stored_file(self.folder.store, self.folder.relative(entry.path))
-        return stored[entry.path][entry.start : entry.start + len(vector)] == vector
+        assert entry.start is not None
+        assert entry.length is not None
+        return stored[entry.path][entry.start : entry.start + entry.length]
 
     def _new_snapshot(
         self, numbers: Numbers, written: WrittenManifests, changes: Mapping[Content, Changed]
