@@ -14,6 +14,7 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from rowsieve import Table
+from rowsieve.byte_cache import PROCESS
 from rowsieve.errors import CorruptData, EvaluationError, UnreadText, UnsupportedOperation
 from rowsieve.executor.execute import Execution
 from rowsieve.planner.plan import ScanPlan
@@ -220,3 +221,15 @@ def test_damaged_bytes_are_an_error() -> None:
     longer = column.set_column(place, "data.content", pa.array([ref.content + b"x"], pa.binary()))
     with pytest.raises(CorruptData, match="bytes for data/"):
         PartTable.from_ipc(PartTable(longer).to_ipc())
+
+
+def test_the_cache_counts_the_objects_around_small_values() -> None:
+    """A decoded row takes more memory for its columns than for its values."""
+    columns = pa.schema([("k", pa.int64()), *((f"c{i}", pa.int64()) for i in range(50))])
+    small = keyed(schema=columns, properties={"inline_bytes": 9_000})
+    small.upsert(pa.table({name: [1] for name in columns.names}))
+    sizes = []
+    for _ in range(2):
+        sizes += [each.size_bytes for each in PROCESS.usage() if each.name == "rows in memory"]
+        assert len(small.to_arrow()) == 1
+    assert sizes[1] - sizes[0] > 51 * 1_000
