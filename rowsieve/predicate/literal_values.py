@@ -173,9 +173,15 @@ def compared_text(text: str, type_: LogicalType, reading: TextReading) -> Physic
     r"""Parse text that is compared with values of this type, as an engine reads it.
 
     DataFusion compares binary values with the bytes of the text, in which `\x61` is four bytes.
+    Trino compares binary values with binary values only.
     """
     if isinstance(type_, Binary) and reading is TextReading.DATAFUSION:
         return text.encode()
+    if isinstance(type_, Binary) and reading is TextReading.TRINO:
+        raise InvalidPredicate(
+            f"trino does not compare binary values with the text {text!r}; write the bytes, as in "
+            f"X'{_parse_bytes(text, type_).hex()}'"
+        )
     return parse_text(text, type_)
 
 

@@ -97,6 +97,19 @@ def test_text_outside_the_allow_list_is_not_read(text: str) -> None:
     assert made.residual == text
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["y = 'x'", "'x' = y", "y < 'x'", "y IN (X'01', 'x')", "y NOT IN ('x')",
+     "y BETWEEN X'01' AND 'x'", "y IS DISTINCT FROM 'x'", "nullif(y, 'x') IS NULL",
+     "coalesce(y, 'x') = X'01'", "CASE WHEN y = 'x' THEN b END"],
+)  # fmt: skip
+def test_bytes_are_not_compared_with_text(text: str) -> None:
+    table = rs.create_table("memory:///bytes", ROWS.empty_table(), if_exists="replace")
+    with pytest.raises(InvalidPredicate, match=r"binary values with the text 'x'.*X'78'"):
+        table.count(text, dialect="trino")
+    assert table.count(text.replace("'x'", "X'78'"), dialect="trino") == 0
+
+
 @pytest.mark.parametrize("semantics", SEMANTICS, ids=lambda item: item.name)
 @examples(25)
 @given(predicate=predicates(1), batch=batches(min_rows=1))
