@@ -142,9 +142,18 @@ def _failure(predicate: BoundPredicate, batch: pa.RecordBatch, row: int) -> Eval
     values = ", ".join(f"{name} = {str(value)[:80]!r}" for name, value in shown.items())
     return EvaluationError(
         "the filter cannot be evaluated on a row: an overflow, a division by zero or a "
-        f"value that does not fit a cast, with {values or 'no column'}; guard the expression with "
-        "CASE, NULLIF or TRY_CAST"
+        f"value that does not fit a cast, with {values or _no_column(predicate)}; guard the "
+        "expression with CASE, NULLIF or TRY_CAST"
     )
+
+
+def _no_column(predicate: BoundPredicate) -> str:
+    """Say what a filter without columns has: in Spark, text in double quotes is no name."""
+    literals = (node.value for node in ir.walk(predicate.root) if isinstance(node, ir.Literal))
+    text = next((value for value in literals if isinstance(value, str)), None)
+    if text is None:
+        return "no column"
+    return f'no column, as {text!r} is a text; Spark writes a column as `{text}`, others "{text}"'
 
 
 def _rows_with_texts(arguments: Sequence[pa.Array], error: UnreadText) -> tuple[int, Mask]:

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import rowsieve as rs
-from rowsieve.errors import InvalidPredicate
+from rowsieve.errors import EvaluationError, InvalidPredicate
 
 ROWS = pa.table({"k": [1, 2], "a.b": [1, 2], "s": ["x", "y"], "l": [[1], [1, 2]]})
 
@@ -35,3 +35,17 @@ def test_a_refusal_says_how_names_are_quoted(text: str, dialect: str, hint: str)
 def test_duckdbs_length_is_of_text_and_lists(text: str) -> None:
     table = rs.create_table("memory:///lengths", ROWS, key=["k"], if_exists="replace")
     assert table.count(text, dialect="duckdb") == 1
+
+
+@pytest.mark.parametrize("text", ['"a.b" = 1', '1 < "a.b"', '"a.b" IN (1, 2)'])
+def test_a_failing_text_of_spark_says_how_a_column_is_quoted(text: str) -> None:
+    table = rs.create_table("memory:///quoting", ROWS, key=["k"], if_exists="replace")
+    with pytest.raises(EvaluationError, match=r"'a.b' is a text; Spark writes a column as `a.b`"):
+        table.count(text, dialect="spark")
+
+
+@pytest.mark.parametrize("text", ["1 / 0 = 1", "sqrt(-1) = 1"])
+def test_a_failing_filter_without_texts_has_no_hint(text: str) -> None:
+    table = rs.create_table("memory:///quoting", ROWS, key=["k"], if_exists="replace")
+    with pytest.raises(EvaluationError, match="with no column; guard"):
+        table.count(text)
