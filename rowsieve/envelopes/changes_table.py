@@ -23,7 +23,7 @@ from msgspec import UNSET
 
 from rowsieve.envelopes.actions import EventAction, Skipped
 from rowsieve.envelopes.bad_events import BadEvents
-from rowsieve.envelopes.entries import Entries, Rows
+from rowsieve.envelopes.entries import ColumnEntries, Entries, Repeated, Rows
 from rowsieve.envelopes.event_orders import LAST, EventOrder, snapshot_marks, values_of
 from rowsieve.envelopes.formats import Format, Meaning
 from rowsieve.envelopes.values.columns import read_column
@@ -129,12 +129,15 @@ def meanings(
                 for flag, word in zip(flags, words, strict=True)
             ]
     try:
-        distinct = set(words)
+        distinct = set(words[:1] if isinstance(words, Repeated) else words)
     except TypeError:
         words = [word if isinstance(word, str | None) else repr_of(word) for word in words]
         distinct = set(words)
     code_of = {word: _code(word, format_) for word in distinct}
-    codes = np.frombuffer(bytearray(map(code_of.__getitem__, words)), np.int8)
+    if isinstance(words, Repeated):
+        codes = np.full(len(words), code_of[words.value], np.int8)
+    else:
+        codes = np.frombuffer(bytearray(map(code_of.__getitem__, words)), np.int8)
     for place in np.flatnonzero(codes == 0).tolist():
         word = words[place]
         meaning = format_.unmarked(entries.shown(place)) if word is None else None
@@ -515,8 +518,11 @@ def _add_orders(entries: Entries, format_: Format, places: Indices, block: Block
 
 
 def _order_values(entries: Entries, order: EventOrder) -> list[pa.Array] | None:
-    lists = []
+    arrays = []
     for each in order.fields:
+        if isinstance(entries, ColumnEntries) and each.path in entries.arrays:
+            arrays.append(entries.arrays[each.path])
+            continue
         values = entries.scalars(each.path)
         if "" in values:  # MySQL's file in rows of an incremental snapshot, which have no place
             values = [None if value == "" else value for value in values]
@@ -525,8 +531,8 @@ def _order_values(entries: Entries, order: EventOrder) -> list[pa.Array] | None:
         if each.last is not None:
             pairs = zip(values, entries.scalars(each.last), strict=True)
             values = [LAST if value is None and last is True else value for value, last in pairs]
-        lists.append(values)
-    return [values_of(values) for values in lists]
+        arrays.append(values_of(values))
+    return arrays
 
 
 def _beside(entries: Entries, order: EventOrder) -> dict[str, pa.Array]:

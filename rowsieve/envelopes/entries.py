@@ -202,6 +202,35 @@ class ArrowEntries:
         return array
 
 
+@dataclass(frozen=True, slots=True)
+class ColumnEntries:
+    """Entries of messages with one template: arrays of what differs, by path.
+
+    `constants` are the values that all entries have, `rows_by_path` the rows that all have.
+    """
+
+    events: Places
+    constants: Mapping[str, Any]
+    arrays: Mapping[str, pa.Array]
+    rows_by_path: Mapping[str, Mapping[str, pa.Array]]
+
+    def scalars(self, path: str) -> Sequence[Any]:
+        """The value at a path in each entry."""
+        if path in self.arrays:
+            values: list[Any] = self.arrays[path].to_pylist()
+            return values
+        return Repeated(self.constants.get(path), len(self.events))
+
+    def rows(self, path: str) -> ArrowRows:
+        """The row at a path."""
+        columns = self.rows_by_path.get(path)
+        return ArrowRows(columns or {}, np.full(len(self.events), columns is not None))
+
+    def shown(self, _place: int) -> Any:
+        """What all entries have."""
+        return dict(self.constants)
+
+
 def given_name(name: str, names: Collection[str]) -> str | None:
     """The name of a part of a path in structs: `is_ddl` may be spelled `is-ddl` or `isDdl`."""
     first, *others = name.split("_")
@@ -212,7 +241,7 @@ def given_name(name: str, names: Collection[str]) -> str | None:
 Rows: TypeAlias = JsonRows | ArrowRows
 """A row in each entry, or none."""
 
-Entries: TypeAlias = JsonEntries | ArrowEntries
+Entries: TypeAlias = JsonEntries | ArrowEntries | ColumnEntries
 """Entries of a part of a call's messages; `events` numbers the message of each."""
 
 

@@ -71,6 +71,21 @@ class TextColumn(Sequence[bytes | None]):
         start, stop, step = place.indices(len(self))
         return self._column.slice(start, max(stop - start, 0)).to_pylist()[::step]
 
+    def array(self, start: int, stop: int) -> pa.Array:
+        """Messages as one array of bytes."""
+        chunks = self._column.slice(start, stop - start).chunks
+        return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks)
+
+
+def text_array(texts: Sequence[Any], start: int, stop: int) -> pa.Array | None:
+    """The messages of a block as UTF-8 text; None if one is no text."""
+    try:
+        if isinstance(texts, TextColumn):
+            return texts.array(start, stop).cast(pa.string())
+        return pa.array(texts[start:stop], pa.binary()).cast(pa.string())
+    except (pa.ArrowException, TypeError, ValueError):
+        return None
+
 
 def read_messages(data: Any) -> Messages:
     """Find the messages in data of any supported kind; InvalidInput if there are none.

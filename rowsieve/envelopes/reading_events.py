@@ -29,15 +29,18 @@ from rowsieve.envelopes.changes_table import (
 from rowsieve.envelopes.decoding import DECODING_ERRORS, decode_each
 from rowsieve.envelopes.entries import ArrowEntries, Entries, JsonEntries, given_name
 from rowsieve.envelopes.formats import Format, Unpacked, one_each
-from rowsieve.envelopes.messages import Messages
+from rowsieve.envelopes.messages import Messages, text_array
 from rowsieve.envelopes.plain_rows import names_of_rows
 from rowsieve.envelopes.row_structs import NumberText, RowType, row_type
 from rowsieve.envelopes.spelling import Spelling, spelled_as
+from rowsieve.envelopes.templates.columnar_messages import ColumnarReader
 from rowsieve.envelopes.values.semantic_types import DeclaredColumns, parse_schema
 from rowsieve.errors import SchemaMismatch, did_you_mean
 
 BLOCK_MESSAGES: Final = 1 << 13  # their objects stay in the cache of a core
+COLUMNAR_BLOCKS: Final = 2  # that are matched with templates at once
 LEAST_ALIKE: Final = 1 << 9  # fewer messages do not pay for a type of their own
+MOST_ALIKE: Final = 16  # types that are kept
 
 
 @dataclass(slots=True)
@@ -94,9 +97,9 @@ def read_entries(
 
 
 def _skip_tombstones(
-    texts: Sequence[Any], start: int, format_: Format, reading: Reading, bad: BadEvents
+    texts: Sequence[Any], numbers: Any, format_: Format, reading: Reading, bad: BadEvents
 ) -> None:
-    places = [start + place for place, each in enumerate(texts) if each is None]
+    places = [int(number) for number, each in zip(numbers, texts, strict=True) if each is None]
     if format_.tombstones is not None:
         reading.skipped[format_.tombstones] += len(places)
         return
@@ -130,6 +133,7 @@ class _Reader:
     schemas: dict[bytes, DeclaredColumns] = field(default_factory=dict)
     general: _Decoding | None = None
     special: dict[Alike, _Decoding] = field(default_factory=dict)
+    columnar: ColumnarReader | None = None
 
     @classmethod
     def of(cls, messages: Messages, format_: Format, destination: Destination) -> _Reader:
@@ -148,16 +152,50 @@ class _Reader:
         self, texts: Sequence[Any], reading: Reading, bad: BadEvents
     ) -> Iterator[tuple[Entries, DeclaredColumns]]:
         """Decode all messages, block by block."""
-        for start in range(0, len(texts), BLOCK_MESSAGES):
-            chosen = texts[start : start + BLOCK_MESSAGES]
+        length = COLUMNAR_BLOCKS * BLOCK_MESSAGES
+        for start in range(0, len(texts), length):
+            stop = min(start + length, len(texts))
+            rest: Any = range(start, stop)
+            array = None if self.decoded else text_array(texts, start, stop)
+            if array is not None:
+                matched, places = self._columnar().read(array, start)
+                rest = places + start
+                first = min((int(each.events[0]) for each, _ in matched), default=stop)
+                before = int(np.searchsorted(rest, first))  # the first event names the table
+                yield from self._rest(texts, array, rest[:before], start, reading, bad)
+                rest = rest[before:]
+                for entries, schema in sorted(matched, key=lambda each: int(each[0].events[0])):
+                    yield entries, self._declared(schema)
+            yield from self._rest(texts, array, rest, start, reading, bad)
+
+    def _rest(
+        self,
+        texts: Sequence[Any],
+        array: pa.Array | None,
+        numbers: Any,
+        start: int,
+        reading: Reading,
+        bad: BadEvents,
+    ) -> Iterator[tuple[Entries, DeclaredColumns]]:
+        """Decode the messages with these numbers into entries, block by block."""
+        for at in range(0, len(numbers), BLOCK_MESSAGES):
+            part = numbers[at : at + BLOCK_MESSAGES]
+            chosen = _at(texts, array, part, start)
             if not all(chosen):  # text of no length is none of these
-                _skip_tombstones(chosen, start, self.format, reading, bad)
-            yield from self.blocks(chosen, start, reading, bad)
+                _skip_tombstones(chosen, part, self.format, reading, bad)
+            yield from self.blocks(chosen, part, reading, bad)
+
+    def _declared(self, schema: bytes | None) -> DeclaredColumns:
+        if schema is None:
+            return DeclaredColumns()
+        if schema not in self.schemas:
+            self.schemas[schema] = parse_schema(schema)
+        return self.schemas[schema]
 
     def blocks(
-        self, texts: Sequence[Any], start: int, reading: Reading, bad: BadEvents
+        self, texts: Sequence[Any], numbers: Any, reading: Reading, bad: BadEvents
     ) -> Iterator[tuple[Entries, DeclaredColumns]]:
-        """Decode messages into entries, by the schema that they declare."""
+        """Decode messages into entries, by the schema that they declare; `numbers` are theirs."""
         places: Sequence[int] = range(len(texts))
         if not all(texts):
             places = [place for place, each in enumerate(texts) if each is not None]
@@ -166,16 +204,16 @@ class _Reader:
         good = places
         if failures:
             for place, error in failures.items():
-                bad.add(start + places[place], _undecoded(error, given[place], self))
+                bad.add(int(numbers[places[place]]), _undecoded(error, given[place], self))
             good = [place for at, place in enumerate(places) if at not in failures]
             objects = [each for at, each in enumerate(objects) if at not in failures]
         unpacked = decoding.unpack(objects, decoding.row)
         for place, error in (unpacked.failures or {}).items():
-            bad.add(start + good[place], _undecoded(error, texts[good[place]], self))
+            bad.add(int(numbers[good[place]]), _undecoded(error, texts[good[place]], self))
         for kind in (unpacked.skipped or {}).values():
             reading.skipped[kind] += 1
-        numbers = _indices(good) + start
-        events = numbers[_indices(unpacked.places)] if good else numbers
+        given_numbers = _indices(numbers)[_indices(good)]
+        events = given_numbers[_indices(unpacked.places)] if good else given_numbers
         entries = JsonEntries(
             unpacked.objects, events, decoding.row, self.format.beside, decoding.constants
         )
@@ -184,9 +222,7 @@ class _Reader:
             return
         for schema in dict.fromkeys(unpacked.schemas):
             at = [place for place, each in enumerate(unpacked.schemas) if each == schema]
-            if schema not in self.schemas:
-                self.schemas[schema] = parse_schema(schema)
-            yield entries.take(np.array(at, np.int64)), self.schemas[schema]
+            yield entries.take(np.array(at, np.int64)), self._declared(schema)
 
     def _decode(self, given: Sequence[Any]) -> tuple[_Decoding, list[Any], dict[int, Exception]]:
         while True:
@@ -199,8 +235,20 @@ class _Reader:
             learned = [self.spelling.learn(names) for names in rows]
             if not any(learned):
                 return general, objects, failures
-            self.general = None
+            self.general = self.columnar = None
             self.special.clear()
+
+    def _columnar(self) -> ColumnarReader:
+        """The reader of messages that match a template."""
+        if self.columnar is None:
+            general = self.general = self.general or self._general()
+            targets = self.destination.targets
+            names = {
+                self.spelling.names.get(each.field.name, each.field.name): each.field.name
+                for each in targets
+            }
+            self.columnar = ColumnarReader(self.format, targets, names, general.decode)
+        return self.columnar
 
     def _general(self) -> _Decoding:
         """The decoding of any message of the format."""
@@ -226,6 +274,8 @@ class _Reader:
         if shared is None:
             return None
         if shared not in self.special:
+            if len(self.special) >= MOST_ALIKE:
+                del self.special[next(iter(self.special))]
             type_ = shared.type_of(row, self.format.meanings)
             unpack = self.format.unpack if shared.beside_schema else one_each
             constants = {f"source.{name}": value for name, value in shared.constants}
@@ -233,11 +283,20 @@ class _Reader:
         return self.special[shared]
 
 
+def _at(texts: Sequence[Any], array: pa.Array | None, numbers: Any, start: int) -> Sequence[Any]:
+    """The messages with these numbers; `array` has those from `start` on, if they are text."""
+    if isinstance(numbers, range) or len(numbers) == numbers[-1] - numbers[0] + 1:
+        return texts[int(numbers[0]) : int(numbers[-1]) + 1]
+    assert array is not None
+    chosen: list[Any] = array.take(pa.array(numbers - start)).to_pylist()
+    return chosen
+
+
 def _json_decoder(type_: Any) -> Callable[[Any], Any]:
     return msgspec.json.Decoder(type_, float_hook=NumberText).decode
 
 
-def _indices(places: Sequence[int]) -> npt.NDArray[np.int64]:
+def _indices(places: Any) -> npt.NDArray[np.int64]:
     if isinstance(places, range):
         return np.arange(places.start, places.stop, places.step, dtype=np.int64)
     return np.array(places, np.int64)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,6 +17,7 @@ from rowsieve.envelopes.alike_messages import Alike, alike
 from rowsieve.envelopes.applying import EventOptions, read_batch
 from rowsieve.envelopes.debezium import DEBEZIUM
 from rowsieve.envelopes.messages import read_messages
+from rowsieve.envelopes.templates import columnar_messages
 from rowsieve.errors import RowsieveError
 from tests.envelopes.events import SOURCES, STREAM, crate, crates, event
 from tests.profiles import examples
@@ -87,18 +89,37 @@ def message(number: int, connector: str, source: dict[str, Any], rest: dict[str,
     return changed(whole, rest)
 
 
-def outcome(messages: Sequence[Any], monkeypatch: pytest.MonkeyPatch, least: int) -> Any:
-    """Rows, skipped and bad events of messages, of which `least` pay for a type of their own."""
+def shown_rows(rows: pa.Table) -> list[str]:
+    """Rows in an order of their own; of a row that has all columns, the list of others is NULL."""
+    return sorted(
+        repr(row | {"unchanged": row.get("unchanged") or None}) for row in rows.to_pylist()
+    )
+
+
+def outcome(
+    messages: Sequence[Any], monkeypatch: pytest.MonkeyPatch, least: int, columns: bool = False
+) -> Any:
+    """Rows, skipped and bad events of messages, of which `least` pay for a type of their own.
+
+    With `columns`, one message pays for a template. Messages are text, or become it.
+    """
     with monkeypatch.context() as patch:
         patch.setattr(reading_events, "LEAST_ALIKE", least)
-        texts = [json.dumps(each) for each in messages]
+        patch.setattr(columnar_messages, "LEAST_MATCHES", 1 if columns else 1_000)
+        texts = [each if isinstance(each, bytes) else json.dumps(each) for each in messages]
         options = EventOptions(format="debezium")
         try:
             batch, bad = read_batch(read_messages(texts), TABLE.handle.newest, options)
         except RowsieveError as error:
             return type(error), str(error)
         order = None if batch.order is None else batch.order.names
-        return batch.rows.to_pylist(), batch.skipped, batch.truncated, order, bad.reasons
+        return (
+            shown_rows(batch.rows),
+            batch.skipped,
+            batch.truncated,
+            order,
+            bad.reasons,
+        )
 
 
 RARE = st.sampled_from(range(8)).map(lambda number: number == 0)
@@ -123,7 +144,9 @@ def blocks(draw: st.DrawFn) -> list[Any]:
 @given(messages=blocks())
 def test_a_block_of_alike_messages_is_read_as_the_general_type_reads_it(messages: Any) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        assert outcome(messages, patch, least=1) == outcome(messages, patch, least=1_000)
+        general = outcome(messages, patch, least=1_000)
+        assert outcome(messages, patch, least=1) == general
+        assert outcome(messages, patch, least=1_000, columns=True) == general
 
 
 @pytest.mark.parametrize("change", SOURCE_CHANGES, ids=str)
@@ -134,7 +157,9 @@ def test_a_message_with_another_source_is_read_as_alone(
         usual = [message(number, connector, {}, {}) for number in range(3)]
         odd = message(7, connector, change, {})
         for block in ([*usual, odd], [odd, *usual]):
-            assert outcome(block, monkeypatch, 1) == outcome(block, monkeypatch, 1_000)
+            general = outcome(block, monkeypatch, 1_000)
+            assert outcome(block, monkeypatch, 1) == general
+            assert outcome(block, monkeypatch, 1_000, columns=True) == general
 
 
 @pytest.mark.parametrize("change", MESSAGE_CHANGES, ids=str)
@@ -144,7 +169,9 @@ def test_a_message_with_another_envelope_is_read_as_alone(
     usual = [message(number, "postgresql", {}, {}) for number in range(3)]
     odd = message(7, "postgresql", {}, change)
     for block in ([*usual, odd], [odd, *usual]):
-        assert outcome(block, monkeypatch, 1) == outcome(block, monkeypatch, 1_000)
+        general = outcome(block, monkeypatch, 1_000)
+        assert outcome(block, monkeypatch, 1) == general
+        assert outcome(block, monkeypatch, 1_000, columns=True) == general
 
 
 def test_the_usual_messages_of_each_log_have_a_type_of_their_own() -> None:

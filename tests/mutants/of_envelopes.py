@@ -20,9 +20,15 @@ ALIKE, BATCHES, TABLE, ORDERS, STRUCTS, PLAIN, MERGED, SPELLING, WAL2JSON, MYSQL
     )
 )
 READINGS = "envelopes/values/readings.py"
+TEMPLATES, MATCHING = (
+    "envelopes/templates/message_templates.py",
+    "envelopes/templates/template_matching.py",
+)
+UNDONE = "change_feed/undone_rewrites.py"
 _GOLDEN = ("tests/envelopes/test_golden_events.py",)
 _EVENTS = ("tests/envelopes/test_debezium.py", "tests/envelopes/test_unsent_values.py")
 _COLUMNS = ("tests/envelopes/test_merged_columns.py",)
+_TEMPLATES = ("tests/envelopes/test_columnar_messages.py",)
 SUITES = {
     ALIKE: ("tests/envelopes/test_alike_messages.py",),
     BATCHES: _EVENTS,
@@ -35,9 +41,66 @@ SUITES = {
     WAL2JSON: ("tests/envelopes/test_event_formats.py",),
     MYSQL: _GOLDEN,
     READINGS: _GOLDEN,
+    TEMPLATES: _TEMPLATES,
+    MATCHING: _TEMPLATES,
+    UNDONE: ("tests/change_feed/test_undone_rewrites.py",),
 }
 
 MUTANTS = (
+    Mutant(
+        TEMPLATES,
+        "a name that is twice in an object counts once",
+        "not name or name in names or",
+        "not name or",
+    ),
+    Mutant(
+        MATCHING,
+        "a message may go on after the template",
+        "walk.keep(walk.at == messages.stops[walk.rows])",
+        "walk.keep(walk.at <= messages.stops[walk.rows])",
+    ),
+    Mutant(
+        MATCHING,
+        "integers begin with zeros",
+        "right &= ~(leading & ((digits > 1) | negative))",
+        "right &= ~(leading & negative)",
+    ),
+    Mutant(
+        MATCHING,
+        "integers have up to 20 digits",
+        "_MOST_DIGITS: Final = 18",
+        "_MOST_DIGITS: Final = 20",
+    ),
+    Mutant(
+        MATCHING,
+        "an escape in text that is read stands for itself",
+        "null, escapes=not slot.read)",
+        "null, escapes=True)",
+    ),
+    Mutant(
+        MATCHING,
+        "the last bytes of a fragment are not compared",
+        "(_ALL >> 8 * (8 - len(part)))",
+        "(_ALL >> 8 * (9 - len(part)))",
+    ),
+    Mutant(
+        UNDONE,
+        "a compaction is undone although a part went since",
+        "if not (entry.removed or target.table.sequence)",
+        "if not target.table.sequence",
+    ),
+    Mutant(
+        UNDONE,
+        "parts follow an undone compaction in an event order",
+        "if not (entry.removed or target.table.sequence)",
+        "if not entry.removed",
+    ),
+    Mutant(
+        UNDONE,
+        "parts that were added since are forgotten",
+        "parts = parts.append(added)",
+        "parts = parts",
+    ),
     Mutant(
         ALIKE,
         "what the first message of a block says is that of all",
