@@ -178,7 +178,7 @@ def _placed(
         place: columns_in_file(schema, stored_field, one_by_one(mapped.field_in))
         for place, stored_field in stored.items()
     }
-    hidden = _hidden(store, files, footers)
+    hidden = _hidden(store, files, footers, scan)
     return PlacedFiles(footers, JoinedColumns(schema, next_id, names, nested), partitions, hidden)
 
 
@@ -386,7 +386,7 @@ def _text(value: Any, field: logical.Field) -> str | None:
 
 
 def _hidden(
-    store: ObjectStore, files: Sequence[_File], footers: Sequence[Footer]
+    store: ObjectStore, files: Sequence[_File], footers: Sequence[Footer], scan: Any
 ) -> dict[str, RowSet]:
     """The rows that position deletes hide, by the file's URI."""
     read: dict[str, Mapping[str, npt.NDArray[np.int64]]] = {}
@@ -398,6 +398,7 @@ def _hidden(
             uri = _location(delete.file_path).uri
             if uri not in read:
                 read[uri] = _position_deletes(store, uri, delete)
+                _check_entries(uri, read[uri], delete, scan)
             ids = np.unique(read[uri].get(file.uri, _NO_ROWS))
             if len(ids) and not 0 <= ids[0] <= ids[-1] < count:
                 raise CorruptData(
@@ -408,6 +409,33 @@ def _hidden(
         if not hidden.is_empty:
             by_uri[file.uri] = hidden
     return by_uri
+
+
+def _check_entries(
+    uri: str, vectors: Mapping[str, npt.NDArray[np.int64]], delete: Any, scan: Any
+) -> None:
+    """Refuse a Puffin file with vectors that no entry of the snapshot names: they hide no row.
+
+    pyiceberg's entries do not say which vectors of the file they name.
+    """
+    if str(delete.file_format).rpartition(".")[2].upper() != "PUFFIN":
+        return
+    count = _entries_of(scan, uri)
+    if count != len(vectors):
+        raise UnsupportedOperation(
+            f"from_iceberg: {uri} has {len(vectors)} deletion vectors, and the snapshot names "
+            f"{count} of them, but pyiceberg does not say which; {_REWRITE}"
+        )
+
+
+def _entries_of(scan: Any, uri: str) -> int:
+    """How many entries of a snapshot's manifests of deletes name a file."""
+    return sum(
+        _location(entry.data_file.file_path).uri == uri
+        for manifest in scan.snapshot().manifests(scan.io)
+        if str(manifest.content).rpartition(".")[2].upper() == "DELETES"
+        for entry in manifest.fetch_manifest_entry(scan.io, discard_deleted=True)
+    )
 
 
 def _position_deletes(

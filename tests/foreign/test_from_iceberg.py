@@ -45,6 +45,7 @@ from pyiceberg.types import (
 
 import rowsieve as rs
 from rowsieve.errors import CorruptData, InvalidInput, UnsupportedOperation, VersionNotFound
+from rowsieve.foreign import from_iceberg
 from tests.foreign import iceberg_tables
 
 SCHEMA = Schema(
@@ -232,6 +233,21 @@ def with_deletes(table: Table, monkeypatch: pytest.MonkeyPatch, delete: DataFile
     planned = list(table.scan().plan_files())
     tasks = [FileScanTask(task.file, delete_files={delete}) for task in planned]
     monkeypatch.setattr(scan, "plan_files", lambda _: tasks)
+    monkeypatch.setattr(from_iceberg, "_entries_of", lambda *_: len(tasks))
+
+
+def test_vectors_that_no_entry_may_name_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A writer may replace one vector of a file; its entries tell, but not to pyiceberg."""
+    table = iceberg_tables.create(tmp_path / "t", SCHEMA)
+    table.append(ROWS)
+    (path,) = (task.file.file_path for task in table.scan().plan_files())
+    (tmp_path / "d").write_bytes(puffin({path: [1], f"{path}.gone": [1]}))
+    delete = delete_file(tmp_path / "d", DataFileContent.POSITION_DELETES, FileFormat.PUFFIN)
+    with_deletes(table, monkeypatch, delete)
+    with pytest.raises(UnsupportedOperation, match=r"2 deletion vectors, .* names 1 of them"):
+        rs.from_iceberg(table)
 
 
 def delete_file(path: Path, content: DataFileContent, form: FileFormat) -> DataFile:
