@@ -38,7 +38,14 @@ def decode(
     constant: Callable[[pa.Array], Decoded] = literal_of,
 ) -> Decoded:
     """Convert the expression to our tree; `call` converts each call, innermost first."""
-    batch = pa.ipc.open_file(expression.__reduce__()[1][0]).get_batch(0)
+    try:
+        message = expression.__reduce__()[1][0]
+    except pa.ArrowNotImplementedError as error:
+        raise UnsupportedOperation(
+            f"pyarrow cannot serialize {expression}: {error}; name each column, as in "
+            "pc.field('id'), not by its number"
+        ) from error
+    batch = pa.ipc.open_file(message).get_batch(0)
     open_: list[Frame] = []
     pending = iter(_metadata_pairs(batch.schema))
     for kind, value in pending:

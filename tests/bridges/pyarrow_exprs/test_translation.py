@@ -287,3 +287,10 @@ def test_a_list_of_uuids_that_is_written_is_read_back(count: int) -> None:
     )
     assert found == expected
     assert sum(found) == count
+
+
+@pytest.mark.parametrize("expression", [pc.field(0) == 1, pc.field("s", 0) == 1])
+def test_columns_by_number_are_refused(expression: pc.Expression) -> None:
+    """pyarrow does not say which numbers it has."""
+    with pytest.raises(UnsupportedOperation, match="not by its number"):
+        from_pyarrow(expression, SCHEMA)
