@@ -15,7 +15,7 @@ MUTANTS = (
     Mutant(
         RESOLVING,
         "a value is replaced by an older one",
-        "wins = (last >= 0) & (own >= before)",
+        "wins = (last >= 0) & (winner_ranks >= before)",
         "wins = last >= 0",
         _TESTS,
     ),
@@ -36,8 +36,8 @@ MUTANTS = (
     Mutant(
         RESOLVING,
         "of equal sequences of a value the earlier commit counts",
-        "wins = (last >= 0) & (own >= before)",
-        "wins = (last >= 0) & (own > before)",
+        "wins = (last >= 0) & (winner_ranks >= before)",
+        "wins = (last >= 0) & (winner_ranks > before)",
         _TESTS,
     ),
     Mutant(
@@ -85,15 +85,15 @@ MUTANTS = (
     Mutant(
         ENTRIES,
         "values of a partial row have its sequence",
-        "for chosen in (later, own):",
+        "for chosen in (later, mask):",
         "for chosen in (later,):",
         _TESTS,
     ),
     Mutant(
         ENTRIES,
         "a column that comes later has the sequence of the row",
-        "for chosen in (later, own):",
-        "for chosen in (own,):",
+        "for chosen in (later, mask):",
+        "for chosen in (mask,):",
         _TESTS,
     ),
     Mutant(
@@ -113,14 +113,14 @@ MUTANTS = (
     Mutant(
         UPDATED,
         "an assigned value that was unset stays unset",
-        "np.where(own == NEVER, of_rows, own)",
-        "own",
+        "np.where(column_ranks == NEVER, of_rows, column_ranks)",
+        "column_ranks",
         _TESTS,
     ),
     Mutant(
         UPDATED,
         "an assigned value gets the sequence of its row",
-        "np.where(own == NEVER, of_rows, own)",
+        "np.where(column_ranks == NEVER, of_rows, column_ranks)",
         "of_rows",
         _TESTS,
     ),

@@ -134,8 +134,8 @@ MUTANTS = (
     Mutant(
         TABLE,
         "an update of the key leaves the row of the old one",
-        "    kept = np.flatnonzero(changed)\n",
-        "    kept = np.flatnonzero(changed)[:0]\n",
+        "    places = np.flatnonzero(changed)\n",
+        "    places = np.flatnonzero(changed)[:0]\n",
         _GOLDEN,
     ),
     Mutant(

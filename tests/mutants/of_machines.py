@@ -136,8 +136,8 @@ MUTANTS = (
     Mutant(
         "planner/prune_pages.py",
         "bounds are those of other pages",
-        "        kept[self.places] = pages\n",
-        "        kept[self.places] = pages[::-1]\n",
+        "        page_mask[self.places] = pages\n",
+        "        page_mask[self.places] = pages[::-1]\n",
         READERS,
         "0",
     ),
@@ -170,8 +170,8 @@ MUTANTS = (
     Mutant(
         "planner/prune_parts.py",
         "parts that the key refutes are other parts",
-        "        kept = (by_key != _NONE).nonzero()[0]\n",
-        "        kept = (by_key[::-1] != _NONE).nonzero()[0]\n",
+        "        places = (by_key != _NONE).nonzero()[0]\n",
+        "        places = (by_key[::-1] != _NONE).nonzero()[0]\n",
         READERS,
         "1",
     ),

@@ -86,8 +86,8 @@ MUTANTS = (
     Mutant(
         VALUES,
         "NULL is a value for every rule",
-        "kept = np.asarray(is_valid.to_numpy(zero_copy_only=False), dtype=bool)",
-        "kept = np.ones(len(self.members), dtype=bool)",
+        "present = np.asarray(is_valid.to_numpy(zero_copy_only=False), dtype=bool)",
+        "present = np.ones(len(self.members), dtype=bool)",
     ),
     Mutant(
         VALUES,

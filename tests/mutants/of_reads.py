@@ -93,8 +93,8 @@ MUTANTS = (
     Mutant(
         READER,
         "wanted and matching rows are mistaken for one another",
-        "wanted.to_ids()[own]",
-        "np.flatnonzero(own)",
+        "wanted.to_ids()[batch_matches]",
+        "np.flatnonzero(batch_matches)",
         ("tests/tables/test_random_scans.py",),
     ),
     Mutant(

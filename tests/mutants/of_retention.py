@@ -25,7 +25,7 @@ MUTANTS = (
         "(base := base_of(id_)) is None or base < floor",
         "(base := base_of(id_)) is None or base <= floor",
     ),
-    Mutant(ORPHANS, "files of kept versions go", " and path not in kept.paths", ""),
+    Mutant(ORPHANS, "files of kept versions go", " and path not in versions.paths", ""),
     Mutant(KEPT, "lost entries are not noticed", "if newest > head.version:", "if newest < -1:"),
     Mutant(KEPT, "leases keep nothing", "oldest = lower_version(floor, leased)", "oldest = floor"),
     Mutant(CACHE, "plans of another table", "            snapshot.table.uuid,\n", ""),

@@ -64,7 +64,7 @@ MUTANTS = (
     Mutant(
         MUTATION,
         "touched keys do not conflict",
-        "if keys.overlaps(own) and self._shares(added, i):",
+        "if keys.overlaps(key_range) and self._shares(added, i):",
         "if False:",
         PAIRS,
         "keyed update delete_where 3",
@@ -80,7 +80,7 @@ MUTANTS = (
     Mutant(
         ORPHANS,
         "files of kept versions go in a schedule",
-        " and path not in kept.paths",
+        " and path not in versions.paths",
         "",
         PAIRS,
         "keyed upsert remove_orphans 0",
@@ -88,8 +88,8 @@ MUTANTS = (
     Mutant(
         EXPIRING,
         "files of kept versions expire",
-        " if path not in kept.paths}",
-        "}",
+        " if path not in versions.paths",
+        "",
         SEEDS,
         "4",
     ),
@@ -120,8 +120,8 @@ MUTANTS = (
     Mutant(
         "retention/other_logs.py",
         "expiry forgets what branches and tags need",
-        "return use(listing, replace(kept, paths=kept.paths | needed, tags=tags))",
-        "return use(listing, replace(kept, tags=tags))",
+        "return use(listing, replace(versions, paths=versions.paths | needed, tags=tags))",
+        "return use(listing, replace(versions, tags=tags))",
         REFS,
         "1",
     ),

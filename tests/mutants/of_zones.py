@@ -111,8 +111,8 @@ MUTANTS = (
     Mutant(
         RANGES,
         "a truncation is by one offset in any range",
-        "own.is_steady(start, stop), own",
-        "own.is_steady(start, start), own",
+        "local_zone.is_steady(start, stop), local_zone",
+        "local_zone.is_steady(start, start), local_zone",
     ),
     Mutant(
         RANGES,
