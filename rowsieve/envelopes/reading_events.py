@@ -156,7 +156,8 @@ class _Reader:
         for start in range(0, len(texts), length):
             stop = min(start + length, len(texts))
             rest: Any = range(start, stop)
-            array = None if self.decoded else text_array(texts, start, stop)
+            has_templates = self.format.alike is not None and not self.decoded
+            array = text_array(texts, start, stop) if has_templates else None
             if array is not None:
                 matched, places = self._columnar().read(array, start)
                 rest = places + start
