@@ -19,7 +19,8 @@ MOMENTS = 100 if profiles.IS_DEEP else 2
 
 # Counts calls and returns of functions of the main thread, and interrupts at one of them.
 RUN = """
-import os, sys
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 at, number, steps = int(sys.argv.pop(1)), int(sys.argv.pop(1)), 0
 from rowsieve.cli import main
 def step(frame, event, argument):

@@ -103,7 +103,11 @@ def by_files(table: Table, plan: ScanPlan) -> pa.Table:
         known = seen.setdefault(file.part_id, RowSet.empty(file.rows.row_count))
         assert known.intersect(file.rows).is_empty
         seen[file.part_id] = known.union(file.rows)
-        whole = pq.read_table(pa.BufferReader(table.handle.store.get(file.path)), schema=target)
+        if file.content is None:
+            data = pa.BufferReader(table.handle.store.get(file.path))
+            whole = pq.read_table(data, schema=target)
+        else:
+            whole = pa.ipc.open_stream(file.content).read_all().select(target.names)
         (rows,) = whole.take(pa.array(file.rows.to_ids())).combine_chunks().to_batches()
         if file.residual and plan.filter is not None:
             rows = rows.filter(pa.array(matching(plan.filter, rows)))

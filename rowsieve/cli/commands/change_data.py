@@ -6,7 +6,7 @@ Each registers the table that it changes with `progress`, so that Ctrl-C reports
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -241,18 +241,35 @@ def ingest(
 def _acknowledged(waiting: deque[tuple[int, int, Acknowledgement]]) -> int:
     """Wait for the first of these batches, and return its last line."""
     first_line, last_line, acknowledgement = waiting.popleft()
-    with _naming_lines(first_line, last_line):
+    with _naming_lines(first_line, last_line, waiting):
         acknowledgement.result()
     return last_line
 
 
 @contextmanager
-def _naming_lines(first: int, last: int) -> Iterator[None]:
-    """Name the lines, from 1, whose rows the table refuses."""
+def _naming_lines(
+    first: int, last: int, following: Iterable[tuple[int, int, Acknowledgement]] = ()
+) -> Iterator[None]:
+    """Name the lines, from 1, whose rows the table refuses, and following ones that it took."""
     from rowsieve.errors import InvalidData
 
     try:
         yield
     except InvalidData as error:
-        lines = f"line {last}" if first == last else f"lines {first} to {last}"
-        raise type(error)(f"{lines}: {error}") from error
+        taken = [_lines(*each) for *each, done in following if _is_taken(done)]
+        after = f". Already written: {', '.join(taken)}" if taken else ""
+        raise type(error)(f"{_lines(first, last)}: {error}{after}") from error
+
+
+def _is_taken(acknowledgement: Acknowledgement) -> bool:
+    from rowsieve.errors import RowsieveError
+
+    try:
+        acknowledgement.result()
+    except RowsieveError:
+        return False
+    return True
+
+
+def _lines(first: int, last: int) -> str:
+    return f"line {last}" if first == last else f"lines {first} to {last}"
