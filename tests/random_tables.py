@@ -10,6 +10,7 @@ import functools
 import random
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ import pytest
 
 import rowsieve
 from rowsieve import Table
+from rowsieve.config import current
 from rowsieve.types.logical import Float, Int, LogicalType, String, Timestamp
 from tests.oracle_table import Model, Row, to_arrow
 from tests.small_tables import fresh_uri
@@ -93,11 +95,15 @@ EVERYTHING = shape_of({"k": Int(64), **COLUMNS}, ("k",))
 
 @functools.cache
 def everything(number: int) -> tuple[Table, list[Row]]:
-    """One of the tables of this shape, and the rows that it should hold."""
+    """One of the tables of this shape, all in files, and the rows that it should hold."""
 
     def draw(chance: random.Random, name: str) -> Any:
         if name == "k":
             return chance.randrange(60)
         return None if chance.random() < 0.2 else chance.choice(POOLS[COLUMNS[name]])
 
-    return build(EVERYTHING, draw, seed=100 + number)
+    former = rowsieve.configure(replace(current(), inline_bytes=0))
+    try:
+        return build(EVERYTHING, draw, seed=100 + number)
+    finally:
+        rowsieve.configure(former)
