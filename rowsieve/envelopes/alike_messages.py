@@ -73,7 +73,7 @@ def _constant_field(name: str, value: str | None) -> Any:
 
 
 def alike(message: Any, orders: Iterable[EventOrder]) -> Alike | None:
-    """Return what messages like this one of plain JSON share; None if there is no type of them.
+    """Return what messages like this one share; None if the general type reads them.
 
     `orders` are those of logs, the best first.
     """

@@ -78,7 +78,7 @@ class TextColumn(Sequence[bytes | None]):
 
 
 def text_array(texts: Sequence[Any], start: int, stop: int) -> pa.Array | None:
-    """The messages of a block as UTF-8 text; None if one is no text."""
+    """The messages of a block as UTF-8 text; None if one of them is not text."""
     try:
         if isinstance(texts, TextColumn):
             return texts.array(start, stop).cast(pa.string())

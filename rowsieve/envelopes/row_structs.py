@@ -53,7 +53,7 @@ def integers(values: Sequence[int | None]) -> pa.Array:
     """Integers of Python as int64; OverflowError for one that is too large."""
     try:
         return pa.array(np.fromiter(values, np.int64, len(values)))  # half the time of pa.array
-    except TypeError:  # NULL is no integer of NumPy
+    except TypeError:  # NumPy cannot convert None
         return pa.array(values, pa.int64())
 
 

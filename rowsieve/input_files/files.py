@@ -363,7 +363,7 @@ def _refuse_wide(source: Input, text: bytes) -> None:
 
 
 def _undecoded(error: UnicodeDecodeError) -> str:
-    """The first bytes that are no UTF-8, with their line, from 1."""
+    """The first bytes that are not UTF-8, with their line, from 1."""
     line = 1 + error.object.count(b"\n", 0, error.start)
     return f"line {line} has the byte 0x{error.object[error.start]:02x} ({error.reason})"
 

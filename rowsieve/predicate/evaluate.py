@@ -148,7 +148,7 @@ def _failure(predicate: BoundPredicate, batch: pa.RecordBatch, row: int) -> Eval
 
 
 def _no_column(predicate: BoundPredicate) -> str:
-    """Say what a filter without columns has: in Spark, text in double quotes is no name."""
+    """Say what a filter without columns has: Spark reads double quotes as text, not as a name."""
     literals = (node.value for node in ir.walk(predicate.root) if isinstance(node, ir.Literal))
     text = next((value for value in literals if isinstance(value, str)), None)
     if text is None:

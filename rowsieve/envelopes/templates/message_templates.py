@@ -128,7 +128,7 @@ def _tokens(text: bytes) -> Iterator[_Lexeme]:
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """Finds the leaves of a document; `within` a leaf there are no others."""
+    """Finds the leaves of a document. `within`: a leaf is being read, which has no leaves."""
 
     tokens: Iterator[_Lexeme]
     fixed: set[Path]

@@ -224,7 +224,7 @@ def _digits(words: Words) -> tuple[Places, Places]:
 def _closing_quotes(
     messages: MessageBytes, starts: Places, null: Mask | None, *, escapes: bool
 ) -> tuple[Places, Mask]:
-    """Where the quote after each text is; and of which texts that is known.
+    """Where each text's closing quote is, and a mask of the texts that have one.
 
     Of NULL, the place of its last letter.
     """
