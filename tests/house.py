@@ -14,8 +14,10 @@ import sys
 import tokenize
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import IntEnum
 from functools import cache
 from pathlib import Path
+from typing import TypeGuard
 
 import rowsieve
 from tests.ways import ways
@@ -66,14 +68,28 @@ def module_of(path: Path) -> str:
     return name.removesuffix(".__init__")
 
 
-@cache
-def imports_of(path: Path, known: frozenset[str], *, at_first_use: bool) -> frozenset[str]:
-    """The modules of ours that a file imports when it is imported, or in its functions too.
+class Reach(IntEnum):
+    """Which imports of a file are counted; each reach has those of the ones before it."""
 
-    What is imported for type checkers alone is not counted.
-    """
+    AT_IMPORT = 0
+    AT_FIRST_USE = 1
+    """Those inside functions too."""
+    FOR_TYPES = 2
+    """Those that only type checkers read too: all that a file has."""
+
+
+CIRCLES = {
+    Reach.AT_IMPORT: "circles of modules at import",
+    Reach.AT_FIRST_USE: "circles with imports at first use",
+    Reach.FOR_TYPES: "circles with imports for type checkers",
+}
+
+
+@cache
+def imports_of(path: Path, known: frozenset[str], reach: Reach) -> frozenset[str]:
+    """The modules of ours that a file imports."""
     found: set[str] = set()
-    for node in _running(tree_of(path), inside_functions=at_first_use):
+    for node in _statements(tree_of(path), reach):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -87,7 +103,7 @@ def imports_of(path: Path, known: frozenset[str], *, at_first_use: bool) -> froz
 def packages_imported_by(path: Path) -> set[str]:
     """The packages, of ours and of others, that a file imports when it is imported itself."""
     found: set[str] = set()
-    for node in _running(tree_of(path), inside_functions=False):
+    for node in _statements(tree_of(path), Reach.AT_IMPORT):
         if isinstance(node, ast.Import):
             found |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -95,35 +111,38 @@ def packages_imported_by(path: Path) -> set[str]:
     return found
 
 
-def _running(tree: ast.AST, *, inside_functions: bool) -> Iterator[ast.AST]:
+def _statements(tree: ast.AST, reach: Reach) -> Iterator[ast.AST]:
     todo = [tree]
     while todo:
         node = todo.pop()
         yield node
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            todo += node.orelse
-        elif isinstance(node, ast.expr):
+        if isinstance(node, ast.expr):
             continue  # no statement is in it
-        elif inside_functions or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        if reach < Reach.FOR_TYPES and _is_for_types(node):
+            todo += node.orelse
+        elif reach > Reach.AT_IMPORT or not is_function:
             todo += ast.iter_child_nodes(node)
 
 
-def circles(*, at_first_use: bool) -> list[list[str]]:
-    """Modules that import each other, directly or not; as in `imports_of`."""
+def _is_for_types(node: ast.AST) -> TypeGuard[ast.If]:
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+
+
+def circles(reach: Reach) -> list[list[str]]:
+    """Modules that import each other, directly or not, by the imports of this reach."""
     known = frozenset(module_of(path) for path in sources())
-    graph = {
-        module_of(path): imports_of(path, known, at_first_use=at_first_use) for path in sources()
-    }
+    graph = {module_of(path): imports_of(path, known, reach) for path in sources()}
     return sorted(sorted(one) for one in _strongly_connected(graph) if len(one) > 1)
 
 
 def room_circles() -> list[list[str]]:
-    """Rooms that import each other when they are imported or at first use."""
+    """Rooms that import each other, by any import."""
     known = frozenset(module_of(path) for path in sources())
     graph: defaultdict[str, set[str]] = defaultdict(set)
     for path in sources():
         if path.parent != ROOT or path.name != "__init__.py":
-            for name in imports_of(path, known, at_first_use=True):
+            for name in imports_of(path, known, Reach.FOR_TYPES):
                 if "." in name:
                     graph[room_of(path)].add(name.split(".")[1])
     return sorted(sorted(one) for one in _strongly_connected(graph) if len(one) > 1)
@@ -259,8 +278,8 @@ def report(most: int | None = 10) -> Iterator[str]:
     for folder in ("tests", "benchmarks"):
         files = sources(REPOSITORY / folder)
         yield f"{folder}: {sum(map(line_count, files)):,} lines in {len(files)} files"
-    yield from _listed("circles of modules at import", map(", ".join, circles(at_first_use=False)))
-    yield from _listed("circles with imports at first use", _brief(circles(at_first_use=True)))
+    for reach, title in CIRCLES.items():
+        yield from _listed(title, _brief(circles(reach)))
     yield from _listed("circles of rooms", map(", ".join, room_circles()))
     longest = sorted(sources(), key=line_count, reverse=True)[:most]
     shown = (f"{line_count(path):4} {path.relative_to(ROOT)}" for path in longest)

@@ -19,6 +19,7 @@ import rowsieve
 from rowsieve.bridges.languages import BRIDGES
 from rowsieve.bridges.sql.dialects import DIALECTS
 from tests import house
+from tests.ways import Way, ways
 
 ROOT = Path(rowsieve.__file__).parent
 
@@ -61,6 +62,17 @@ FLOORS = (
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 ENGINES = {*DIALECTS, *(bridge.name for bridge in BRIDGES if bridge.name != "rowsieve")}
+LONGEST_WAYS = {
+    "a scan": Way(200, 60, 0),
+    "an upsert": Way(220, 52, 0),
+    "a statement": Way(320, 80, 0),
+    "a scan with files": Way(201, 60, 0),
+    "an upsert with files": Way(260, 67, 0),
+    "a statement with files": Way(320, 80, 0),
+    "a translation": Way(180, 50, 2),
+    "three translations": Way(346, 81, 6),
+}
+"""The most that each call may pass: what we want, or how far we have come."""
 LISTS = {"functions", "differences"}  # folders of rows
 NEEDS_NOTHING_ABOVE = {
     "bridges": {
@@ -158,10 +170,10 @@ def test_engines_are_imported_by_their_provider_or_bridge_alone() -> None:
 
 
 def test_no_module_imports_itself_by_way_of_others() -> None:
-    assert house.circles(at_first_use=False) == []
+    assert house.circles(house.Reach.AT_IMPORT) == []
 
 
-def test_no_room_needs_itself_by_way_of_others_even_at_first_use() -> None:
+def test_no_room_needs_itself_by_way_of_others_even_for_types() -> None:
     assert house.room_circles() == []
 
 
@@ -296,3 +308,12 @@ def test_the_figures_of_the_house_are_printed() -> None:
     assert total.startswith(f"rowsieve: {sum(map(house.line_count, house.sources())):,} lines")
     assert {"longest files:", "circles of rooms:", "names that only tests use:"} <= set(lines)
     assert "  predicate/functions/texts/text_building.py" in lines  # where lpad is
+
+
+@pytest.mark.parametrize("name", LONGEST_WAYS)
+def test_ways_stay_short(name: str) -> None:
+    assert ways().keys() == LONGEST_WAYS.keys()
+    way, longest = ways()[name], LONGEST_WAYS[name]
+    assert way.functions <= longest.functions
+    assert way.files <= longest.files
+    assert way.binds <= longest.binds

@@ -11,6 +11,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
@@ -25,6 +26,9 @@ CONDITIONS = (
     "x IN (1, 2, 3) OR s IS NULL",
     "date_trunc('day', at) = TIMESTAMP '2026-01-01'",
 )
+
+FORMS: Mapping[str, Mapping[str, int]] = {"": {}, " with files": {"inline_bytes": 0}}
+"""Tables of today's default, whose log holds small changes, and tables whose parts are files."""
 
 _BINDS = ("bind", "bind_each")
 
@@ -56,32 +60,45 @@ def passed(call: Callable[[], object]) -> Way:
     return Way(len(codes), len({code.co_filename for code in codes}), binds)
 
 
+@cache
 def ways() -> Mapping[str, Way]:
     """Measure the ways that the architecture promises to keep short."""
+    with tempfile.TemporaryDirectory() as folder:
+        of_tables = {
+            f"{name}{form}": way
+            for form, properties in FORMS.items()
+            for name, way in _ways_of_table(f"{folder}/t{len(properties)}", properties).items()
+        }
+    return {**of_tables, **_ways_of_translations()}
+
+
+def _ways_of_table(place: str, properties: Mapping[str, int]) -> Mapping[str, Way]:
+    """The ways of a table of two parts, the second of which was upserted."""
     from rowsieve.providers.datafusion import SessionContext
 
-    with tempfile.TemporaryDirectory() as folder:
-        rows = pa.table({"k": range(10), "x": range(10), "s": ["a"] * 10})
-        table = rs.create_table(f"{folder}/t", rows, key=["k"])
-        table.upsert(rows.slice(5))
-        context = SessionContext()
-        context.register_table("t", table)
-        schema = pa.schema([("x", pa.int64()), ("s", pa.string()), ("at", pa.timestamp("us"))])
-        keys = iter(range(100, 1_000))
-        return {
-            "a scan": passed(lambda: table.scan("x > 5").to_arrow()),
-            "an upsert": passed(lambda: table.upsert({"k": [next(keys)], "x": [1], "s": ["b"]})),
-            "a statement": passed(lambda: context.sql("SELECT s FROM t WHERE x > 5").collect()),
-            "a translation": passed(
-                lambda: rs.translate("x > 5", source="postgres", target="duckdb", schema=schema)
-            ),
-            "three translations": passed(
-                lambda: [
-                    rs.translate(each, source="postgres", target="duckdb", schema=schema)
-                    for each in CONDITIONS
-                ]
-            ),
-        }
+    rows = pa.table({"k": range(10), "x": range(10), "s": ["a"] * 10})
+    table = rs.create_table(place, rows, key=["k"], properties=properties)
+    table.upsert(rows.slice(5))
+    context = SessionContext()
+    context.register_table("t", table)
+    keys = iter(range(100, 1_000))
+    return {
+        "a scan": passed(lambda: table.scan("x > 5").to_arrow()),
+        "an upsert": passed(lambda: table.upsert({"k": [next(keys)], "x": [1], "s": ["b"]})),
+        "a statement": passed(lambda: context.sql("SELECT s FROM t WHERE x > 5").collect()),
+    }
+
+
+def _ways_of_translations() -> Mapping[str, Way]:
+    schema = pa.schema([("x", pa.int64()), ("s", pa.string()), ("at", pa.timestamp("us"))])
+
+    def translate(condition: str) -> None:
+        rs.translate(condition, source="postgres", target="duckdb", schema=schema)
+
+    return {
+        "a translation": passed(lambda: translate("x > 5")),
+        "three translations": passed(lambda: [*map(translate, CONDITIONS)]),
+    }
 
 
 @contextmanager
