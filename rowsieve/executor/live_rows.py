@@ -12,7 +12,7 @@ and one of all rows in key order (`merged`), which compares the keys anyway.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
 
@@ -30,7 +30,7 @@ from rowsieve.executor.stored_vectors import (
     fresh_count,
     is_complete,
     resolve,
-    stored_vector,
+    stored_vectors,
 )
 from rowsieve.executor.streams import Kept, Streams
 from rowsieve.executor.two_phase import RowReader
@@ -76,9 +76,14 @@ class LiveRows:
         self._sources = sources
         self._predicate = predicate
         self._kept: list[tuple[RowSet, RowSet]] | None = None  # see `_kept_by_key`
+        self._reads: Sequence[Read] = piece.reads
 
-    def prune(self, reads: Iterable[Read]) -> None:
-        """Prune the row groups and pages of all these reads in one evaluation."""
+    def prune(self, reads: Sequence[Read]) -> None:
+        """Prune the row groups and pages of all these reads in one evaluation.
+
+        Their stored vectors are read together, too, once one of them is needed.
+        """
+        self._reads = reads
         if self._predicate is not None and self._resolved is None:
             parts = dict.fromkeys(map(_PART, filter(_RESIDUAL, reads)))
             candidates_of(list(map(self._sources.__getitem__, parts)), self._predicate)
@@ -217,26 +222,53 @@ class LiveRows:
             return None
         vector = self._sources[read.part].part.vector
         if vector is not None:
-            rows = self._stored(self._streams, read.part, vector)
+            rows = self._stored(self._streams, read.part)
             if rows is not None:
                 return rows
         return self._visible_in_all(self._streams)[read.part]
 
-    def _stored(self, streams: Streams, place: int, ref: VectorRef) -> RowSet | None:
+    def _stored(self, streams: Streams, place: int) -> RowSet | None:
         """The visible rows by the part's stored vector; None if it is not complete or readable."""
-        source = self._sources[place]
-        if not is_complete(source.part, self._sources[0].part):
+        if not is_complete(self._sources[place].part, self._sources[0].part):
             return None
         if (answer := _VISIBLE.answers.get(self._parts)) is not None:
             return answer[place]
-        known = (self._parts[0], source.part.part_id, ref)
 
         def read() -> tuple[RowSet, ...]:
-            hidden = stored_vector(streams.store, source)
-            return () if hidden is None else (hidden.complement(),)
+            """Read the vector together with those that the other reads need."""
+            places = [place, *(i for i in self._lacking_vectors() if i != place)]
+            sources = list(map(self._sources.__getitem__, places))
+            visible = [
+                () if hidden is None else (hidden.complement(),)
+                for hidden in stored_vectors(streams.store, sources)
+            ]
+            for other, rows in zip(places[1:], visible[1:], strict=True):
+                size_bytes = sum(row_set.size_bytes for row_set in rows)
+                _VISIBLE.answers.put(self._stored_identity(other), rows, size_bytes)
+            return visible[0]
 
-        visible = _VISIBLE.get(known, read)
+        visible = _VISIBLE.get(self._stored_identity(place), read)
         return visible[0] if visible else None
+
+    def _stored_identity(self, place: int) -> tuple[str, str, VectorRef | None]:
+        part = self._sources[place].part
+        return self._parts[0], part.part_id, part.vector
+
+    def _lacking_vectors(self) -> Iterator[int]:
+        """The parts whose stored vectors the reads need, without those in the cache."""
+        for read in {read.part: read for read in self._reads}.values():
+            part = self._sources[read.part].part
+            if part.vector is None or not is_complete(part, self._sources[0].part):
+                continue
+            is_known = _VISIBLE.answers.get(self._stored_identity(read.part)) is not None
+            if not is_known and not self._is_refuted(read):
+                yield read.part
+
+    def _is_refuted(self, read: Read) -> bool:
+        """Return whether the predicate excludes all rows of a read's part."""
+        if self._predicate is None or not read.residual:
+            return False
+        return candidates_of([self._sources[read.part]], self._predicate)[0][1].rows.is_empty
 
     def _visible_in_all(self, streams: Streams) -> tuple[RowSet, ...]:
         predicate = self._predicate

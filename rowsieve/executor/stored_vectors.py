@@ -67,12 +67,12 @@ def few_are_fresh(parts: Sequence[PlannedPart]) -> bool:
     return new <= min(FEW_ROWS, LOOKED_UP_TO_SHARE * old)
 
 
-def stored_vector(store: ObjectStore, source: PartSource) -> RowSet | None:
-    """The hidden rows in the part's stored vector; None if it has no readable one."""
-    ref = source.part.vector
-    if ref is None:
-        return None
-    return read_vectors(store, [(ref, source.row_count)])[0]
+def stored_vectors(store: ObjectStore, sources: Sequence[PartSource]) -> list[RowSet | None]:
+    """The hidden rows in the stored vector of each part; None if it has no readable one.
+
+    One request for each file of vectors.
+    """
+    return _read(store, [source.part for source in sources])
 
 
 def resolve(streams: Streams) -> tuple[RowSet, ...]:

@@ -142,6 +142,21 @@ def test_visible_rows_of_groups_of_parts_are_found_at_once(
     assert trips.count <= 1 + 1 + 2 + 1  # the refresh, ends of files, their keys, the rows
 
 
+def test_stored_vectors_of_a_group_of_parts_are_requested_at_once(
+    s3: S3, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uri = s3.fresh_uri()
+    writer = rs.create_table(uri, rows(0), key=["id"], storage_options=s3.options)
+    for number in range(1, PARTS):
+        writer.upsert(pa.table({"id": [number % ROWS, 100 + number], "v": [number] * 2}))
+        writer.build_deletion_vectors()  # of one part, in a file of its own
+    table = rs.open_table(uri, storage_options=S3(proxy.endpoint).options)
+    forget(monkeypatch)
+    with counted(proxy) as trips:
+        assert table.scan("v >= 0").count() == ROWS + PARTS - 1
+    assert trips.count <= 1 + 1  # the refresh, ends of files and vectors
+
+
 def test_explain_says_why_our_dataset_reads_a_store(table: Table) -> None:
     session = SessionContext()
     session.register_table("t", table)
