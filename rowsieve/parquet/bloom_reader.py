@@ -21,7 +21,7 @@ from rowsieve.byte_cache import ByteCache
 from rowsieve.errors import CorruptData
 from rowsieve.objects import ObjectStore
 from rowsieve.parquet.bloom import BloomFilter
-from rowsieve.parquet.footer import ParquetRef, reading
+from rowsieve.parquet.footer import NEAR_BYTES, ParquetRef, reading
 from rowsieve.parquet.footer_cache import cached_per_footer
 from rowsieve.parquet.foreign_footer.read_footer import foreign_footer
 from rowsieve.parquet.leaf_columns import FileColumn
@@ -59,7 +59,7 @@ class BloomReader:
 
         Neighbouring filters are read together.
         """
-        key = (self._store.uri, self._ref.path, self._ref.tail_checksum, column.index)
+        key = self._key(column)
         cached = [_CACHE.get((*key, group)) for group in row_groups]
         if None not in cached:
             return cached
@@ -81,15 +81,31 @@ class BloomReader:
     def expect(self, column: FileColumn, row_groups: Sequence[int]) -> None:
         """Prefetch these filters."""
         if self._store.overlaps:
-            key = (self._store.uri, self._ref.path, self._ref.tail_checksum, column.index)
-            places = [
-                self._sealed()[group, column.index][:2]
-                for group in row_groups
-                if (group, column.index) in self._sealed() and _CACHE.get((*key, group)) is None
-            ]
+            missing = self._missing(column, row_groups)
+            places = [self._sealed()[group, column.index][:2] for group in missing]
             self._store.expect(
                 (self._ref.path, start, stop) for start, stop in requests(places, GAP_BYTES)
             )
+
+    def far(self, column: FileColumn, row_groups: Sequence[int]) -> list[int]:
+        """Those whose filter needs a round trip of its own: it does not arrive with the tail."""
+        if not self._store.overlaps:
+            return []
+        near, sealed_places = self._ref.tail_start - NEAR_BYTES, self._sealed()
+        missing = self._missing(column, row_groups)
+        return [group for group in missing if sealed_places[group, column.index][0] < near]
+
+    def _missing(self, column: FileColumn, row_groups: Sequence[int]) -> list[int]:
+        """Those that have a filter that is not cached."""
+        key = self._key(column)
+        return [
+            group
+            for group in row_groups
+            if (group, column.index) in self._sealed() and _CACHE.get((*key, group)) is None
+        ]
+
+    def _key(self, column: FileColumn) -> tuple[object, ...]:
+        return self._store.uri, self._ref.path, self._ref.tail_checksum, column.index
 
     def _sealed(self) -> dict[FilterPlace, tuple[int, int, str]]:
         """The byte range and digest of each filter; the digest is empty for foreign files."""

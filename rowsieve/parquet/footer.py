@@ -44,7 +44,11 @@ from rowsieve.parquet.seals import CHUNKS_KEY
 from rowsieve.parquet.thrift import MalformedThrift
 
 CACHE_BYTES: Final = PROCESS_BYTES
-NEAR_BYTES: Final = 64 * 1024  # bytes before the tail that a request fetches with it at no cost
+NEAR_BYTES: Final = 65 * 1024
+"""Bytes before the tail that a request fetches with it at no cost: the Bloom filter of a row group.
+
+That of 65,536 values has 64 KiB, and a header.
+"""
 
 _BYTES_PER_CHUNK: Final = 800  # of pyarrow's metadata of a column chunk; measured
 _BYTES_PER_PATH: Final = 600  # of a parsed path, with its text; measured

@@ -41,6 +41,12 @@ MAX_PROBES: Final = 32  # at 3% false positives, 32 absent values refute a group
 _NONE: Final = int(Verdict.NONE)  # numpy compares with an int faster than with an enum
 _SOME: Final = int(Verdict.SOME)
 _FILTERS_AT_ONCE: Final = 64  # 4 MiB of them
+PROBED_FROM: Final = 5
+"""Filters that cost a round trip are read if there are so many of them.
+
+For fewer row groups, their pages of the column are read at once instead: these are about as large
+as the filters, and say exactly what they have.
+"""
 
 
 class Blooms(Protocol):
@@ -52,6 +58,10 @@ class Blooms(Protocol):
 
     def expect(self, column: FileColumn, row_groups: Sequence[int]) -> None:
         """Announce that these filters will be requested next."""
+        ...
+
+    def far(self, column: FileColumn, row_groups: Sequence[int]) -> list[int]:
+        """Return those of the row groups whose filter costs a round trip."""
         ...
 
 
@@ -91,6 +101,7 @@ def prune_row_groups(
         for place, (_, blooms) in enumerate(files)
         if points and undecided[place] and blooms is not None
     ]
+    _drop_few_far(points, statistics, undecided, asked)
     for place, blooms in asked:
         _expect_filters(points, statistics[place], undecided[place], blooms)
     refuted: list[set[int]] = [set() for _ in files]
@@ -118,6 +129,27 @@ def cut_by(values: Values, counts: Sequence[int]) -> list[Values]:
     """Cut an array or a list into runs of these lengths."""
     ends = list(accumulate(counts))
     return [values[end - count : end] for count, end in zip(counts, ends, strict=True)]
+
+
+def _drop_few_far(
+    points: Sequence[Point],
+    statistics: Sequence[RowGroupStatistics],
+    groups: list[list[int]],
+    asked: Sequence[tuple[int, Blooms]],
+) -> None:
+    """Drop the row groups whose filters cost a round trip, if these are few in all files."""
+    far = {
+        place: {
+            group
+            for point in points
+            if (column := _hashed_column(point, statistics[place])) is not None
+            for group in blooms.far(column, groups[place])
+        }
+        for place, blooms in asked
+    }
+    if sum(map(len, far.values())) < PROBED_FROM:
+        for place, some in far.items():
+            groups[place] = [group for group in groups[place] if group not in some]
 
 
 def _expect_filters(

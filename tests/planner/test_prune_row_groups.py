@@ -21,6 +21,7 @@ from rowsieve.parquet.statistics.row_groups import RowGroupStatistics
 from rowsieve.planner.prune_row_groups import (
     MAX_PROBES,
     MAX_VALUES,
+    PROBED_FROM,
     probe_blooms,
     prune_row_groups,
 )
@@ -120,6 +121,11 @@ class Asked:
 
     reader: BloomReader
     groups: list[int] = field(default_factory=list)
+    far_groups: frozenset[int] = frozenset()
+
+    def far(self, column: FileColumn, row_groups: Sequence[int]) -> list[int]:
+        """Those of the groups that a test chose."""
+        return [group for group in row_groups if group in self.far_groups]
 
     def expect(self, column: FileColumn, row_groups: Sequence[int]) -> None:
         """Nothing is fetched early."""
@@ -194,6 +200,22 @@ def test_given_verdicts_are_not_changed(file: tuple[Any, Asked]) -> None:
     given_ = interpret(bound, statistics)
     assert probe_blooms(bound, statistics, given_, asked).tolist() == [0, 0, 0]
     assert given_.tolist() == [1, 1, 0]
+
+
+def test_few_filters_that_cost_a_round_trip_are_not_read(file: tuple[Any, Asked]) -> None:
+    metadata, asked = file
+    asked.far_groups = frozenset({0})
+    assert verdicts((metadata, asked), "id = 501") == "SNN"
+    assert asked.groups == [1]
+
+
+def test_many_filters_that_cost_a_round_trip_are_read(file: tuple[Any, Asked]) -> None:
+    metadata, asked = file
+    asked.far_groups = frozenset({0, 1})
+    files = [(metadata, asked)] * (PROBED_FROM // 2 + 1)
+    bound = bind(parse_predicate("id = 501"), KEYED)
+    for pruned in prune_row_groups(bound, files, KEYED):
+        assert pruned.by_bloom == 2
 
 
 def test_columns_that_may_not_prune_are_not_looked_up(file: tuple[Any, Asked]) -> None:

@@ -116,6 +116,18 @@ def test_a_lookup_in_large_parts_takes_few_round_trips(
     replayed(proxy, run, trips.requests)
 
 
+def test_a_lookup_in_one_large_part_reads_no_filter(
+    s3: S3, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uri = s3.fresh_uri()
+    rs.create_table(uri, part(0, LARGE_KEYS), key=["id"], storage_options=s3.options)
+    table = rs.open_table(uri, storage_options=options(proxy))
+    forget(monkeypatch)
+    with counted(proxy) as trips:
+        assert table.to_arrow(f"id = {LARGE_KEYS // 3 * 2 + 1}").num_rows <= 1
+    assert trips.count <= 1 + 1  # the refresh beside the end of the file, the pages
+
+
 def grown(s3: S3, interval: str, commits: int) -> Table:
     """A table of some commits."""
     properties = {"checkpoint_interval": interval}
