@@ -150,13 +150,6 @@ class RowChecks:
         self._key = tuple(field.name for field in key)
         self._checks = [(each, each.bound_violation(schema)) for each in constraints_of(properties)]
 
-    @classmethod
-    def of(
-        cls, properties: Mapping[str, str], schema: Schema, key: Sequence[Field]
-    ) -> RowChecks | None:
-        """The checks of a table; None without constraints."""
-        return cls(properties, schema, key) if CONSTRAINTS in properties else None
-
     def check(self, rows: pa.Table) -> None:
         """Raise ConstraintViolation for rows, in storage types, one of which violates a constraint.
 

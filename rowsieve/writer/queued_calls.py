@@ -67,7 +67,7 @@ class Preparation:
         self.form = Form.of(snapshot)
         self._is_logged = is_logged
         key = tuple(map(snapshot.schema.field, snapshot.table.key))
-        self._checks = RowChecks.of(snapshot.table.properties, snapshot.schema, key)
+        self._checks = RowChecks(snapshot.table.properties, snapshot.schema, key)
         self._order = self.form.order if key else None
         self._floor = floor_of(snapshot)
         fields = () if self.form.sequences is None else self.form.sequences.fields
@@ -142,7 +142,7 @@ class Preparation:
         return self._checked(Changes(None, keys), action)
 
     def _checked(self, changes: Changes, action: Action) -> Changes:
-        if self._checks is not None and changes.rows is not None:
+        if changes.rows is not None:
             self._checks.check(changes.rows)
         if (sequences := self.form.sequences) is not None:
             for table in (changes.rows, changes.deletes):

@@ -228,7 +228,9 @@ class PartTable(Columns):
     ) -> PartTable:
         """Make the manifest of finished parts with this schema, key and event order."""
         columns = _entry_columns(parts, key, sequence)
-        columns.update(statistics_columns(list(map(_STATISTICS, parts)), schema))
+        statistics = list(map(_STATISTICS, parts))
+        if any(statistics):  # parts in memory have none
+            columns.update(statistics_columns(statistics, schema))
         for name in dict.fromkeys(chain.from_iterable(map(_SKETCHES, parts))):
             columns[name] = pa.array([part.sketches.get(name) for part in parts], pa.binary())
         table = cls(pa.table(columns))

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.metrics import WriterMetrics
+from rowsieve.properties import CONSTRAINTS
 from rowsieve.stats.collect import Collecting
 from rowsieve.storage.constraints import RowChecks
 from rowsieve.storage.manifests.key_bounds import key_bound
@@ -42,8 +43,8 @@ def memory_parts(
 
     Nothing is stored: whoever keeps the entry keeps the rows. Empty without rows and tombstones.
     """
-    if rows is not None and (checks := RowChecks.of(properties, schema, key)) is not None:
-        checks.check(rows)
+    if rows is not None and CONSTRAINTS in properties:
+        RowChecks(properties, schema, key).check(rows)
     part_id = uuid.uuid4().hex
     path = f"data/{part_id}.{base_version}"
     data, gone, tags = None, None, has_tags(properties)

@@ -95,7 +95,7 @@ class PartWriter:
     ) -> None:
         self._forms = forms = FileForms.of(properties, schema, key, sequence)
         must_check = forms.has_checks and not checked
-        self._checks = RowChecks.of(properties, schema, key) if must_check else None
+        self._checks = RowChecks(properties, schema, key) if must_check else None
         self._sketched = tuple(sketched)
         self._bound_bytes = bound_bytes
         must_sort = forms.is_clustered and sorted_by is None
