@@ -64,10 +64,10 @@ FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 ENGINES = {*DIALECTS, *(bridge.name for bridge in BRIDGES if bridge.name != "rowsieve")}
 LONGEST_WAYS = {
     "a scan": Way(200, 60, 0),
-    "an upsert": Way(220, 52, 0),
+    "an upsert": Way(220, 50, 0),
     "a statement": Way(320, 80, 0),
     "a scan with files": Way(201, 60, 0),
-    "an upsert with files": Way(260, 67, 0),
+    "an upsert with files": Way(249, 63, 0),
     "a statement with files": Way(320, 80, 0),
     "a translation": Way(180, 50, 2),
     "three translations": Way(346, 81, 6),

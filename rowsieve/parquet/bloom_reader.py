@@ -11,8 +11,6 @@ invariant 45).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import starmap
-from operator import itemgetter
 from typing import Final
 
 import pyarrow.parquet as pq
@@ -25,25 +23,18 @@ from rowsieve.parquet.footer import NEAR_BYTES, ParquetRef, reading
 from rowsieve.parquet.footer_cache import cached_per_footer
 from rowsieve.parquet.foreign_footer.read_footer import foreign_footer
 from rowsieve.parquet.leaf_columns import FileColumn
-from rowsieve.parquet.seals import ReadSpan, digest, entry_at, fill, sealed
+from rowsieve.parquet.seals import BLOOMS_KEY, digest, entry_at, sealed
 from rowsieve.parquet.spans import GAP_BYTES, requests
 from rowsieve.parquet.statistics.foreign_chunks import chunk_statistics
 from rowsieve.parquet.statistics.known_faults import Claim
 from rowsieve.parquet.thrift import MalformedThrift
 
-SEAL_KEY: Final = "rowsieve.blooms"
 CACHE_BYTES: Final = 32 * 1024 * 1024
 MAX_FOREIGN_BYTES: Final = 16 * 1024 * 1024
 """Larger filters of foreign files are not read."""
 
 _WHOLE_BOUNDS: Final = ("INT32", "INT64")
 FilterPlace = tuple[int, int]  # row group, leaf
-
-
-def seal_blooms(tail: bytearray, metadata: pq.FileMetaData, read: ReadSpan) -> None:
-    """Write the digests of a complete file's filters into the blank in its tail."""
-    spans = map(itemgetter(1), _filter_ranges(metadata))
-    fill(tail, metadata, SEAL_KEY, "".join(map(digest, starmap(read, spans))))
 
 
 class BloomReader:
@@ -178,7 +169,7 @@ def _sealed_of(
             and not checked.leaves[leaf].doubts & Claim.BLOOMS
         }
     places = list(_filter_ranges(metadata))
-    seal = sealed(metadata, SEAL_KEY, len(places))
+    seal = sealed(metadata, BLOOMS_KEY, len(places))
     return {
         place: (start, stop, entry_at(seal, i))
         for i, (place, (start, stop)) in enumerate(places)

@@ -86,22 +86,6 @@ class ParquetRef(Protocol):
         """True if there is no file, because the rows are in memory."""
 
 
-def tail_start(metadata: pq.FileMetaData) -> int:
-    """Find where data and bloom filters end; in a file of our writer, the tail begins there."""
-    end = 4  # the magic number
-    if metadata.num_row_groups:
-        last = metadata.row_group(metadata.num_row_groups - 1)
-        for i in range(last.num_columns):
-            chunk = last.column(i)
-            start = chunk.data_page_offset
-            if chunk.dictionary_page_offset:
-                start = min(start, chunk.dictionary_page_offset)
-            end = max(end, start + chunk.total_compressed_size)
-            if chunk.bloom_filter_offset:
-                end = max(end, chunk.bloom_filter_offset + chunk.bloom_filter_length)
-    return int(end)
-
-
 def read_footer(tail: Any) -> pq.FileMetaData:
     """Parse the metadata at the end of these bytes, which may be the end of a file only."""
     return pq.read_metadata(pa.BufferReader(pa.py_buffer(tail)))

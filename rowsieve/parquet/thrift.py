@@ -328,7 +328,8 @@ def _fields(data: bytes, position: int, wanted: Wanted, depth: int) -> tuple[Thr
             else:
                 position = _skip_value(data, position, kind, depth)
         elif kind in _INTEGERS:
-            fields[number], position = _signed(data, position)
+            value, position = decode_varint(data, position)
+            fields[number] = (value >> 1) ^ -(value & 1)
         elif (inner := wanted[number]) is None:
             if kind in (_TRUE, _FALSE):
                 fields[number] = kind == _TRUE

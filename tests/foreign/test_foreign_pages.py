@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 import rowsieve as rs
 from rowsieve.errors import CorruptData
-from rowsieve.parquet.footer import tail_start
 from rowsieve.parquet.thrift import I32, I64, encoded_value, read_struct
 from tests.foreign import damaged
+from tests.parquet.files import tail_start
 from tests.profiles import examples
 
 OFFSET, OFFSET_BYTES, COLUMN, COLUMN_BYTES = 4, 5, 6, 7  # of a column chunk

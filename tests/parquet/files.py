@@ -12,9 +12,10 @@ import pyarrow.parquet as pq
 
 from rowsieve.checksums import checksum
 from rowsieve.objects import ObjectStore
-from rowsieve.parquet.bloom_reader import SEAL_KEY, BloomReader, seal_blooms
-from rowsieve.parquet.footer import read_footer, tail_start
-from rowsieve.parquet.seals import ReadSpan, blank
+from rowsieve.parquet.bloom_reader import BloomReader
+from rowsieve.parquet.footer import read_footer
+from rowsieve.parquet.sealing import ReadSpan, blank, sealed_tail
+from rowsieve.parquet.seals import BLOOMS_KEY
 from rowsieve.storage.manifests.manifest import FileRef
 from rowsieve.storage.parts import part_file
 from rowsieve.storage.parts.part_file import FileOptions
@@ -52,12 +53,30 @@ def written(
         writer.write_table(table, row_group_size=max(1, table.num_rows))
     written_groups = sum(table.num_rows > 0 for table in tables)
     if seal:
-        writer.add_key_value_metadata(blank(SEAL_KEY, written_groups * len(options.blooms)))
+        writer.add_key_value_metadata(blank(BLOOMS_KEY, written_groups * len(options.blooms)))
     writer.close()
     data = bytearray(sink.getvalue())
     if seal:
-        seal_blooms(data, read_footer(data), span_of(data))
+        seal_file(data)
     return memoryview(bytes(data))
+
+
+def seal_file(data: bytearray) -> None:
+    """Fill the blanks of a finished file, in place."""
+    start, data[start:] = sealed_tail(len(data), span_of(data), part_file.PAGE_ROWS)
+
+
+def tail_start(metadata: pq.FileMetaData) -> int:
+    """Where data and bloom filters of a file end."""
+    ends = [4]  # the magic number
+    for number in range(metadata.num_row_groups):
+        for leaf in range(metadata.num_columns):
+            chunk = metadata.row_group(number).column(leaf)
+            starts = chunk.data_page_offset, chunk.dictionary_page_offset or chunk.data_page_offset
+            ends.append(min(starts) + chunk.total_compressed_size)
+            if chunk.bloom_filter_offset:
+                ends.append(chunk.bloom_filter_offset + chunk.bloom_filter_length)
+    return max(ends)
 
 
 def span_of(data: bytearray) -> ReadSpan:

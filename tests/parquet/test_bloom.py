@@ -19,9 +19,10 @@ from hypothesis import strategies as st
 from rowsieve.errors import CorruptData, SnapshotExpired
 from rowsieve.objects import open_store
 from rowsieve.parquet.bloom import HASHED_IN_PYTHON_UP_TO, BloomFilter, plain_encoded, probes_of
-from rowsieve.parquet.bloom_reader import SEAL_KEY, BloomReader, seal_blooms
+from rowsieve.parquet.bloom_reader import BloomReader
 from rowsieve.parquet.footer import read_footer
 from rowsieve.parquet.leaf_columns import FileColumn, file_columns
+from rowsieve.parquet.seals import BLOOMS_KEY
 from rowsieve.parquet.thrift import MalformedThrift, read_struct
 from rowsieve.predicate.arrays import Mask
 from rowsieve.types.encodings import arrow_schema
@@ -41,7 +42,7 @@ from rowsieve.types.logical import (
     Uuid,
 )
 from rowsieve.types.schema import Schema
-from tests.parquet.files import opened, reference, span_of, written
+from tests.parquet.files import opened, reference, seal_file, written
 from tests.profiles import examples
 from tests.strategies import arrow_array, as_decimal, values_of
 
@@ -308,11 +309,11 @@ def test_a_seal_that_does_not_fit_is_not_believed() -> None:
         sink, table.schema, bloom_filter_options={"c": {"ndv": 10, "fpp": 0.03}}
     )
     writer.write_table(table)
-    writer.add_key_value_metadata({SEAL_KEY: "-" * 16 * 2})
+    writer.add_key_value_metadata({BLOOMS_KEY: "-" * 16 * 2})
     writer.close()
     data = bytearray(sink.getvalue())
     before = bytes(data)
-    seal_blooms(data, read_footer(data), span_of(data))
+    seal_file(data)
     assert bytes(data) == before
     metadata, reader, _ = opened(memoryview(before))
     assert reader.filters(column_of(metadata), [0]) == [None]
@@ -320,7 +321,7 @@ def test_a_seal_that_does_not_fit_is_not_believed() -> None:
 
 def test_sealing_leaves_a_file_that_others_read() -> None:
     data = int_file()
-    sealed = read_footer(data).metadata[SEAL_KEY.encode()]
+    sealed = read_footer(data).metadata[BLOOMS_KEY.encode()]
     assert len(sealed) == 3 * 16
     assert b"-" not in sealed
     assert pq.read_table(pa.BufferReader(pa.py_buffer(data))).num_rows == 300

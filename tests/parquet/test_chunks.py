@@ -17,13 +17,14 @@ from rowsieve.errors import CorruptData
 from rowsieve.objects import ObjectStore, RemoteStore, open_store
 from rowsieve.parquet.chunks import chunk_seal
 from rowsieve.parquet.decode import ParquetReader
-from rowsieve.parquet.footer import read_footer, tail_start
+from rowsieve.parquet.footer import read_footer
 from rowsieve.parquet.seals import CHUNKS_KEY
 from rowsieve.storage.manifests.manifest import FileRef
 from rowsieve.storage.parts.part_writer import write_parts
 from rowsieve.types.encodings import arrow_schema
 from rowsieve.types.logical import Field, Float, Int, String
 from rowsieve.types.schema import Schema
+from tests.parquet.files import tail_start
 
 SCHEMA = Schema(
     0,

@@ -17,12 +17,13 @@ from rowsieve.errors import CorruptData, SnapshotExpired
 from rowsieve.objects import ObjectStore, open_store
 from rowsieve.parquet import footer
 from rowsieve.parquet.decode import ParquetReader
-from rowsieve.parquet.footer import read_footer, read_metadata, tail_start
+from rowsieve.parquet.footer import read_footer, read_metadata
 from rowsieve.storage.manifests.manifest import FileRef
 from rowsieve.storage.parts.part_writer import ROW_GROUP_ROWS, write_parts
 from rowsieve.types.encodings import arrow_schema
 from rowsieve.types.logical import Field, Float, Int, List, String
 from rowsieve.types.schema import Schema
+from tests.parquet.files import tail_start
 
 SCHEMA = Schema(
     0,

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from rowsieve.errors import CorruptData
 from rowsieve.objects import Draft, ObjectStore, open_store
-from rowsieve.parquet import pages
+from rowsieve.parquet import sealing
 from rowsieve.parquet.decode import ParquetReader
 from rowsieve.parquet.footer import read_tail
 from rowsieve.parquet.leaf_columns import leaves_of
@@ -250,9 +250,9 @@ def test_long_chunks_are_sealed_page_by_page(
 
     monkeypatch.setattr(Draft, "read_span", noting)
     seals = []
-    for limit in (pages._READ_BYTES, 200):
+    for limit in (sealing._READ_BYTES, 200):
         spans.clear()
-        monkeypatch.setattr(pages, "_READ_BYTES", limit)
+        monkeypatch.setattr(sealing, "_READ_BYTES", limit)
         store = open_store(str(tmp_path / str(limit)))
         metadata = read_tail(store, write(store, rows(60, 5))).metadata
         seals.append([metadata.metadata[key.encode()] for key in (CHUNKS_KEY, PAGES_KEY)])

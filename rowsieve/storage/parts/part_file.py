@@ -21,13 +21,10 @@ import pyarrow.parquet as pq
 
 from rowsieve.checksums import checksum, checksum_text
 from rowsieve.objects import Draft, ObjectStore, Uploads
-from rowsieve.parquet.bloom_reader import SEAL_KEY as BLOOMS_KEY
-from rowsieve.parquet.bloom_reader import seal_blooms
 from rowsieve.parquet.codec_columns import CODEC_KEY, CodecColumns
-from rowsieve.parquet.footer import read_footer, read_metadata, tail_start
+from rowsieve.parquet.footer import read_metadata
 from rowsieve.parquet.leaf_columns import leaf_count, member_paths
-from rowsieve.parquet.pages import blank_pages, seal_chunks_and_pages
-from rowsieve.parquet.seals import CHUNKS_KEY, blank
+from rowsieve.parquet.sealing import blank_seals, sealed_tail
 from rowsieve.parquet.shredded_columns import SHREDDED_KEY, Shredding
 from rowsieve.parquet.stored_forms import STRUCTURED_FORMAT
 from rowsieve.stats.json_shredding import FIELDS
@@ -244,18 +241,13 @@ class PartFile:
         """
         if is_full:
             self._writer.add_key_value_metadata({_FULL_KEY.decode(): "1"})
-        filters, chunks = self._blooms_per_group, self._leaves
-        self._writer.add_key_value_metadata(blank(BLOOMS_KEY, len(self._groups) * filters))
-        self._writer.add_key_value_metadata(blank(CHUNKS_KEY, len(self._groups) * chunks))
-        self._writer.add_key_value_metadata(blank_pages(self._groups, chunks, PAGE_ROWS))
+        self._writer.add_key_value_metadata(
+            blank_seals(self._groups, self._leaves, self._blooms_per_group, PAGE_ROWS)
+        )
         draft, rows_end = self.draft, self.draft.size_bytes
         hashed = draft.hash_so_far()
         self._writer.close()
-        metadata = read_footer(_footer_of(draft))
-        start = tail_start(metadata)
-        tail = bytearray(draft.read_span(start, draft.size_bytes))
-        seal_blooms(tail, metadata, draft.read_span)
-        seal_chunks_and_pages(tail, metadata, start, draft.read_span)
+        start, tail = sealed_tail(draft.size_bytes, draft.read_span, PAGE_ROWS)
         draft.replace(start, tail)
         hashed.update(draft.read_span(rows_end, draft.size_bytes))
         self._uploads.publish(draft)
@@ -276,13 +268,6 @@ def is_full_file(store: ObjectStore, ref: FileRef) -> bool:
     rows again.
     """
     return not ref.in_memory and _FULL_KEY in (read_metadata(store, ref).metadata or {})
-
-
-def _footer_of(draft: Draft) -> memoryview:
-    """The bytes from the start of a complete file's footer on."""
-    size = draft.size_bytes
-    length = int.from_bytes(draft.read_span(size - 8, size - 4), "little")
-    return draft.read_span(size - 8 - length, size)
 
 
 def _page_limits(row_bytes: int) -> tuple[int, int]:
