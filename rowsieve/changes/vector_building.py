@@ -13,28 +13,32 @@ visible again, so a table that has them requires a writer of protocol 4.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
 
 from rowsieve.changes.change import Question
 from rowsieve.changes.mutation import Mutation, never
+from rowsieve.config import DEFAULT
 from rowsieve.errors import CorruptData, SnapshotExpired
 from rowsieve.executor.execute import Execution
+from rowsieve.executor.read_ahead import PREFETCH_DIVISOR
 from rowsieve.executor.stored_vectors import complete_through, few_are_fresh, readable
-from rowsieve.objects import ObjectStore, Uploads
+from rowsieve.objects import FetchingStore, ObjectStore, Uploads
+from rowsieve.parquet.footer import expect_tails
 from rowsieve.planner.overlap import overlap_groups
 from rowsieve.planner.part_facts import planned_parts
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.planner.plan_scan import plan_scan
+from rowsieve.planner.split import PlannedPart
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.log.commit_request import CommitRequest
 from rowsieve.storage.log.conflicts import Kind
 from rowsieve.storage.log.log_reader import LogReader
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.manifests.vector_columns import VectorRef
-from rowsieve.storage.parts.vector_files import write_vectors
+from rowsieve.storage.parts.vector_files import places_of_vectors, write_vectors
 from rowsieve.storage.snapshot import VECTORS_WRITER, Snapshot, TableInfo
 from rowsieve.types.ordering.keys import KeyOrder
 
@@ -69,7 +73,7 @@ def plan_vectors(
         waiting.clear()
 
     for group in groups:
-        waiting.update(_hidden_rows(store, snapshot, group))
+        waiting.update(_hidden_rows(store, snapshot, [group]))
         if sum(rows.size_bytes for rows in waiting.values()) >= FILE_BYTES:
             store_waiting()
     store_waiting()
@@ -81,16 +85,14 @@ def with_eager_vectors(store: ObjectStore, head: Snapshot, request: CommitReques
 
     For the commit right after `head`, if the table's property `visibility` is "eager"; otherwise
     the request itself. Also the request itself if another commit already follows `head`: a file may
-    be gone then, and the caller computes the request again. Waits for the uploads of the new parts,
-    and reads their keys.
+    be gone then, and the caller computes the request again. Reads the keys of the new parts, from
+    memory while their uploads run, and those of older parts that may be equal.
     """
     added, table = request.added, head.table
     if not added or not table.is_eager:
         return request
     if table.writer_version < VECTORS_WRITER or request.removed or request.schema is not None:
         return request
-    if request.uploads is not None:
-        request.uploads.wait()
     try:
         return _with_vectors(store, head, request, added)
     except (SnapshotExpired, CorruptData):
@@ -103,13 +105,19 @@ def _with_vectors(
     store: ObjectStore, head: Snapshot, request: CommitRequest, added: PartTable
 ) -> CommitRequest:
     version = head.version + 1
-    after = head.parts.append(added.with_commit_ts(version))
+    added_then = added.with_commit_ts(version)
+    after = head.parts.append(added_then)
     then = dataclasses.replace(head, version=version, parts=after)
-    fresh = frozenset(added.part_ids)
-    hidden: dict[int, RowSet] = {}
-    for group in overlapping_parts(store, then, None):
-        if not fresh.isdisjoint(after.take(np.array(group)).part_ids):
-            hidden.update(_hidden_rows(store, then, group))
+    ids, fresh = after.part_ids, frozenset(added.part_ids)
+    groups = [
+        group
+        for group in overlapping_parts(store, then, None)
+        if not fresh.isdisjoint(ids[i] for i in group)
+    ]
+    if not groups:
+        return request
+    reading = _beside_uploads(store, request.uploads, added_then)
+    hidden = dict(_hidden_rows(reading, then, groups))
     if not hidden:
         return request
     uploads = request.uploads or Uploads(store)
@@ -121,6 +129,25 @@ def _with_vectors(
         removed=entries.part_ids,
         uploads=uploads,
     )
+
+
+def _beside_uploads(store: ObjectStore, uploads: Uploads | None, added: PartTable) -> ObjectStore:
+    """A store with the files of these parts, in memory while they are uploaded."""
+    if uploads is None:
+        return store
+    files = [
+        ref.path
+        for part in planned_parts(added, range(len(added)))
+        for ref in (part.data, part.deletes)
+        if ref is not None and not ref.in_memory
+    ]
+    if not store.overlaps or not uploads.recent.keys() >= set(files):
+        uploads.wait()
+        return store
+    fetching = FetchingStore(store, DEFAULT.memory_bytes // PREFETCH_DIVISOR)
+    for path in files:
+        fetching.supply(path, uploads.recent[path])
+    return fetching
 
 
 def with_vectors_protocol(info: TableInfo) -> TableInfo:
@@ -163,21 +190,33 @@ def few_keys_are_new(snapshot: Snapshot, group: Sequence[int]) -> bool:
     return few_are_fresh(sorted(parts, key=lambda part: part.commit_ts, reverse=True))
 
 
-def group_plan(
-    store: ObjectStore, snapshot: Snapshot, group: Sequence[int]
-) -> tuple[ScanPlan, int]:
-    """The plan of all rows of an overlap group, and the newest commit of its parts."""
-    parts = snapshot.parts.take(np.array(sorted(group)))
-    newest = max(part.commit_ts for part in planned_parts(parts, range(len(parts))))
-    only = dataclasses.replace(snapshot, parts=parts)
+def groups_plan(
+    store: ObjectStore, snapshot: Snapshot, groups: Iterable[Sequence[int]]
+) -> tuple[ScanPlan, dict[str, int]]:
+    """The plan of all rows of overlap groups, and the newest commit of its group by part id."""
+    newest: dict[str, int] = {}
+    for group in groups:
+        members = planned_parts(snapshot.parts, sorted(group))
+        last = max(part.commit_ts for part in members)
+        newest.update((part.part_id, last) for part in members)
+    places = [i for i, part_id in enumerate(snapshot.parts.part_ids) if part_id in newest]
+    only = dataclasses.replace(snapshot, parts=snapshot.parts.take(np.array(places)))
     return plan_scan(only, store.uri, now_us=0, split_bytes=_WHOLE), newest
 
 
-def lacking_rows(store: ObjectStore, plan: ScanPlan, newest: int) -> Iterator[tuple[str, RowSet]]:
-    """Return, by part id, the rows that newer parts hide, for parts whose vector lacks some."""
+def lacking_rows(
+    store: ObjectStore, plan: ScanPlan, newest: Mapping[str, int]
+) -> Iterator[tuple[str, RowSet]]:
+    """Return, by part id, the rows that newer parts hide, for parts whose vector lacks some.
+
+    `newest`: the newest commit of the parts that overlap a part, directly or through others.
+    """
     pieces = (piece for split in plan.splits for piece in split.pieces)
     parts = list({part.part_id: part for piece in pieces for part in piece.parts}.values())
-    lacking = {part.part_id for part in readable(store, parts) if complete_through(part) < newest}
+    if store.overlaps and not isinstance(store, FetchingStore):
+        store = FetchingStore(store, DEFAULT.memory_bytes // PREFETCH_DIVISOR)
+    _expect(store, parts, with_tails=any(_lacks_some(newest, part) for part in parts))
+    lacking = {part.part_id for part in readable(store, parts) if _lacks_some(newest, part)}
     if not lacking:
         return
     for source, visible in Execution(plan, store).visible_parts():
@@ -186,13 +225,26 @@ def lacking_rows(store: ObjectStore, plan: ScanPlan, newest: int) -> Iterator[tu
             yield source.part.part_id, hidden
 
 
+def _lacks_some(newest: Mapping[str, int], part: PlannedPart) -> bool:
+    return complete_through(part) < newest[part.part_id]
+
+
+def _expect(store: ObjectStore, parts: Sequence[PlannedPart], *, with_tails: bool) -> None:
+    """Prefetch stored vectors, which are read twice, and the ends of files beside them."""
+    stored = [part.vector for part in parts if part.vector is not None]
+    store.expect(places_of_vectors(stored), keep=True)
+    if with_tails:
+        refs = (ref for part in parts for ref in (part.data, part.deletes) if ref is not None)
+        expect_tails(store, refs)
+
+
 def _hidden_rows(
-    store: ObjectStore, snapshot: Snapshot, group: list[int]
+    store: ObjectStore, snapshot: Snapshot, groups: Sequence[list[int]]
 ) -> Iterator[tuple[int, RowSet]]:
     """Return the rows that newer parts hide, by the part's index in the snapshot."""
     ids = snapshot.parts.part_ids
-    places = {ids[i]: i for i in group}
-    for part_id, hidden in lacking_rows(store, *group_plan(store, snapshot, group)):
+    places = {ids[i]: i for group in groups for i in group}
+    for part_id, hidden in lacking_rows(store, *groups_plan(store, snapshot, groups)):
         yield places[part_id], hidden
 
 

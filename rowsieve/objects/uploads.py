@@ -20,6 +20,7 @@ from rowsieve.objects.fetching import begin
 from rowsieve.objects.store import NotCreated, ObjectExists, ObjectStore, SyncFailed
 
 MAX_BYTES: Final = 64 * 1024 * 1024  # in flight; a single larger object is allowed
+RECENT_BYTES: Final = 16 * 1024 * 1024  # of objects that may be read before they exist
 
 
 class Uploads:
@@ -30,6 +31,8 @@ class Uploads:
 
     def __init__(self, store: ObjectStore) -> None:
         self.store: Final = store
+        self.recent: Final[dict[str, bytes | memoryview]] = {}
+        """The first objects since the last `wait`, up to `RECENT_BYTES`; none of a local disk."""
         self._running: deque[tuple[int, Future[None]]] = deque()
         self._failed: BaseException | None = None
 
@@ -49,6 +52,8 @@ class Uploads:
             put_fresh(self.store, path, data)
             return
         size = len(data)
+        if size + sum(map(len, self.recent.values())) <= RECENT_BYTES:
+            self.recent[path] = data
         self._finish(room_bytes=MAX_BYTES - size)
         upload = begin(partial(put_fresh, self.store, path, data))
         self._running.append((size, upload))
@@ -60,6 +65,7 @@ class Uploads:
 
         After an error every later call raises too, because a required object is missing.
         """
+        self.recent.clear()
         self._finish(room_bytes=0)
 
     def _finish(self, room_bytes: int) -> None:

@@ -64,6 +64,15 @@ def test_a_read_gives_the_bytes_whatever_was_expected(
         assert store._held_bytes <= budget_bytes or len(held) == 1
 
 
+def test_supplied_bytes_are_read_whatever_waits_for_memory() -> None:
+    store = FetchingStore(STORE, budget_bytes=10)
+    store.supply("an object of the future", DATA)
+    for _ in range(2):
+        store.expect([("a", 0, 20), ("b", 0, 20), ("an object of the future", 3, 90)], keep=True)
+        assert store.get_range("an object of the future", 3, 90) == DATA[3:90]
+        assert store.get_range("b", 0, 20) == DATA[:20]
+
+
 def test_expected_ranges_are_fetched_once_and_then_read_from_the_cache() -> None:
     inner = Counting()
     store = FetchingStore(inner, 1_000)

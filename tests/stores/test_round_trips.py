@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -188,6 +189,36 @@ def test_a_commit_takes_three_round_trips_with_its_refresh(
         assert trips_of(proxy, lambda: table.delete(keys=pa.table({"id": [1, 2]}))) <= COMMIT
     assert table.version == 12
     assert rs.open_table(uri, storage_options=s3.options).version == 12
+
+
+def test_a_commit_with_stored_vectors_takes_three_round_trips_more(
+    s3: S3, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ends of older files beside the upload, their keys, the vectors."""
+    uri = s3.fresh_uri()
+    eager = {"visibility": "eager", "inline_bytes": "0"}
+    groups, count = 4, 20_000
+    parts = [
+        pa.table({"id": np.arange(count) + i * count, "v": np.random.default_rng(i).random(count)})
+        for i in range(groups)
+    ]
+    writer = rs.create_table(
+        uri, parts[0], key=["id"], storage_options=s3.options, properties=eager
+    )
+    for each in parts[1:]:
+        writer.upsert(each)
+    table = rs.open_table(uri, storage_options=options(proxy))
+    table.upsert(parts[0].slice(0, 1))  # proves create-only puts
+    for each in parts:
+        writer.upsert(each.slice(5, 7))
+    table.refresh()
+    spread = pa.concat_tables(each.slice(9, 1000) for each in parts)
+    forget(monkeypatch)
+    assert trips_of(proxy, lambda: table.upsert(spread)) <= COMMIT + 3
+    forget(monkeypatch)
+    found = rs.open_table(uri, storage_options=options(proxy))
+    assert trips_of(proxy, found.count) == REFRESH
+    assert found.count() == groups * count
 
 
 def test_the_version_before_is_restored_in_three_round_trips(s3: S3, proxy: Proxy) -> None:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from rowsieve.changes.change import Question
 from rowsieve.changes.vector_building import (
     FILE_BYTES,
-    group_plan,
+    groups_plan,
     lacking_rows,
     overlapping_parts,
 )
@@ -35,10 +35,10 @@ from rowsieve.storage.snapshot import Snapshot
 
 
 class GroupPlan(msgspec.Struct, frozen=True):
-    """The plan of all rows of an overlap group, and the newest commit of its parts."""
+    """The plan of all rows of an overlap group, and the newest commit of its parts by part id."""
 
     plan: bytes
-    newest: int
+    newest: dict[str, int]
 
 
 class BuildDeletionVectors(VectorsProcedure):
@@ -64,7 +64,7 @@ class BuildDeletionVectors(VectorsProcedure):
         sizes = snapshot.parts.numbers("data.size_bytes")
         sizes = sizes + snapshot.parts.numbers("deletes.size_bytes")
         for group in overlapping_parts(store, snapshot, question):
-            plan, newest = group_plan(store, snapshot, group)
+            plan, newest = groups_plan(store, snapshot, [group])
             yield (
                 msgspec.msgpack.encode(GroupPlan(plan.to_bytes(), newest)),
                 int(sizes[group].sum()),
