@@ -100,8 +100,10 @@ def kinds_of(
     """Return the positional names, the kind of each argument, and the required names."""
     parameters = inspect.signature(function).parameters.values()
     # The type of the result is not evaluated: its engine may not be imported.
-    given = {n: each for n, each in inspect.get_annotations(function).items() if n != "return"}
-    alone = types.SimpleNamespace(__annotations__=given)
+    annotations = {
+        n: each for n, each in inspect.get_annotations(function).items() if n != "return"
+    }
+    alone = types.SimpleNamespace(__annotations__=annotations)
     hints = get_type_hints(alone, inspect.unwrap(function).__globals__, include_extras=True)
     kinds = {
         parameter.name: kind_of(hints[parameter.name]) if parameter.name in hints else Anything()
@@ -116,17 +118,19 @@ def kinds_of(
 
 
 def _refuse_unknown(
-    function: Callable[..., Any], kinds: Mapping[str, ArgumentKind], given: Iterable[str]
+    function: Callable[..., Any], kinds: Mapping[str, ArgumentKind], passed: Iterable[str]
 ) -> None:
     """Raise TypeError for the first unknown name, unless the function takes names of any kind."""
     if inspect.Parameter.VAR_KEYWORD in _parameter_kinds(function):
         return
-    name = next(name for name in given if name not in kinds)
+    name = next(name for name in passed if name not in kinds)
     hint = hint_for_argument(name, kinds)
     raise TypeError(f"{_shown(function)}() got an unexpected keyword argument {name!r}{hint}")
 
 
-def _refuse_by_place(function: Callable[..., Any], positional: tuple[str, ...], given: int) -> None:
+def _refuse_by_place(
+    function: Callable[..., Any], positional: tuple[str, ...], passed: int
+) -> None:
     """Raise TypeError for too many arguments, unless the function takes any number of them."""
     parameters = inspect.signature(function).parameters.values()
     if any(each.kind is inspect.Parameter.VAR_POSITIONAL for each in parameters):
@@ -134,9 +138,9 @@ def _refuse_by_place(function: Callable[..., Any], positional: tuple[str, ...], 
     receiver = positional[:1] in (("self",), ("cls",))
     named = [each.name for each in parameters if each.kind is inspect.Parameter.KEYWORD_ONLY]
     hint = f"; name the others, such as {named[0]}=…" if named else ""
-    takes, given = len(positional) - receiver, given - receiver
+    takes, passed = len(positional) - receiver, passed - receiver
     raise TypeError(
-        f"{_shown(function)}() takes at most {takes} arguments by position, got {given}{hint}"
+        f"{_shown(function)}() takes at most {takes} arguments by position, got {passed}{hint}"
     )
 
 

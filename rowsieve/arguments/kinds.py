@@ -210,15 +210,15 @@ class ListKind(ArgumentKind):
 
     def fit(self, value: Any) -> Any:
         """See `Kind.fit`."""
-        given = value
+        items = value
         if not isinstance(value, list | tuple):
             if isinstance(value, _NO_LISTS) or not isinstance(value, Iterable):
                 raise self.refused(value)
             if not isinstance(value, Sized):  # a generator can be read only once
                 raise self.refused(value)
-            given = list(value)
-        fitted = [_member(self._item, f"[{i}]", each) for i, each in enumerate(given)]
-        return given if fitted == given else type(given)(fitted)
+            items = list(value)
+        fitted = [_member(self._item, f"[{i}]", each) for i, each in enumerate(items)]
+        return items if fitted == items else type(items)(fitted)
 
 
 class Mapped(ArgumentKind):

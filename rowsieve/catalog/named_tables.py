@@ -91,14 +91,14 @@ class Catalog(Dropping, CatalogStatements):
         """
         wanted = new_table_name(name)
         state = self._log.read()
-        given = {**state.properties, **(properties or {})}
+        with_defaults = {**state.properties, **(properties or {})}
         if (database := self._database_of(state, wanted.namespace)) is not None:
             return database.create_table(
                 wanted.table,
                 schema_or_data,
                 key,
                 if_exists=if_exists,
-                properties=given,
+                properties=with_defaults,
                 metadata=metadata,
                 sequence=sequence,
                 mode=mode,
@@ -116,7 +116,7 @@ class Catalog(Dropping, CatalogStatements):
                 self._uri(location),
                 schema_or_data,
                 key,
-                properties=given,
+                properties=with_defaults,
                 storage_options=self._storage_options,
                 metadata=metadata,
                 sequence=sequence,
@@ -314,9 +314,9 @@ class Catalog(Dropping, CatalogStatements):
 
     def set_properties(self, properties: Properties) -> None:
         """Set properties for tables that will be created; others keep their values."""
-        given = check_properties(properties)
+        checked = check_properties(properties)
         self._log.change(
-            "set_properties", lambda now: replace(now, properties={**now.properties, **given})
+            "set_properties", lambda now: replace(now, properties={**now.properties, **checked})
         )
 
     def unset_properties(self, names: PropertyNames) -> None:

@@ -295,9 +295,9 @@ def _check_properties(head: Snapshot, schema: Schema) -> None:
         ) from error
     if _named(properties, head.schema) != after:
         names = (*PROPERTIES_WITH_COLUMNS, CLUSTER_BY, EXPIRE_ROWS_WHEN, HISTORY, COMBINE)
-        given = ", ".join(name for name in names if name in properties)
+        named = ", ".join(name for name in names if name in properties)
         raise InvalidSchemaChange(
-            f"the properties {given} name a column whose name becomes another column's; unset them "
+            f"the properties {named} name a column whose name becomes another column's; unset them "
             "first, and set them again after the change"
         )
     _check_history(properties, head.schema, schema)

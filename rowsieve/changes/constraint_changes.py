@@ -197,12 +197,12 @@ def _constraint(
             f"add_constraint: the table has a constraint {taken!r} already; drop it first, or give "
             "another name"
         )
-    given, dialect = unmarked(change.condition, change.dialect)
-    semantics = semantics_of(dialect, given, None)
-    with locating_errors(given, dialect, head.schema, semantics):
-        condition = to_predicate(given, dialect, head.schema, semantics)
+    text, dialect = unmarked(change.condition, change.dialect)
+    semantics = semantics_of(dialect, text, None)
+    with locating_errors(text, dialect, head.schema, semantics):
+        condition = to_predicate(text, dialect, head.schema, semantics)
         _check_condition(name, condition, head.schema, semantics)
-    source = given if isinstance(given, str) and len(given) <= _LONGEST_SOURCE else ""
+    source = text if isinstance(text, str) and len(text) <= _LONGEST_SOURCE else ""
     return constraint_of(name, condition, head.schema, semantics, head.version + 1, source)
 
 

@@ -42,12 +42,12 @@ def constraint_texts(snapshot: Snapshot, dialect: str) -> dict[str, str]:
 def text_to_add(constraint: Constraint, schema: Schema) -> str:
     """The condition as text that `add_constraint` reads; as text for people if no dialect does."""
     plain, dialect = constraint.text(schema), constraint.semantics.name
-    given = [constraint.source] if constraint.source else []
-    if (text := _same(constraint, schema, _DEFAULT, [*given, plain])) is not None:
+    source = [constraint.source] if constraint.source else []
+    if (text := _same(constraint, schema, _DEFAULT, [*source, plain])) is not None:
         return text
     if (
         dialect in DIALECTS
-        and (text := _same(constraint, schema, dialect, [*given, plain])) is not None
+        and (text := _same(constraint, schema, dialect, [*source, plain])) is not None
     ):
         return f"/* {dialect} */ {text}"
     return plain

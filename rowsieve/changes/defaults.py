@@ -20,13 +20,13 @@ def with_defaults(table: pa.Table, schema: Schema) -> pa.Table:
     Of the fields of structs, only those that were added to the table later may be missing. Items
     of lists and maps are not changed. A NOT NULL column without a default is not added.
     """
-    named, given = _ByName(schema.fields), table.columns  # pyarrow makes new objects at each call
+    named, stored = _ByName(schema.fields), table.columns  # pyarrow makes new objects at each call
     columns = [
         _with_fields(column, named.get(name))
-        for name, column in zip(table.column_names, given, strict=True)
+        for name, column in zip(table.column_names, stored, strict=True)
     ]
     absent = _absent(schema.fields, table.column_names)
-    if not absent and all(a is b for a, b in zip(columns, given, strict=True)):
+    if not absent and all(a is b for a, b in zip(columns, stored, strict=True)):
         return table
     defaults = [repeated(constant(each.default, each.type), table.num_rows) for each in absent]
     names = [*table.column_names, *(each.name for each in absent)]

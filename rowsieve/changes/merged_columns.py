@@ -25,12 +25,12 @@ def changes_with_data(schema: Schema, rows: pa.Table) -> tuple[SchemaChange, ...
     columns = {field.name.lower(): field for field in schema}
     columns |= {field.name: field for field in schema}
     widened: list[SchemaChange] = []
-    for given, values in zip(rows.schema, rows.columns, strict=True):
-        column = columns.get(given.name) or columns.get(given.name.lower())
+    for source, values in zip(rows.schema, rows.columns, strict=True):
+        column = columns.get(source.name) or columns.get(source.name.lower())
         if column is None or _fit(values, column):
             continue
         try:
-            widened += columns_to_widen(schema.select((column.name,)), pa.schema([given]))
+            widened += columns_to_widen(schema.select((column.name,)), pa.schema([source]))
         except (InvalidSchemaChange, SchemaMismatch):
             continue
     return (*columns_to_add(schema, rows.schema), *widened)

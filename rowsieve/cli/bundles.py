@@ -208,10 +208,10 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
         ]
 
     @functools.wraps(command)
-    def run(**given: Any) -> None:
+    def run(**options: Any) -> None:
         for name, group in groups.items():
-            given[name] = group(**{each.name: given.pop(each.name) for each in fields(group)})
-        command(**given)
+            options[name] = group(**{each.name: options.pop(each.name) for each in fields(group)})
+        command(**options)
 
     run.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]  # typer reads it
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in shown}

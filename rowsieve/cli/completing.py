@@ -111,8 +111,8 @@ def _logged(log: Path, part: str) -> dict[str, Any]:
 
 
 def _catalog(ctx: Any) -> str | None:
-    given = ctx.find_root().params.get("catalog") or os.environ.get("ROWSIEVE_CATALOG")
-    return given if given and "://" not in given else None
+    catalog = ctx.find_root().params.get("catalog") or os.environ.get("ROWSIEVE_CATALOG")
+    return catalog if catalog and "://" not in catalog else None
 
 
 def _beginning(incomplete: str, names: Iterable[str]) -> list[str]:

@@ -99,8 +99,8 @@ def _updates(
     data: Any, schema: Schema, names: tuple[str, str], storage_options: Mapping[str, Any]
 ) -> pa.Table:
     """Read the updates as rows of the table; differences of zero are left out."""
-    given = _given_names(schema, names)
-    fields = tuple(replace(field, name=given[field.name]) for field in schema)
+    new_names = _given_names(schema, names)
+    fields = tuple(replace(field, name=new_names[field.name]) for field in schema)
     named = Schema(schema.id, fields)
     table = read_data(data, APPEND, named, appends=True, storage_options=storage_options)
     if missing := [name for name in names if name not in table.column_names]:

@@ -92,11 +92,11 @@ def updates_to_changes(updates: Any, key: ColumnNames) -> pa.Table:
     replaced at the same time; the sequence is `_rowsieve_time`. InvalidData if a row is added or
     removed more than once at a time, or if several rows of a key are added: there is no such table.
     """
-    given = read_data(updates, "updates_to_changes")
+    table = read_data(updates, "updates_to_changes")
     for name in (TIME, DIFF, *key):
-        if name not in given.column_names:
+        if name not in table.column_names:
             raise SchemaMismatch(f"updates_to_changes: the data has no column {name!r}")
-    rows = _added_up(given)
+    rows = _added_up(table)
     diffs = rows.column(DIFF).to_numpy()
     if len(wrong := np.flatnonzero(np.abs(diffs) > 1)):
         raise _not_keyed(rows, int(wrong[0]), "is added or removed more than once at its time")

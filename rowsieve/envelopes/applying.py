@@ -280,15 +280,15 @@ def _since_empty(handle: Handle, change: Change, batch: ChangeBatch) -> Changes:
     if batch.unchanged is None:
         table = read_data(batch.rows, OPERATION, newest.schema, op=op)
         return reduce_changes(table, newest.schema, order, op=op, sequence=sequence)
-    given = read_given(
+    rows = read_given(
         batch.rows, OPERATION, newest.schema, keeps=True, unchanged=batch.unchanged, op=op
     )
     events = prepare_events(
-        given,
+        rows,
         newest.schema,
         order,
         OPERATION,
-        deletes=deletes_in(given.table.column(op), op),
+        deletes=deletes_in(rows.table.column(op), op),
         sequence=sequence,
         control=(op, *sequence),
     )

@@ -319,13 +319,15 @@ def _old_keys(
     old: dict[str, pa.Array] = {}
     for target in destination.named(destination.key):
         name = target.field.name
-        given = before.values(name, writes[had])
-        read = read_column(given, target)
+        before_values = before.values(name, writes[had])
+        read = read_column(before_values, target)
         _note(read.reasons, events[had], bad)
         unknown = np.asarray(read.values.is_null())
         if format_.before_is_partial:
             unknown[read.unchanged] = False
-            unknown &= not isinstance(given, pa.Array)  # NULL in a struct is what is not sent
+            unknown &= not isinstance(
+                before_values, pa.Array
+            )  # NULL in a struct is what is not sent
         for place in np.flatnonzero(unknown):
             bad.add(int(events[had[place]]), f"the row before it lacks the key column {name!r}")
         new = columns[name].take(pa.array(had))
@@ -412,13 +414,13 @@ def _read_columns(
     lacking: dict[str, Mask] = {}
     for target in targets:
         name = target.field.name
-        given = rows.values(name, places)
-        read = read_column(given, target)
+        values = rows.values(name, places)
+        read = read_column(values, target)
         columns[name] = read.values
         _note(read.reasons, events, bad)
         unchanged = read.unchanged
-        if fills and target.field.nullable and name not in key and not isinstance(given, pa.Array):
-            unchanged = np.array([at for at in unchanged if given[at] is not UNSET], np.int64)
+        if fills and target.field.nullable and name not in key and not isinstance(values, pa.Array):
+            unchanged = np.array([at for at in unchanged if values[at] is not UNSET], np.int64)
         if len(unchanged):
             lacking[name] = np.zeros(len(places), bool)
             lacking[name][unchanged] = True

@@ -67,8 +67,10 @@ def with_columns_of(
     """The snapshot with the columns that bad events need, and the names that need no column."""
     if messages.structs is not None:
         sent_rows = _of_structs(messages.structs, format_)
-        given = row_names(payload_of(messages.structs), format_)
-        return _with_columns(snapshot, sent_rows), _unknown(given, sent_rows.column_names, snapshot)
+        new_names = row_names(payload_of(messages.structs), format_)
+        return _with_columns(snapshot, sent_rows), _unknown(
+            new_names, sent_rows.column_names, snapshot
+        )
     sent = SentColumns()
     names: set[str] = set()
     for event in bad.reasons:

@@ -200,12 +200,12 @@ class _Reader:
         places: Sequence[int] = range(len(texts))
         if not all(texts):
             places = [place for place, each in enumerate(texts) if each is not None]
-        given = texts if len(places) == len(texts) else [texts[place] for place in places]
-        decoding, objects, failures = self._decode(given)
+        present = texts if len(places) == len(texts) else [texts[place] for place in places]
+        decoding, objects, failures = self._decode(present)
         good = places
         if failures:
             for place, error in failures.items():
-                bad.add(int(numbers[places[place]]), _undecoded(error, given[place], self))
+                bad.add(int(numbers[places[place]]), _undecoded(error, present[place], self))
             good = [place for at, place in enumerate(places) if at not in failures]
             objects = [each for at, each in enumerate(objects) if at not in failures]
         unpacked = decoding.unpack(objects, decoding.row)
@@ -225,14 +225,14 @@ class _Reader:
             at = [place for place, each in enumerate(unpacked.schemas) if each == schema]
             yield entries.take(np.array(at, np.int64)), self._declared(schema)
 
-    def _decode(self, given: Sequence[Any]) -> tuple[_Decoding, list[Any], dict[int, Exception]]:
+    def _decode(self, texts: Sequence[Any]) -> tuple[_Decoding, list[Any], dict[int, Exception]]:
         while True:
             general = self.general = self.general or self._general()
-            if (special := self._of_alike(given, general.row)) is not None:
+            if (special := self._of_alike(texts, general.row)) is not None:
                 with suppress(*DECODING_ERRORS):
-                    return special, list(map(special.decode, given)), {}
-            objects, failures = decode_each(general.decode, given)
-            rows = [names_of_rows(_generic(given[place]), self.format) for place in failures]
+                    return special, list(map(special.decode, texts)), {}
+            objects, failures = decode_each(general.decode, texts)
+            rows = [names_of_rows(_generic(texts[place]), self.format) for place in failures]
             learned = [self.spelling.learn(names) for names in rows]
             if not any(learned):
                 return general, objects, failures
@@ -267,11 +267,11 @@ class _Reader:
         decode = lambda message: msgspec.convert(_as_dict(message), type_)  # noqa: E731
         return _Decoding(row, decode, self.format.unpack)
 
-    def _of_alike(self, given: Sequence[Any], row: RowType) -> _Decoding | None:
+    def _of_alike(self, texts: Sequence[Any], row: RowType) -> _Decoding | None:
         """The decoding of messages that share what the first one says; None for a few."""
-        if self.decoded or self.format.alike is None or len(given) < LEAST_ALIKE:
+        if self.decoded or self.format.alike is None or len(texts) < LEAST_ALIKE:
             return None
-        shared = self.format.alike(_generic(given[0]), self.format.orders)
+        shared = self.format.alike(_generic(texts[0]), self.format.orders)
         if shared is None:
             return None
         if shared not in self.special:
@@ -356,11 +356,11 @@ def _read_structs(
 ) -> Reading:
     columns = [target.field.name for target in destination.targets]
     table = payload_of(table)
-    given = row_names(table, format_)
-    names = spelled_as(columns, given)
+    row_columns = row_names(table, format_)
+    names = spelled_as(columns, row_columns)
     unknown = [
         name
-        for name in given
+        for name in row_columns
         if name not in names.values()
         and name not in destination.ignored
         and not (format_.beside and name.startswith("__"))

@@ -44,10 +44,10 @@ class Spelling:
         return len(self.names) + len(self.ignored) > before
 
 
-def spelled_as(columns: Iterable[str], given: Iterable[str]) -> dict[str, str]:
+def spelled_as(columns: Iterable[str], spellings: Iterable[str]) -> dict[str, str]:
     """The given name of each column that has one, exactly or else uniquely ignoring case."""
     by_fold: dict[str, list[str]] = {}
-    names = list(given)
+    names = list(spellings)
     for name in names:
         by_fold.setdefault(name.lower(), []).append(name)
     wanted = list(columns)

@@ -73,10 +73,10 @@ def _chosen(
         return dict(zip(names, pairs, strict=True))
     elif len(names) == len(used) and used == pairs[: len(used)]:
         return dict(zip(names, used, strict=True))
-    given = "none" if order is None else f"({order.names})"
+    shown = "none" if order is None else f"({order.names})"
     raise SchemaMismatch(
         f"{OPERATION}: the table is ordered by ({', '.join(names)}), and the numbers that order "
-        f"the events are {given}; create the table with a column for each of these, in this order"
+        f"the events are {shown}; create the table with a column for each of these, in this order"
     )
 
 
@@ -157,11 +157,13 @@ def _all_sent(table: pa.Table, destination: Destination) -> pa.Table:
         return table
     whole = pa.concat_arrays(lists.chunks)
     names = pc.list_flatten(whole)
-    kept = np.asarray(pc.invert(pc.is_in(names, value_set=pa.array(destination.order))))
-    rows = np.asarray(pc.list_parent_indices(whole))[kept]
+    other_names = np.asarray(pc.invert(pc.is_in(names, value_set=pa.array(destination.order))))
+    rows = np.asarray(pc.list_parent_indices(whole))[other_names]
     counts = np.bincount(rows, minlength=len(whole))
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
     empty = pa.array(counts == 0)
-    shorter = pa.ListArray.from_arrays(pa.array(offsets), names.filter(pa.array(kept)), mask=empty)
+    shorter = pa.ListArray.from_arrays(
+        pa.array(offsets), names.filter(pa.array(other_names)), mask=empty
+    )
     place = table.column_names.index(UNCHANGED)
     return table.set_column(place, table.schema.field(place), shorter)

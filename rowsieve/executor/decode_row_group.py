@@ -219,10 +219,10 @@ def read_rows(
     if not columns.fields:
         return _as_batch([], (), count)
     keep = selection(*within[0]) if len(within) == 1 else _joint_selection(within)
-    kept = map(keep, _arrays(some, pages, columns))
+    columns_read = map(keep, _arrays(some, pages, columns))
     if target is None:
-        return pa.RecordBatch.from_arrays(list(kept), names=list(columns.names))
-    arrays = [as_output(*each) for each in zip(kept, target.types, strict=True)]
+        return pa.RecordBatch.from_arrays(list(columns_read), names=list(columns.names))
+    arrays = [as_output(*each) for each in zip(columns_read, target.types, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=target)
 
 

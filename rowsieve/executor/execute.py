@@ -401,8 +401,8 @@ class Execution:
             reads = [read for piece in same for read in piece.reads]
             if self._filters_by_key_only(same[0].parts):
                 columns = with_columns(self._columns.columns, self._columns.keys)
-                if (kept := live.few_rows_by_key(columns)) is not None:
-                    yield from self._in_batches(live.matching_by_key(reads, columns, kept))
+                if (candidates := live.few_rows_by_key(columns)) is not None:
+                    yield from self._in_batches(live.matching_by_key(reads, columns, candidates))
                     continue
             live.prune(reads)
             for read in reads:
@@ -461,8 +461,8 @@ class Execution:
     def _matching(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         assert self._plan.filter is not None
         matches = matching(self._plan.filter, rows)
-        kept = rows if matches.all() else rows.filter(pa.array(matches))
-        return kept.select(list(self._columns.columns.names))
+        matching_rows = rows if matches.all() else rows.filter(pa.array(matches))
+        return matching_rows.select(list(self._columns.columns.names))
 
     def _in_order(
         self, pieces: Iterator[Piece], ahead: ReadAhead, *, needs_merge: bool
@@ -572,12 +572,12 @@ def refine(plan: ScanPlan, store: ObjectStore) -> ScanPlan:
     files = {part.part_id: part.data for part, read in reads if read.residual and part.data}
     with missing_files_named(store, plan.version):
         candidates = find_candidates(store, list(files.values()), plan.filter, plan.schema)
-    kept = {part_id: each.rows for part_id, each in zip(files, candidates, strict=True)}
+    rows_by_part = {part_id: each.rows for part_id, each in zip(files, candidates, strict=True)}
     return with_rows(
         plan,
         (
-            replace(part, rows=part.rows.intersect(kept[part.part_id]))
-            if part.part_id in kept
+            replace(part, rows=part.rows.intersect(rows_by_part[part.part_id]))
+            if part.part_id in rows_by_part
             else part
             for part in plan.resolved
         ),

@@ -32,7 +32,7 @@ from rowsieve.executor.stored_vectors import (
     resolve,
     stored_vectors,
 )
-from rowsieve.executor.streams import Kept, Streams
+from rowsieve.executor.streams import CandidateRows, Streams
 from rowsieve.executor.two_phase import RowReader
 from rowsieve.planner.candidates import Candidates
 from rowsieve.planner.part_rows import PartRows, within
@@ -75,7 +75,7 @@ class LiveRows:
         self._streams = streams
         self._sources = sources
         self._predicate = predicate
-        self._kept: list[tuple[RowSet, RowSet]] | None = None  # see `_kept_by_key`
+        self._candidates: list[tuple[RowSet, RowSet]] | None = None  # see `_candidates_by_key`
         self._reads: Sequence[Read] = piece.reads
 
     def prune(self, reads: Sequence[Read]) -> None:
@@ -104,24 +104,24 @@ class LiveRows:
     def merged(self, columns: Schema) -> Iterator[pa.RecordBatch]:
         """The live rows of all parts in key order; `columns` include the key."""
         assert self._streams is not None
-        kept = None if self._predicate is None else self._kept_by_key()
-        opened = self._streams.open(columns, kept, stored=False)
+        candidates = None if self._predicate is None else self._candidates_by_key()
+        opened = self._streams.open(columns, candidates, stored=False)
         yield from merge(opened, self._streams.order, arrow_schema(columns))
 
-    def few_rows_by_key(self, columns: Schema) -> Kept | None:
+    def few_rows_by_key(self, columns: Schema) -> CandidateRows | None:
         """Rows that remain after key pruning, if they are few and in several streams; else None."""
         assert self._streams is not None
-        kept = self._kept_by_key()
-        counts = [len(rows) for both in kept for rows in both if not rows.is_empty]
+        candidates = self._candidates_by_key()
+        counts = [len(rows) for both in candidates for rows in both if not rows.is_empty]
         if len(counts) < 2 or sum(counts) > FEW_ROWS:
             return None
         sizes = (source.largest_batch(columns) for source in self._sources)
         row_bytes = max((size // max(rows, 1) for rows, size in sizes), default=0)
         merged_bytes = _MERGE_FACTOR * row_bytes * sum(counts)
-        return kept if merged_bytes <= self._streams.memory_bytes else None
+        return candidates if merged_bytes <= self._streams.memory_bytes else None
 
     def matching_by_key(
-        self, reads: Sequence[Read], columns: Schema, kept: Kept
+        self, reads: Sequence[Read], columns: Schema, candidates: CandidateRows
     ) -> pa.RecordBatch | None:
         """The live rows of these reads on which the predicate is TRUE or fails.
 
@@ -138,7 +138,7 @@ class LiveRows:
         return winners(
             [
                 run
-                for place, rows in enumerate(streams.read(columns, kept))
+                for place, rows in enumerate(streams.read(columns, candidates))
                 for run in _runs(place, rows, shown[place], predicate, streams.order)
             ]
         )
@@ -276,25 +276,25 @@ class LiveRows:
             if (answer := _VISIBLE.answers.get(known)) is not None:
                 return answer
         if predicate is not None:
-            kept = self._kept_by_key()
-            if sum([not rows.is_empty for both in kept for rows in both]) < 2:
-                return tuple([among for _, among in kept])
-            if _share(kept, self._sources) <= BY_KEY_UP_TO_SHARE:
+            candidates = self._candidates_by_key()
+            if sum([not rows.is_empty for both in candidates for rows in both]) < 2:
+                return tuple([among for _, among in candidates])
+            if _share(candidates, self._sources) <= BY_KEY_UP_TO_SHARE:
                 few = (self._parts, predicate)
-                return _VISIBLE.get(few, lambda: _resolve_among(kept, streams))
+                return _VISIBLE.get(few, lambda: _resolve_among(candidates, streams))
         return _VISIBLE.get(self._parts, lambda: resolve(streams))
 
-    def _kept_by_key(self) -> list[tuple[RowSet, RowSet]]:
+    def _candidates_by_key(self) -> list[tuple[RowSet, RowSet]]:
         """The tombstones and rows of each part whose keys the predicate cannot exclude."""
-        if self._kept is not None:
-            return self._kept
+        if self._candidates is not None:
+            return self._candidates
         assert self._streams is not None
         predicate = self._predicate
         assert predicate is not None
         key = frozenset([field.id for field in self._streams.order.fields])
         both = candidates_of(self._sources, predicate, key, tombstones=True)
-        self._kept = [(deleted.rows, kept.rows) for deleted, kept in both]
-        return self._kept
+        self._candidates = [(deleted.rows, live.rows) for deleted, live in both]
+        return self._candidates
 
 
 def _runs(
@@ -351,11 +351,13 @@ def _identity(table_uuid: str, parts: Sequence[PlannedPart]) -> tuple[str, ...]:
     return (table_uuid, *map(_PART_ID, parts))
 
 
-def _resolve_among(kept: list[tuple[RowSet, RowSet]], streams: Streams) -> tuple[RowSet, ...]:
+def _resolve_among(candidates: list[tuple[RowSet, RowSet]], streams: Streams) -> tuple[RowSet, ...]:
     """The visible rows among the kept rows of each part."""
-    opened = streams.open(streams.keys, kept)
+    opened = streams.open(streams.keys, candidates)
     visible = visible_rows(opened, streams.row_counts, streams.order)[1::2]
-    return tuple(rows.intersect(among) for rows, (_, among) in zip(visible, kept, strict=True))
+    return tuple(
+        rows.intersect(among) for rows, (_, among) in zip(visible, candidates, strict=True)
+    )
 
 
 def _taken(rows: pa.RecordBatch, places: Rows) -> pa.RecordBatch:
@@ -375,7 +377,7 @@ def _intersection(sets: Sequence[RowSet | None]) -> RowSet | None:
     return result
 
 
-def _share(kept: Sequence[tuple[RowSet, RowSet]], sources: Sequence[PartSource]) -> float:
+def _share(candidates: Sequence[tuple[RowSet, RowSet]], sources: Sequence[PartSource]) -> float:
     """The share of all rows and tombstones that is kept."""
     total = sum(source.row_count + source.tombstone_count for source in sources)
-    return sum(len(deleted) + len(rows) for deleted, rows in kept) / max(total, 1)
+    return sum(len(deleted) + len(rows) for deleted, rows in candidates) / max(total, 1)

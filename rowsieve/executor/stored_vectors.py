@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from rowsieve.executor.merging.visibility import visible_rows
 from rowsieve.executor.part_sources import PartSource, candidates_of
-from rowsieve.executor.streams import Kept, Streams
+from rowsieve.executor.streams import CandidateRows, Streams
 from rowsieve.objects import ObjectStore
 from rowsieve.planner.split import PlannedPart
 from rowsieve.predicate import ir
@@ -84,8 +84,8 @@ def resolve(streams: Streams) -> tuple[RowSet, ...]:
     fresh = fresh_count(parts)
     visible = [RowSet.full(count) for count in counts]
     if fresh:
-        kept = _to_read(streams, fresh, look_up=few_are_fresh(parts))
-        opened = streams.open(streams.keys, kept)
+        candidates = _to_read(streams, fresh, look_up=few_are_fresh(parts))
+        opened = streams.open(streams.keys, candidates)
         visible = visible_rows(opened, streams.row_counts, streams.order)[1::2]
     return tuple(
         rows.difference(vector) if vector is not None else rows
@@ -93,7 +93,7 @@ def resolve(streams: Streams) -> tuple[RowSet, ...]:
     )
 
 
-def _to_read(streams: Streams, fresh: int, *, look_up: bool) -> Kept:
+def _to_read(streams: Streams, fresh: int, *, look_up: bool) -> CandidateRows:
     """The tombstones and rows whose keys decide what the `fresh` newest parts hide.
 
     Tombstones of the other parts hide nothing that their vectors lack.
@@ -105,7 +105,7 @@ def _to_read(streams: Streams, fresh: int, *, look_up: bool) -> Kept:
         keys = streams.keys.select(streams.order.names[:1])
         predicate = _has_a_key_of(streams.sources[:fresh], keys)
         ids = frozenset(field.id for field in streams.order.fields)
-        rows = [kept.rows for _, kept in candidates_of(older, predicate, ids)]
+        rows = [live.rows for _, live in candidates_of(older, predicate, ids)]
     nothing = (RowSet.empty(source.tombstone_count) for source in older)
     return everything + list(zip(nothing, rows, strict=True))
 

@@ -21,7 +21,7 @@ from rowsieve.types.schema import Schema
 
 PREFETCHED = 64  # row groups that each stream prefetches, if memory allows
 
-Kept = Sequence[tuple[RowSet | None, RowSet | None]]
+CandidateRows = Sequence[tuple[RowSet | None, RowSet | None]]
 """The tombstones and rows of each part to read; None for all."""
 
 
@@ -44,14 +44,14 @@ class Streams:
         ]
 
     def open(
-        self, columns: Schema, kept: Kept | None = None, *, stored: bool = True
+        self, columns: Schema, candidates: CandidateRows | None = None, *, stored: bool = True
     ) -> list[Stream]:
         """Open the streams over row groups with a kept row; decodes nothing yet.
 
         `columns` include the key. Unless `stored`, only key columns are cast to storage types; the
         others keep the decoder's types.
         """
-        wanted = [rows for both in self._kept(kept) for rows in both]
+        wanted = [rows for both in self._all_or(candidates) for rows in both]
         self._expect(columns, wanted)
         footprints = [self.footprint(i, columns, rows) for i, rows in enumerate(wanted)]
         batch_rows = rows_at_once(footprints, self.memory_bytes)
@@ -60,18 +60,20 @@ class Streams:
             for i, (rows, footprint) in enumerate(zip(wanted, footprints, strict=True))
         ]
 
-    def read(self, columns: Schema, kept: Kept | None = None) -> list[Iterator[Numbered]]:
+    def read(
+        self, columns: Schema, candidates: CandidateRows | None = None
+    ) -> list[Iterator[Numbered]]:
         """The streams as batches of whole row groups or pages, for few kept rows."""
-        kept = self._kept(kept)
-        self._expect(columns, [rows for both in kept for rows in both])
+        candidates = self._all_or(candidates)
+        self._expect(columns, [rows for both in candidates for rows in both])
         return [
             batches
-            for source, (deleted, rows) in zip(self.sources, kept, strict=True)
+            for source, (deleted, rows) in zip(self.sources, candidates, strict=True)
             for batches in (source.tombstones(self.keys, deleted), source.rows(columns, rows))
         ]
 
-    def _kept(self, kept: Kept | None) -> Kept:
-        return [(None, None)] * len(self.sources) if kept is None else kept
+    def _all_or(self, candidates: CandidateRows | None) -> CandidateRows:
+        return [(None, None)] * len(self.sources) if candidates is None else candidates
 
     def footprint(self, stream: int, columns: Schema, wanted: RowSet | None = None) -> Footprint:
         """The memory that one stream needs while it is open; rows have odd stream numbers."""

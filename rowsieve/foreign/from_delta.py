@@ -185,10 +185,10 @@ def _with_variants(field: pa.Field, described: Any) -> pa.Field:
     if described == "variant":
         return field.with_metadata(_VARIANT)
     match described:
-        case {"type": "struct", "fields": own}:
+        case {"type": "struct", "fields": members}:
             inner = [
                 _with_variants(member, each["type"])
-                for member, each in zip(field.type, own, strict=True)
+                for member, each in zip(field.type, members, strict=True)
             ]
             return field.with_type(pa.struct(inner))
         case {"type": "array", "elementType": element}:
@@ -317,8 +317,8 @@ def _keys(field: Field, described: Any, key: str | None) -> Iterator[tuple[int, 
 
 def _keys_inside(type_: LogicalType, described: Any, key: str | None) -> Iterator[tuple[int, str]]:
     match type_, described:
-        case Struct(fields=fields), {"fields": own}:
-            for field, each in zip(fields, own, strict=True):
+        case Struct(fields=fields), {"fields": members}:
+            for field, each in zip(fields, members, strict=True):
                 yield from _keys(field, each, key)
         case List(element=element), {"elementType": inner}:
             yield from _keys_inside(element.type, inner, key)

@@ -69,12 +69,12 @@ def partitions_of(
             f"{files[0].uri} lies in a directory for {unknown[0]!r}, which is not a column of the "
             f"table ({', '.join(types)}); add the column, or do not read the directories"
         )
-    given = _given_types(hive, names)
+    stated = _given_types(hive, names)
     chosen: dict[str, pa.DataType] = {}
     texts: dict[str, list[str | None]] = {}
     for name in names:
         values = [pairs[name] for pairs in directories]
-        wanted = given.get(name) if types is None else types[name]
+        wanted = stated.get(name) if types is None else types[name]
         chosen[name], texts[name] = _column(name, values, wanted)
     rows = [{name: texts[name][i] for name in names} for i in range(len(files))]
     return Partitions(chosen, rows)
@@ -82,8 +82,8 @@ def partitions_of(
 
 def _given_types(hive: bool | Mapping[str, Any] | None, names: Sequence[str]) -> dict[str, Any]:
     """The types in `hive=`; InvalidInput if the directories do not have these columns."""
-    given = dict(hive) if isinstance(hive, Mapping) else {}
-    if missing := [name for name in given if name not in names]:
+    stated = dict(hive) if isinstance(hive, Mapping) else {}
+    if missing := [name for name in stated if name not in names]:
         raise InvalidInput(
             f"hive= has the column {missing[0]!r}, and the directories have ({', '.join(names)})"
         )
@@ -91,7 +91,7 @@ def _given_types(hive: bool | Mapping[str, Any] | None, names: Sequence[str]) ->
         raise InvalidInput(
             "hive=True, but no directory of the files is named column=value; leave hive= out"
         )
-    return given
+    return stated
 
 
 def _pairs(path: str) -> dict[str, str | None]:
@@ -119,10 +119,10 @@ def _decoded(text: str) -> str:
 
 
 def _column(
-    name: str, values: Sequence[str | None], given: Any
+    name: str, values: Sequence[str | None], stated: Any
 ) -> tuple[pa.DataType, list[str | None]]:
     """The type of a column, and the stored text of each value."""
-    type_ = _inferred(values) if given is None else _given(given, name)
+    type_ = _inferred(values) if stated is None else _stated_type(stated, name)
     known: dict[str, str | None] = dict.fromkeys(value for value in values if value is not None)
     logical = logical_type(pa.field(name, type_), lambda: 0)
     for value in known:
@@ -137,12 +137,12 @@ def _column(
     return arrow_type(logical), [None if value is None else known[value] for value in values]
 
 
-def _given(given: Any, name: str) -> pa.DataType:
-    if isinstance(given, pa.DataType):
-        return given
-    if isinstance(given, str):
-        return arrow_type(named_type(given))
-    raise InvalidInput(f"hive= gives {name!r} the type {given!r}; give a pyarrow type or its name")
+def _stated_type(stated: Any, name: str) -> pa.DataType:
+    if isinstance(stated, pa.DataType):
+        return stated
+    if isinstance(stated, str):
+        return arrow_type(named_type(stated))
+    raise InvalidInput(f"hive= gives {name!r} the type {stated!r}; give a pyarrow type or its name")
 
 
 def _inferred(values: Sequence[str | None]) -> pa.DataType:

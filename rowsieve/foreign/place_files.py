@@ -61,10 +61,10 @@ def place_files(
     order = KeyOrder.of(target.schema, target.key) if target.key else None
     groups: dict[frozenset[str], tuple[list[Footer], list[Constants]]] = {}
     names: dict[int, dict[int, str]] = {}
-    for footer, given in zip(read_footers(store, list(files)), files.values(), strict=True):
+    for footer, directories in zip(read_footers(store, list(files)), files.values(), strict=True):
         if id(footer.schema) not in names:
             names[id(footer.schema)] = _names_in(footer, target)
-        constants = _constants(footer, names[id(footer.schema)], given, target.schema)
+        constants = _constants(footer, names[id(footer.schema)], directories, target.schema)
         footers, values = groups.setdefault(frozenset(constants), ([], []))
         footers.append(footer)
         values.append(constants)
@@ -159,18 +159,18 @@ def _field_for(column: pa.Field, target: PlacingTarget, uri: str) -> Field:
 
 
 def _constants(
-    footer: Footer, names: Mapping[int, str], given: Constants, schema: Schema
+    footer: Footer, names: Mapping[int, str], directories: Constants, schema: Schema
 ) -> Constants:
     """The constants of a file: those of its directories, and defaults of columns that it lacks."""
-    constants = dict(given)
+    constants = dict(directories)
     for field in schema:
-        if field.name in given:
+        if field.name in directories:
             if field.id in names:
                 raise InvalidInput(
                     f"column {field.name!r} is in {footer.uri} and in the names of its "
                     "directories; read the directories with hive => FALSE"
                 )
-            text = given[field.name]
+            text = directories[field.name]
             if isinstance(field.type, Enum) and text is not None and text not in field.type.labels:
                 raise SchemaMismatch(
                     f"{footer.uri} lies in a directory for {field.name!r} of {text!r}, which is "

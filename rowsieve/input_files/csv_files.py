@@ -113,12 +113,12 @@ def _form_of(type_: pa.DataType) -> str | None:
 def open_quote(text: bytes, delimiter: str) -> int | None:
     """The line, from 1, of the quote that is not closed; None if all are. Linear time, in C."""
     ends = re.escape(delimiter.encode()) + rb"\r\n"
-    closed = re.compile(
+    balanced = re.compile(
         rb'(?:[^"]++|(?<=[^%s])"|(?:\A|(?<=[%s]))"(?:[^"]++|"")*+")*+' % (ends, ends)
     )
     start = len(_BYTE_ORDER_MARK) if text.startswith(_BYTE_ORDER_MARK) else 0
     body = memoryview(text)[start:]
-    match = closed.match(body)
+    match = balanced.match(body)
     read = match.end() if match else 0
     if read == len(body):
         return None

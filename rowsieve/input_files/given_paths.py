@@ -111,11 +111,11 @@ def _files_of(
 ) -> list[Input]:
     """The files that these paths and globs name; InvalidInput for one that names none."""
     files: list[Input] = []
-    for given in [paths] if isinstance(paths, str | os.PathLike) else paths:
-        if isinstance(given, str) and is_in_store(given):
-            files += store_files(given, operation, storage_options, _HINTS, check)
+    for one_path in [paths] if isinstance(paths, str | os.PathLike) else paths:
+        if isinstance(one_path, str) and is_in_store(one_path):
+            files += store_files(one_path, operation, storage_options, _HINTS, check)
         else:
-            local = _matching(given, operation)
+            local = _matching(one_path, operation)
             files += [Input(path, check=check, hints=_HINTS) for path in local]
     names = Counter(file.name for file in files)
     if twice := next((name for name, count in names.items() if count > 1), None):
@@ -123,9 +123,9 @@ def _files_of(
     return files
 
 
-def _matching(given: str | os.PathLike[str], operation: str) -> list[Path]:
-    text = os.fspath(given)
-    is_uri = isinstance(given, str) and _URI.match(text) is not None
+def _matching(one_path: str | os.PathLike[str], operation: str) -> list[Path]:
+    text = os.fspath(one_path)
+    is_uri = isinstance(one_path, str) and _URI.match(text) is not None
     if is_uri and not text.lower().startswith("file://"):
         raise InvalidInput(
             f"{operation}: {without_secrets(text)!r} is neither a path nor in a store "
@@ -134,7 +134,7 @@ def _matching(given: str | os.PathLike[str], operation: str) -> list[Path]:
         )
     if not text:
         raise InvalidInput(f"{operation}: there is no file ''; nothing was written")
-    path = Path(Location.parse(given).path)
+    path = Path(Location.parse(one_path).path)
     if path.is_dir():
         raise InvalidInput(
             f"{operation}: {text!r} is a directory; name its files, as in "
@@ -142,7 +142,7 @@ def _matching(given: str | os.PathLike[str], operation: str) -> list[Path]:
         )
     if path.exists():
         return [path]
-    if not isinstance(given, str) or not has_wildcard(text):
+    if not isinstance(one_path, str) or not has_wildcard(text):
         raise InvalidInput(f"{operation}: there is no file {text!r}; nothing was written")
     pattern = path if is_uri else Path(text).expanduser()
     matching = sorted(map(Path, glob.glob(str(pattern), recursive=True)))  # noqa: PTH207 - `**` and absolute patterns

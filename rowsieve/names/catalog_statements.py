@@ -39,7 +39,7 @@ from rowsieve.statements.catalog_names import (
     ShowTables,
 )
 from rowsieve.statements.parse_statement import Statement, parse
-from rowsieve.statements.queries import Kept, Query
+from rowsieve.statements.queries import Query, QueryDefinition
 from rowsieve.statements.read_change import Change, CreateTable, DropTable, read_change
 from rowsieve.statements.refused import Refused
 from rowsieve.statements.statement_parameters import refuse_values
@@ -248,7 +248,7 @@ class CatalogStatements(ABC):
         if created is not None and created.query is None:
             refuse_values(params, "CREATE TABLE")
             return self._created_from(created)
-        if isinstance(parsed, Kept):
+        if isinstance(parsed, QueryDefinition):
             raise UnsupportedOperation(
                 f"sql: {type(self).__name__}.sql does not run {parsed.verb}, because it keeps "
                 "nothing; use rowsieve.providers.datafusion.SessionContext, in which "
@@ -313,16 +313,16 @@ class CatalogStatements(ABC):
 
 def _labelled(call: CallStatement, metadata: Metadata | None, token: Token | None) -> CallStatement:
     """The call with the metadata and the token of its commit as arguments."""
-    given: dict[str, Argument] = {} if metadata is None else {"metadata": metadata}
+    labels: dict[str, Argument] = {} if metadata is None else {"metadata": metadata}
     if token is not None:
-        given |= {"token_app": token[0], "token_sequence": token[1]}
-    if not given:
+        labels |= {"token_app": token[0], "token_sequence": token[1]}
+    if not labels:
         return call
     if not isinstance(call, Call):
         raise InvalidInput("call: metadata= and token= are of a call; leave them out")
-    if twice := given.keys() & call.named.keys():
+    if twice := labels.keys() & call.named.keys():
         raise InvalidInput(f"call: give {min(twice)} in the statement or as an argument, not both")
-    return replace(call, named={**call.named, **given})
+    return replace(call, named={**call.named, **labels})
 
 
 def _created(statement: Statement) -> CreateTable | None:

@@ -176,7 +176,7 @@ class FetchingStore:
         with self._lock:
             span = self._find(path, start, stop)
             if span is not None:
-                self._use(span)
+                self._hand_over(span)
         if span is not None and span.data is not None:
             try:
                 data = span.data.result()
@@ -209,7 +209,7 @@ class FetchingStore:
                 return span
         return None
 
-    def _use(self, span: _Span) -> None:
+    def _hand_over(self, span: _Span) -> None:
         """Mark a span as read; if its fetch has not started, the reader requests it itself."""
         if span.data is None:
             self._queue.remove(span)

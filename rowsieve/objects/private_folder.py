@@ -62,9 +62,9 @@ def _with_ancestors(folder: Path) -> list[Path]:
 
     Whoever can change one of them can put another folder in its place.
     """
-    given = folder.absolute()
+    absolute = folder.absolute()
     real = Path(os.path.realpath(folder))
-    return list(dict.fromkeys([given, *given.parents, real, *real.parents]))
+    return list(dict.fromkeys([absolute, *absolute.parents, real, *real.parents]))
 
 
 def _problem_of_parent(folder: Path) -> str | None:

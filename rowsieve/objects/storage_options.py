@@ -115,21 +115,23 @@ def static_options(options: Mapping[str, Any], scheme: str) -> dict[str, str]:
 
     It has the credentials of this moment, which nothing renews.
     """
-    given = {name: _text(value) for name, value in _unnested(options) if name not in _OURS}
+    texts = {name: _text(value) for name, value in _unnested(options) if name not in _OURS}
     if (provider := provider_of(options)) is not None:
-        given |= as_options(provider, scheme)
-    return given
+        texts |= as_options(provider, scheme)
+    return texts
 
 
 def provider_of(options: Mapping[str, Any]) -> Any:
     """Return the provider, or None; InvalidInput if the options have credentials, too."""
     provider = options.get(PROVIDER)
     if provider is not None:
-        given = [name for name, _ in _unnested(options) if _without_prefix(name) in _CREDENTIALS]
-        if given:
+        credentials = [
+            name for name, _ in _unnested(options) if _without_prefix(name) in _CREDENTIALS
+        ]
+        if credentials:
             raise InvalidInput(
-                f"storage_options have {PROVIDER} and {', '.join(sorted(given))}; pass either the "
-                "provider or the credentials"
+                f"storage_options have {PROVIDER} and {', '.join(sorted(credentials))}; pass "
+                "either the provider or the credentials"
             )
     return provider
 

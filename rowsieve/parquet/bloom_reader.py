@@ -23,7 +23,7 @@ from rowsieve.parquet.footer import NEAR_BYTES, ParquetRef, reading
 from rowsieve.parquet.footer_cache import cached_per_footer
 from rowsieve.parquet.foreign_footer.read_footer import foreign_footer
 from rowsieve.parquet.leaf_columns import FileColumn
-from rowsieve.parquet.seals import BLOOMS_KEY, digest, entry_at, sealed
+from rowsieve.parquet.seals import BLOOMS_KEY, digest, entry_at, seal_of
 from rowsieve.parquet.spans import GAP_BYTES, requests
 from rowsieve.parquet.statistics.foreign_chunks import chunk_statistics
 from rowsieve.parquet.statistics.known_faults import Claim
@@ -57,7 +57,7 @@ class BloomReader:
         missing = [
             group
             for group, each in zip(row_groups, cached, strict=True)
-            if each is None and (group, column.index) in self._sealed()
+            if each is None and (group, column.index) in self._filter_digests()
         ]
         new: dict[int, BloomFilter] = {}
         for group, data in self._read(column, missing) if missing else ():
@@ -73,7 +73,7 @@ class BloomReader:
         """Prefetch these filters."""
         if self._store.overlaps:
             missing = self._missing(column, row_groups)
-            places = [self._sealed()[group, column.index][:2] for group in missing]
+            places = [self._filter_digests()[group, column.index][:2] for group in missing]
             self._store.expect(
                 (self._ref.path, start, stop) for start, stop in requests(places, GAP_BYTES)
             )
@@ -82,7 +82,7 @@ class BloomReader:
         """Those whose filter needs a round trip of its own: it does not arrive with the tail."""
         if not self._store.overlaps:
             return []
-        near, sealed_places = self._ref.tail_start - NEAR_BYTES, self._sealed()
+        near, sealed_places = self._ref.tail_start - NEAR_BYTES, self._filter_digests()
         missing = self._missing(column, row_groups)
         return [group for group in missing if sealed_places[group, column.index][0] < near]
 
@@ -92,18 +92,18 @@ class BloomReader:
         return [
             group
             for group in row_groups
-            if (group, column.index) in self._sealed() and _CACHE.get((*key, group)) is None
+            if (group, column.index) in self._filter_digests() and _CACHE.get((*key, group)) is None
         ]
 
     def _key(self, column: FileColumn) -> tuple[object, ...]:
         return self._store.uri, self._ref.path, self._ref.tail_checksum, column.index
 
-    def _sealed(self) -> dict[FilterPlace, tuple[int, int, str]]:
+    def _filter_digests(self) -> dict[FilterPlace, tuple[int, int, str]]:
         """The byte range and digest of each filter; the digest is empty for foreign files."""
         return _sealed_of(self._metadata, self._ref)
 
     def _read(self, column: FileColumn, groups: list[int]) -> Iterator[tuple[int, memoryview]]:
-        places = {group: self._sealed()[group, column.index][:2] for group in groups}
+        places = {group: self._filter_digests()[group, column.index][:2] for group in groups}
         for start, stop in requests(places.values(), GAP_BYTES):
             with reading(self._ref.path):
                 data = memoryview(self._store.get_range(self._ref.path, start, stop))
@@ -112,7 +112,7 @@ class BloomReader:
                     yield group, data[first - start : last - start]
 
     def _parse(self, column: FileColumn, group: int, data: memoryview) -> BloomFilter | None:
-        start, stop, written = self._sealed()[group, column.index]
+        start, stop, written = self._filter_digests()[group, column.index]
         where = f"{self._ref.path}, row group {group}, column {column.name!r}"
         advice = "restore the file from a copy, or the table to a version without it"
         if not written:
@@ -169,7 +169,7 @@ def _sealed_of(
             and not checked.leaves[leaf].doubts & Claim.BLOOMS
         }
     places = list(_filter_ranges(metadata))
-    seal = sealed(metadata, BLOOMS_KEY, len(places))
+    seal = seal_of(metadata, BLOOMS_KEY, len(places))
     return {
         place: (start, stop, entry_at(seal, i))
         for i, (place, (start, stop)) in enumerate(places)

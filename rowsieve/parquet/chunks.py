@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from rowsieve.errors import CorruptData
 from rowsieve.parquet.footer import ParquetRef
-from rowsieve.parquet.seals import CHUNKS_KEY, digest, digest_of, entry_at, sealed
+from rowsieve.parquet.seals import CHUNKS_KEY, digest, digest_of, entry_at, seal_of
 from rowsieve.parquet.spans import Span, requests
 
 _PIECE_BYTES: Final = 4 * 1024 * 1024
@@ -25,7 +25,7 @@ _PIECE_BYTES: Final = 4 * 1024 * 1024
 
 def chunk_seal(metadata: pq.FileMetaData) -> str | None:
     """The digests of all chunks; None if the file does not have them."""
-    return sealed(metadata, CHUNKS_KEY, int(metadata.num_row_groups * metadata.num_columns))
+    return seal_of(metadata, CHUNKS_KEY, int(metadata.num_row_groups * metadata.num_columns))
 
 
 class ChunkFile(io.RawIOBase):

@@ -21,7 +21,7 @@ import xxhash
 
 from rowsieve.parquet.chunks import chunk_span
 from rowsieve.parquet.footer_cache import cached_per_footer
-from rowsieve.parquet.seals import sealed
+from rowsieve.parquet.seals import seal_of
 from rowsieve.parquet.spans import Span
 
 Pages: TypeAlias = npt.NDArray[np.int64]
@@ -117,7 +117,7 @@ def page_directory(metadata: pq.FileMetaData) -> PageDirectory | None:
         return None
     groups = range(int(metadata.num_row_groups))
     count = sum(_entries(metadata.row_group(i).num_rows, page_rows) for i in groups)
-    seal = sealed(metadata, PAGES_KEY, count * int(metadata.num_columns))
+    seal = seal_of(metadata, PAGES_KEY, count * int(metadata.num_columns))
     return None if seal is None else PageDirectory(metadata, page_rows, seal)
 
 

@@ -31,7 +31,7 @@ def digest_of(pieces: Iterable[bytes]) -> str:
     return str(hasher.hexdigest())
 
 
-def sealed(metadata: pq.FileMetaData, key: str, count: int) -> str | None:
+def seal_of(metadata: pq.FileMetaData, key: str, count: int) -> str | None:
     """The concatenated `count` entries of a file; None if it has none.
 
     Also None if the file has another number of entries.

@@ -90,13 +90,13 @@ def check_form(form: bytes, field: Field, path: str) -> bool:
 
     UnsupportedProtocol for any other form.
     """
-    own, opaque = form_of(arrow_field(field)), opaque_form(field)
-    if form == own:
+    plain, opaque = form_of(arrow_field(field)), opaque_form(field)
+    if form == plain:
         return False
     if opaque is not None and form == _PREFIX + opaque.encode():
         return True
     known = ", ".join(
-        each for each in (own and own.decode(), opaque and f"{PREFIX}{opaque}") if each
+        each for each in (plain and plain.decode(), opaque and f"{PREFIX}{opaque}") if each
     )
     raise UnsupportedProtocol(
         f"{path} stores column {field.name!r} (field id {field.id}) as "

@@ -44,7 +44,7 @@ def health_of(handle: Handle) -> Health:
             handle.log,
             handle.store,
             lambda: Listing.of(handle.store),
-            lambda listing, kept: _shares(snapshot, listing, kept),
+            lambda listing, versions: _shares(snapshot, listing, versions),
             lambda: oldest_leased(lease_files(handle.store)),
         )
     except RowsieveError as error:

@@ -165,9 +165,9 @@ def _candidates(
     elif directory is None:  # row groups of any size
         edges = np.array(starts_of(tail.metadata), dtype=np.int64)
         pairs = np.stack([edges[:-1], edges[1:]], axis=1)
-        rows = RowSet.from_ranges(pairs[of_pages.kept], ref.rows)
-    elif of_pages.kept.any():
-        rows = RowSet.from_row_groups(of_pages.kept, of_pages.rows, ref.rows)
+        rows = RowSet.from_ranges(pairs[of_pages.chosen], ref.rows)
+    elif of_pages.chosen.any():
+        rows = RowSet.from_row_groups(of_pages.chosen, of_pages.rows, ref.rows)
     refuted = int(np.count_nonzero(of_groups.verdicts == _NONE))
     return Candidates(
         rows,
@@ -177,5 +177,5 @@ def _candidates(
         of_pages.considered,
         of_pages.pruned,
         page_rows,
-        2 * of_pages.certain > int(np.count_nonzero(of_pages.kept)),
+        2 * of_pages.certain > int(np.count_nonzero(of_pages.chosen)),
     )

@@ -328,8 +328,8 @@ class _Form(msgspec.Struct, frozen=True):
         ]
         row_counts = {part.part_id: part.data.rows for part in reads if part.data is not None}
         entries = tuple(form.part_rows() for form in resolved)
-        given = {part.part_id: part.rows.row_count for part in entries}
-        if any(given.get(part_id) != count for part_id, count in row_counts.items()):
+        resolved_counts = {part.part_id: part.rows.row_count for part in entries}
+        if any(resolved_counts.get(part_id) != count for part_id, count in row_counts.items()):
             raise InvalidInput(
                 "the scan plan is damaged: a part that it reads has no row set, or one of another "
                 "row count; plan the scan again"

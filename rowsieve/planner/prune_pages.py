@@ -38,7 +38,7 @@ class KeptPages:
     have any rows, the ranges of rows that are kept instead.
     """
 
-    kept: Mask
+    chosen: Mask
     rows: int
     considered: int = 0
     pruned: int = 0
@@ -122,14 +122,14 @@ class _Foreign:
     def cut(self, groups: KeptPages, verdicts: Verdicts) -> KeptPages:
         """Return the kept rows: those of kept row groups, unless the predicate refutes them."""
         whole = np.stack([self.edges[:-1], self.edges[1:]], axis=1)
-        page_mask, uncut = verdicts != _NONE, groups.kept.copy()
+        page_mask, uncut = verdicts != _NONE, groups.chosen.copy()
         uncut[self.groups] = False
         ranges = np.concatenate([whole[uncut], self.statistics.rows[page_mask]])
         ranges = ranges[ranges[:, 0] < ranges[:, 1]]  # row groups may be empty
         ranges = ranges[np.argsort(ranges[:, 0])]
         refuted = len(page_mask) - int(np.count_nonzero(page_mask))
         return KeptPages(
-            groups.kept, groups.rows, len(page_mask), refuted, groups.certain, ranges=ranges
+            groups.chosen, groups.rows, len(page_mask), refuted, groups.certain, ranges=ranges
         )
 
 
@@ -171,7 +171,7 @@ class _Opened:
 
     def cut(self, groups: KeptPages, verdicts: Verdicts) -> KeptPages:
         """Return the kept pages: those of kept row groups, unless the predicate refutes them."""
-        page_mask = np.repeat(groups.kept, self.pages_per_group)[: self.page_count]
+        page_mask = np.repeat(groups.chosen, self.pages_per_group)[: self.page_count]
         pages = verdicts != _NONE
         page_mask[self.places] = pages
         certain = groups.certain * self.pages_per_group + int(np.count_nonzero(verdicts == _ALL))

@@ -82,21 +82,21 @@ def semantics_from_json(value: Any) -> Semantics:
     """Decode the output of `semantics_to_json`; CorruptData for any other value."""
     with _Reading():
         semantics = Semantics.named(value["name"])
-        changed = {name: _field(name, given) for name, given in value.items() if name != "name"}
+        changed = {name: _field(name, member) for name, member in value.items() if name != "name"}
         return dataclasses.replace(semantics, **changed)
 
 
-def _field(name: str, given: Any) -> Any:
+def _field(name: str, value: Any) -> Any:
     """Decode a field of `Semantics`, by the type of its default."""
     defaults = {field.name: field.default for field in dataclasses.fields(Semantics)}
     default = defaults[name]
     if isinstance(default, Enum):
-        return type(default)(given)
+        return type(default)(value)
     if default is None:
-        return None if given is None else int(given)
-    if type(given) is not type(default):
-        raise TypeError(f"{name} is {given!r}")
-    return given
+        return None if value is None else int(value)
+    if type(value) is not type(default):
+        raise TypeError(f"{name} is {value!r}")
+    return value
 
 
 class _Reading:

@@ -298,7 +298,7 @@ class _Evaluator:
         computed, _ = self.operand(node.operand)
         values, members = computed.values, node.values.array
         has_null_member = members.null_count > 0
-        members = given = members.drop_null()
+        members = stored_members = members.drop_null()
         if pa.types.is_floating(values.type):
             bits = self.semantics.compares_bits(len(node.values))
             values = self.canonical(values, zeros_differ=bits)
@@ -310,7 +310,7 @@ class _Evaluator:
         if matches is None:
             matches = as_mask(pc.is_in(values, value_set=members))
         if self.semantics.nan is NanOrder.SIGNED and pa.types.is_floating(values.type):
-            matches = _with_signed_nan(matches, computed.values, given)
+            matches = _with_signed_nan(matches, computed.values, stored_members)
         matches &= ~null
         if has_null_member:
             null = ~matches

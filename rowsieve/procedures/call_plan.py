@@ -116,13 +116,13 @@ def _line(node: PlanNode) -> str:
             return "TableFinish [one commit]"
         case CallDistributedProcedureNode(target=target):
             defaults = {each.name: each.default for each in target.procedure.parameters}
-            given = ", ".join(
+            shown = ", ".join(
                 f"{name} => {literal(value)}"
                 for name, value in target.arguments.items()
                 if value != defaults[name]
             )
             outputs = ", ".join(REPORT.names)
-            return f"CallDistributedProcedure [{target.procedure.name}({given})] => [{outputs}]"
+            return f"CallDistributedProcedure [{target.procedure.name}({shown})] => [{outputs}]"
         case FilterNode(predicate=predicate):
             return f"Filter [{predicate}]"
         case TableScanNode(scan=scan):

@@ -100,9 +100,9 @@ class Coordinator:
         arguments = self._bound(procedure, call)
         if isinstance(procedure, DistributedProcedure):
             return explained(self._planned(procedure, arguments))
-        given = ", ".join(f"{k} => {literal(v)}" for k, v in arguments.items() if v is not None)
+        shown = ", ".join(f"{k} => {literal(v)}" for k, v in arguments.items() if v is not None)
         columns = ", ".join(procedure.columns.names)
-        return f"Output [{columns}]\n  Call [{procedure.name}({given})]"
+        return f"Output [{columns}]\n  Call [{procedure.name}({shown})]"
 
     def _call(self, call: Call) -> pa.Table:
         procedure = self.registry.resolve(call.procedure)
@@ -142,10 +142,10 @@ class Coordinator:
             yield arguments
             return
         with engine.batch_token(table, procedure.name) as token:
-            given: dict[str, Value] = {}
+            named: dict[str, Value] = {}
             if token is not None:
-                given = {TOKEN_APP.name: token[0], TOKEN_SEQUENCE.name: token[1]}
-            yield {**arguments, **given}
+                named = {TOKEN_APP.name: token[0], TOKEN_SEQUENCE.name: token[1]}
+            yield {**arguments, **named}
 
     def _bound(self, procedure: AnyProcedure, call: Call) -> dict[str, Value]:
         return bound_arguments(procedure, call, _time_zone(self.engine, self.session))

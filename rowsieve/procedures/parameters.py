@@ -83,15 +83,15 @@ def bind_arguments(
             f"CALL {procedure} takes at most {len(by_place)} arguments{where} ({names}), and "
             f"{len(positional)} were given"
         )
-    given = {parameter.name: value for parameter, value in zip(by_place, positional, strict=False)}
+    bound = {parameter.name: value for parameter, value in zip(by_place, positional, strict=False)}
     by_name = {name.lower(): each.name for each in parameters for name in (each.name, *each.also)}
     for name, value in named.items():
         if (known := by_name.get(name.lower())) is None:
             raise InvalidInput(_unknown(procedure, name, parameters))
-        if known in given:
+        if known in bound:
             raise InvalidInput(f"CALL {procedure}: the argument {known} is given twice; remove one")
-        given[known] = value
-    return {each.name: _bound(procedure, each, given, time_zone) for each in parameters}
+        bound[known] = value
+    return {each.name: _bound(procedure, each, bound, time_zone) for each in parameters}
 
 
 def literal(value: Value) -> str:
@@ -100,9 +100,9 @@ def literal(value: Value) -> str:
 
 
 def _bound(
-    procedure: str, parameter: Parameter, given: Mapping[str, Argument], time_zone: str
+    procedure: str, parameter: Parameter, arguments: Mapping[str, Argument], time_zone: str
 ) -> Value:
-    value = given.get(parameter.name)
+    value = arguments.get(parameter.name)
     if value is None:
         if parameter.required:
             raise InvalidInput(

@@ -202,8 +202,8 @@ def check_procedure(procedure: AnyProcedure) -> None:
             f"the procedure {procedure.name} has no columns; set `columns` to the pyarrow.Schema "
             "of its result"
         )
-    given: object = procedure.parameters
-    listed = given if isinstance(given, tuple | list) else [given]
+    stated: object = procedure.parameters
+    listed = stated if isinstance(stated, tuple | list) else [stated]
     if wrong := [each for each in listed if not _is_sound(each)]:
         raise InvalidInput(
             f"the procedure {procedure.name} has a wrong parameter, {repr_of(wrong[0])}; give such "

@@ -57,10 +57,10 @@ def remove_dropped(store: ObjectStore, log: CommitLog) -> dict[str, int]:
         ref_store, last = store_of(table, folder), None
         if folder in dropped:
             try:
-                closed = close(ref_store)
+                last_snapshot = close(ref_store)
             except UnsupportedOperation:  # a lease protects it
                 continue
-            last = None if closed is None else log_path(closed.version)
+            last = None if last_snapshot is None else log_path(last_snapshot.version)
         sizes |= _delete(ref_store, written, last)
         if folder in dropped:
             head = _forget(log, head, folder)

@@ -63,7 +63,7 @@ def close(store: ObjectStore, release: Callable[[], object] | None = None) -> Sn
         if release is not None:
             release()
         if head is not None and not is_closed(head):
-            head = _closed(log, head)
+            head = _commit_last_floors(log, head)
         leased, over = watch.look_again(0.0)
         _check_unleased(store, leased)
         store.delete(list(over))
@@ -117,7 +117,7 @@ def _damaged(store: ObjectStore, error: CorruptData) -> CorruptData:
     )
 
 
-def _closed(log: CommitLog, head: Snapshot) -> Snapshot:
+def _commit_last_floors(log: CommitLog, head: Snapshot) -> Snapshot:
     """Commit the floors above every version; return the version that has them."""
 
     def request_for(newest: Snapshot) -> CommitRequest:

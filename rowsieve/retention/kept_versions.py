@@ -59,11 +59,11 @@ def proven(
     log: LogReader,
     store: ObjectStore,
     listed: Callable[[], Listing],
-    use: Callable[[Listing, KeptVersions], T],
+    prove: Callable[[Listing, KeptVersions], T],
     leases: Callable[[], int | None],
     wanted: int | None = None,
 ) -> T:
-    """List the files, read the floor, then list the leases; `use` gets what this log keeps.
+    """List the files, read the floor, then list the leases; `prove` gets what this log keeps.
 
     Again if other calls delete files meanwhile. `leases` returns the oldest leased version. With
     `wanted`, what would be kept if that were the floor.
@@ -75,7 +75,7 @@ def proven(
         floor = floors.oldest_version if wanted is None else wanted
         leased = leases()
         try:
-            return use(listing, prove_kept(log, store, listing, floor, leased))
+            return prove(listing, prove_kept(log, store, listing, floor, leased))
         except (CorruptData, NotFound, SnapshotExpired):
             tries -= floors_of(log.newest().table.properties) == floors
             if tries < 0:

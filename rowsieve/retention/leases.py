@@ -318,8 +318,8 @@ class LeaseWatch:
     clock. Without `published`, holds of published versions are ignored, as a dropped table does.
     """
 
-    def __init__(self, store: ObjectStore, own: Lease, *, published: bool = True) -> None:
-        self._store, self._own, self._published = store, own, published
+    def __init__(self, store: ObjectStore, own_lease: Lease, *, published: bool = True) -> None:
+        self._store, self._lease, self._published = store, own_lease, published
         self._first, now_us = self._other_leases()
         self._suspects = [lease for lease in self._first if lease.seems_over(now_us)]
 
@@ -353,11 +353,11 @@ class LeaseWatch:
         """List the others; StoreError if the listing lacks our own lease, and so may lack more."""
         for _ in range(_LISTINGS):
             leases = lease_files(self._store, published=self._published)
-            own_us = [lease.modified_us for lease in leases if lease.id == self._own.id]
+            own_us = [lease.modified_us for lease in leases if lease.id == self._lease.id]
             if own_us:
-                return [lease for lease in leases if lease.id != self._own.id], max(own_us)
+                return [lease for lease in leases if lease.id != self._lease.id], max(own_us)
         raise StoreError(
-            f"the listing of {LEASES} in {self._store.uri} lacks the lease {self._own.path}, which "
-            "was created before: the store's listings lag, so other leases may be missing too. "
+            f"the listing of {LEASES} in {self._store.uri} lacks the lease {self._lease.path}, "
+            "which was created before: the store's listings lag, so other leases may be missing. "
             "Nothing was deleted; try again later"
         )

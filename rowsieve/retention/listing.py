@@ -43,14 +43,14 @@ class Listing:
     of_others: dict[str, Details] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, store: ObjectStore, own: Details | None = None) -> Listing:
-        """List the folders; `own` are the data files, if they are known."""
+    def of(cls, store: ObjectStore, data_files: Details | None = None) -> Listing:
+        """List the folders; `data_files` are the data files, if they are known."""
         folders = [partial(store.details, folder) for folder in (LOG, CHECKPOINTS, LEASES)]
-        if own is None:
+        if data_files is None:
             folders.append(partial(store.details, "data"))
         log, checkpoints, leases, *listed = together(store, folders)
         by_writer: dict[str | None, Details] = {}
-        for path, detail in (own if own is not None else listed[0]).items():
+        for path, detail in (data_files if data_files is not None else listed[0]).items():
             by_writer.setdefault(writer_of_path(path), {})[path] = detail
         data = by_writer.pop(ref_tag(store.uri), {})
         lists: dict[str, list[str]] = {}

@@ -37,16 +37,16 @@ def folders_of(head: Snapshot) -> dict[str, bool]:
 def with_proof(
     log: LogReader,
     store: ObjectStore,
-    use: Callable[[Listing, KeptVersions], T],
+    prove: Callable[[Listing, KeptVersions], T],
     leases: Callable[[], int | None],
     wanted: int | None = None,
 ) -> T:
-    """As `proven`, and `use` also gets what the other logs of the table need."""
+    """As `proven`, and `prove` also gets what the other logs of the table need."""
 
     def with_others(listing: Listing, versions: KeptVersions) -> T:
         head = versions.head if store is table_store(store) else None
         needed, tags = needed_by_others(store, listing.of_others, head)
-        return use(listing, replace(versions, paths=versions.paths | needed, tags=tags))
+        return prove(listing, replace(versions, paths=versions.paths | needed, tags=tags))
 
     return proven(log, store, lambda: Listing.of(store), with_others, leases, wanted)
 

@@ -126,12 +126,12 @@ def _execution(
 ) -> Call:
     """Convert `ALTER TABLE … EXECUTE command(arguments) WHERE …` to the equivalent call."""
     inner = _call(f"{command}{arguments or '()'}", dialect)
-    form, given = called(command, inner.positional, inner.named)
+    form, values = called(command, inner.positional, inner.named)
     named: dict[str, Argument] = {"table": table}
     if where is not None:
         if not form.takes_where:
             raise InvalidInput(f"ALTER TABLE … EXECUTE {command}: it takes no WHERE clause")
         named["where"] = where
-    named |= given
+    named |= values
     names = name_parts(table)
     return Call(form.procedure, (), named, names[0] if len(names) > 2 else None)

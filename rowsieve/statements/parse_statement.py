@@ -22,9 +22,9 @@ from rowsieve.statements.leading_with import with_inside
 from rowsieve.statements.queries import (
     Deallocate,
     Execute,
-    Kept,
     Other,
     Query,
+    QueryDefinition,
     Setting,
     prepared_name,
 )
@@ -61,7 +61,7 @@ Statement: TypeAlias = (
     | AlterTable
     | Change
     | ExplainedChange
-    | Kept
+    | QueryDefinition
     | Execute
     | Deallocate
     | Setting
@@ -169,18 +169,18 @@ def _kept_view(text: str, *, folds: bool) -> Statement:
     """Read a CREATE, which may be one of a view."""
     tokens = tokens_of(text, folds=folds)
     if tokens is None:
-        return Kept(is_view=True) if may_create_view(text) else Other("CREATE")
+        return QueryDefinition(is_view=True) if may_create_view(text) else Other("CREATE")
     tokens.take("CREATE")
     replaces = tokens.take("OR", "REPLACE")
     _ = tokens.take("TEMP") or tokens.take("TEMPORARY")
     if tokens.take("VIEW"):
-        return Kept(is_view=True, replaces=replaces, tokens=tokens)
+        return QueryDefinition(is_view=True, replaces=replaces, tokens=tokens)
     return _change(text)
 
 
 def _prepared(verb: str, tokens: StatementTokens | None) -> Statement:
     if verb == "PREPARE":
-        return Kept(is_view=False, tokens=tokens)
+        return QueryDefinition(is_view=False, tokens=tokens)
     if tokens is None:
         return Other(verb)
     tokens.take(verb)

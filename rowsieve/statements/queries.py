@@ -1,7 +1,7 @@
 """Statements whose text is the engine's: queries, views, prepared statements and settings.
 
 Views and prepared statements over our tables are planned again for each statement, so their query
-is read from their text (`read_kept`); of the others only the kind is known.
+is read from their text (`read_definition`); of the others only the kind is known.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class QueryDefinition:
     """`CREATE VIEW … AS query` or `PREPARE … AS query`."""
 
     is_view: bool
@@ -38,7 +38,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptText:
+class DefinedQuery:
     """The name of a view or prepared statement, and its query, which begins at `start`."""
 
     name: tuple[str, ...]
@@ -86,7 +86,7 @@ class Other:
         return self.verb == "DROP"
 
 
-def read_kept(statement: Kept) -> KeptText:
+def read_definition(statement: QueryDefinition) -> DefinedQuery:
     """Read the name and the query of a view or prepared statement.
 
     InvalidInput if it cannot be parsed; UnsupportedOperation if it is not a query.
@@ -104,7 +104,7 @@ def read_kept(statement: Kept) -> KeptText:
             "sql: a view or prepared statement over a Rowsieve table is a query without INTO; "
             "give other statements to sql, with parameters if they vary"
         )
-    return KeptText(name, tokens.piece(tokens.at, tokens.count), tokens.start)
+    return DefinedQuery(name, tokens.piece(tokens.at, tokens.count), tokens.start)
 
 
 def prepared_name(tokens: StatementTokens) -> str:

@@ -33,7 +33,7 @@ def bound_statement(
     Without `params` it stays as it is. InvalidInput if a name is missing or unused, or a value has
     no type of a column.
     """
-    if (given := statement_with_values(statement, params, "sql")) is None:
+    if (valued := statement_with_values(statement, params, "sql")) is None:
         return statement, None
     bound: dict[str, pa.Scalar] = {}
 
@@ -43,13 +43,13 @@ def bound_statement(
 
     def members(name: str, values: ValueSet) -> str:
         prefix = f"{name}_"
-        while any(each.startswith(prefix) for each in (*given.values, *bound)):
+        while any(each.startswith(prefix) for each in (*valued.values, *bound)):
             prefix += "_"
         names = [f"{prefix}{number}" for number in range(len(values))]
         bound.update(zip(names, map(_plain, values.array), strict=True))
         return f"({', '.join(f'${each}' for each in names)})" if names else _NO_MEMBERS
 
-    return with_names(given, DATAFUSION, constant, members), bound
+    return with_names(valued, DATAFUSION, constant, members), bound
 
 
 def refuse_values(params: Any, verb: str) -> None:

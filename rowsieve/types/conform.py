@@ -57,10 +57,10 @@ def conform(rows: Any, schema: Schema) -> Any:
     """
     if COLUMN_ORDER in schema.names:
         rows = with_column_order(rows, arrow_type(schema.field(COLUMN_ORDER).type))
-    given, wanted = rows.schema.names, list(schema.names)
+    names, wanted = rows.schema.names, list(schema.names)
     positions: Sequence[int] = range(len(wanted))
-    if given != wanted:
-        positions = _match(given, wanted, "the data", "column")
+    if names != wanted:
+        positions = _match(names, wanted, "the data", "column")
     columns = list(map(_conform_column, map(rows.column, positions), schema.fields))
     kind = pa.RecordBatch if isinstance(rows, pa.RecordBatch) else pa.Table
     return kind.from_arrays(columns, schema=arrow_schema(schema))
@@ -78,14 +78,14 @@ def canonical_key(values: Any) -> Any:
     return _per_chunk(values, lambda chunk: _canonical_floats(chunk, zeros=True))
 
 
-def _match(given: Sequence[str], wanted: Sequence[str], owner: str, noun: str) -> list[int]:
-    """Return the position in `given` of each wanted name; SchemaMismatch unless all pair up."""
+def _match(names: Sequence[str], wanted: Sequence[str], owner: str, noun: str) -> list[int]:
+    """Return the position in `names` of each wanted name; SchemaMismatch unless all pair up."""
     positions: list[int] = []
     missing: list[str] = []
     known = set(wanted)
     exact: dict[str, list[int]] = {}  # positions by name
     ignoring_case: dict[str, list[int]] = {}  # by folded name, without exact matches
-    for i, other in enumerate(given):
+    for i, other in enumerate(names):
         exact.setdefault(other, []).append(i)
         if other not in known:
             ignoring_case.setdefault(other.lower(), []).append(i)
@@ -94,14 +94,14 @@ def _match(given: Sequence[str], wanted: Sequence[str], owner: str, noun: str) -
         if len(matches) > 1:
             raise SchemaMismatch(
                 f"{owner} has {len(matches)} {noun}s for {name!r}: "
-                f"{', '.join(repr(given[i]) for i in matches)}; keep one of them"
+                f"{', '.join(repr(names[i]) for i in matches)}; keep one of them"
             )
         if matches:
             positions += matches
         else:
             missing.append(name)
     taken = set(positions)
-    unknown = [name for i, name in enumerate(given) if i not in taken]
+    unknown = [name for i, name in enumerate(names) if i not in taken]
     if unknown:
         raise SchemaMismatch(
             f"{owner} has {_listed(unknown, noun)} that the table does not have"
@@ -109,7 +109,7 @@ def _match(given: Sequence[str], wanted: Sequence[str], owner: str, noun: str) -
         )
     if missing:
         raise SchemaMismatch(
-            f"{owner} lacks {_listed(missing, noun)}; it has ({', '.join(given)}) and must have "
+            f"{owner} lacks {_listed(missing, noun)}; it has ({', '.join(names)}) and must have "
             f"every {noun} of the table: absent is not NULL, so give NULL where it is meant"
         )
     return positions

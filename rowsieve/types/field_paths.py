@@ -152,12 +152,12 @@ def _with_child(type_: LogicalType, old: Field, new: Field | None) -> LogicalTyp
 _Same: TypeAlias = Callable[[str, str], bool]
 
 
-def _is_same(name: str, given: str) -> bool:
-    return name == given
+def _is_same(name: str, step: str) -> bool:
+    return name == step
 
 
-def _is_same_ignoring_case(name: str, given: str) -> bool:
-    return name.lower() == given.lower()
+def _is_same_ignoring_case(name: str, step: str) -> bool:
+    return name.lower() == step.lower()
 
 
 def _parsed(fields: Sequence[Field], text: str, is_same: _Same) -> Iterator[Chain]:
@@ -178,12 +178,12 @@ def _walked(fields: Sequence[Field], path: Sequence[str], is_same: _Same) -> Ite
     """Yield each chain with exactly these steps."""
     steps = [(field.name, field) for field in fields]
     chains: list[Chain] = [()]
-    for place, given in enumerate(path):
+    for place, wanted_step in enumerate(path):
         chains = [
             (*chain, field)
             for chain in chains
             for step, field in (children(chain[-1].type) if place else steps)
-            if is_same(step, given)
+            if is_same(step, wanted_step)
         ]
     yield from (chain for chain in chains if chain)
 

@@ -277,9 +277,9 @@ def _digits(
     counts, last = 2 * pairs, ends[pairs > 0] - 1
     is_half = packed[last] % 10 == 0
     counts[pairs > 0] -= is_half
-    kept = np.ones(2 * len(packed), np.bool_)
-    kept[2 * last[is_half] + 1] = False
-    return _PAIRS[packed].reshape(-1)[kept], counts
+    is_digit = np.ones(2 * len(packed), np.bool_)
+    is_digit[2 * last[is_half] + 1] = False
+    return _PAIRS[packed].reshape(-1)[is_digit], counts
 
 
 def _put_digits(

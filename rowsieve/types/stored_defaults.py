@@ -35,13 +35,13 @@ def constant_text(value: Any, type_: logical.LogicalType, name: str) -> str | No
         )
     if isinstance(value, uuid.UUID):
         value = value.bytes
-    given = value.type if isinstance(value, pa.Scalar) else None
+    arrow_type_ = value.type if isinstance(value, pa.Scalar) else None
     if isinstance(type_, logical.Numeric) and type(value) in (int, decimal.Decimal):
         value = str(decimal.Decimal(value))  # Arrow's numbers have fewer digits
     if isinstance(value, int) and value >= 2**63:  # Arrow guesses int64
-        given = pa.uint64()
+        arrow_type_ = pa.uint64()
     try:
-        values = pa.array([value], given)
+        values = pa.array([value], arrow_type_)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise InvalidSchemaChange(
             f"the default {repr_of(value)} of column {name!r} has no Arrow value: {error}; give "

@@ -385,9 +385,9 @@ def _without_rules(tz: Zone) -> Zone:
     """Return the zone as in databases that end in 2100, or the same object if equal."""
     if not has_rules(tz):
         return tz
-    kept = tz.starts < _RULES_ONLY_S
-    changes = [int(start) for start in tz.starts[kept][1:]]
-    offsets = [int(offset) for offset in tz.offsets[kept]]
+    is_listed = tz.starts < _RULES_ONLY_S
+    changes = [int(start) for start in tz.starts[is_listed][1:]]
+    offsets = [int(offset) for offset in tz.offsets[is_listed]]
     return _table(tz.name + UNTIL_2100, changes, offsets, repeats=False)
 
 

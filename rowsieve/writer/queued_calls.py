@@ -131,14 +131,14 @@ class Preparation:
             on_duplicate: Literal["last", "error"] = "last" if one_each else "error"
             rows = prepare_rows(table, schema, self._order, on_duplicate, action, sequence)
             return self._checked(Changes(rows, None), action)
-        given = self._read(data, action, self.form.deleted)
-        if sequence and not has_sequences(given, sequence, action):
+        key_rows = self._read(data, action, self.form.deleted)
+        if sequence and not has_sequences(key_rows, sequence, action):
             raise UnsupportedOperation(
                 "delete: the table has an event order, and keys without its sequence columns "
                 f"({', '.join(sequence)}) delete the rows that are there, which a writer does not "
                 "read; give them, or use Table.delete"
             )
-        keys = prepare_keys(given, schema, self._order, action, sequence)
+        keys = prepare_keys(key_rows, schema, self._order, action, sequence)
         return self._checked(Changes(None, keys), action)
 
     def _checked(self, changes: Changes, action: Action) -> Changes:

@@ -55,7 +55,7 @@ class Wal:
     def _open(self, table_uuid: str, preamble: bytes, *, trims: bool) -> None:
         content = read_segments(self.directory, table_uuid, self.owner.wal_id, trims=trims)
         self._identity = Identity(table_uuid, self.owner.wal_id, preamble)
-        self._closed = content.closed
+        self._finished = content.finished
         self._position = content.position
         self._number = content.next_number
         self.first_sequence = content.first_sequence
@@ -127,8 +127,8 @@ class Wal:
     def forget(self, through: int) -> None:
         """Remove closed files whose records all have sequences up to `through`."""
         with self._lock:
-            gone = [each for each in self._closed if each.last_sequence <= through]
-            self._closed = [each for each in self._closed if each.last_sequence > through]
+            gone = [each for each in self._finished if each.last_sequence <= through]
+            self._finished = [each for each in self._finished if each.last_sequence > through]
         for each in gone:  # in ascending order: a crash leaves no gap
             each.path.unlink(missing_ok=True)
 
@@ -152,11 +152,11 @@ class Wal:
         self.owner.release()
 
     def _roll(self) -> None:
-        closed = self._file.seal()
+        segment = self._file.seal()
         self._number += 1
         self._file = SegmentFile(self.directory, self._number, self._identity, self._position)
         with self._lock:  # not before: the newest file alone knows the next sequence
-            self._closed.append(closed)
+            self._finished.append(segment)
 
     def _check(self) -> None:
         if self._failure is not None:

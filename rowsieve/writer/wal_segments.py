@@ -62,7 +62,7 @@ class Position:
 
 
 @dataclass(frozen=True, slots=True)
-class Closed:
+class FinishedSegment:
     """A sealed file and its last sequence."""
 
     path: Path
@@ -74,7 +74,7 @@ class Content:
     """What the files of a directory hold."""
 
     records: list[Record] = field(default_factory=list)
-    closed: list[Closed] = field(default_factory=list)
+    finished: list[FinishedSegment] = field(default_factory=list)
     position: Position = field(default_factory=Position)
     first_sequence: int = 1
     next_number: int = 1
@@ -115,14 +115,14 @@ class SegmentFile:
         os.fsync(self._descriptor)
         self._at.durable = self._at.next_sequence - 1
 
-    def seal(self) -> Closed:
+    def seal(self) -> FinishedSegment:
         """Write the last frame, cut the zeros off, sync and close the file."""
         self.sync()  # so that no valid frame is ever cut off with the zeros
         self.write(FrameKind.SEAL, b"")
         os.ftruncate(self._descriptor, self.size_bytes)
         self.sync()
         self.close()
-        return Closed(self.path, self._at.next_sequence - 1)
+        return FinishedSegment(self.path, self._at.next_sequence - 1)
 
     def close(self) -> None:
         """Close the descriptor without a seal."""
@@ -262,7 +262,7 @@ class _Reading:
     def _close(self) -> None:
         at = self._content.position
         at.durable = at.next_sequence - 1
-        self._content.closed.append(Closed(self._path, at.next_sequence - 1))
+        self._content.finished.append(FinishedSegment(self._path, at.next_sequence - 1))
 
 
 def _replace(path: Path, *pieces: bytes | memoryview) -> None:

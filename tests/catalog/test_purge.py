@@ -94,7 +94,7 @@ def test_a_lease_that_is_taken_between_the_looks_holds(monkeypatch: pytest.Monke
     catalog = rs.Catalog(fresh_uri())
     table = catalog.create_table("db.t", rows_from(0), ["id"])
     held: list[Any] = []
-    closed = dropping._closed
+    closed = dropping._commit_last_floors
 
     def taken_first(log: Any, head: Any) -> Any:
         held.append(rs.open_table(table.uri).lease())
@@ -103,7 +103,7 @@ def test_a_lease_that_is_taken_between_the_looks_holds(monkeypatch: pytest.Monke
         assert ids(pinned) == [0, 1, 2]
         return head
 
-    monkeypatch.setattr(dropping, "_closed", taken_first)
+    monkeypatch.setattr(dropping, "_commit_last_floors", taken_first)
     with pytest.raises(UnsupportedOperation, match="a lease protects version 0"):
         catalog.drop_table("db.t", purge=True)
     assert catalog.tables() == ["db.t"]
@@ -360,7 +360,7 @@ def test_a_name_does_not_come_back_after_another_call_ended_its_purge(
     table = one.create_table("db.t", rows_from(0), ["id"])
     two, changes = rs.Catalog(one.uri), 0
     held = rs.open_table(table.uri).lease()
-    change, close_now = one._log.change, dropping._closed
+    change, close_now = one._log.change, dropping._commit_last_floors
 
     def changed(*args: Any) -> Any:
         nonlocal changes
@@ -375,7 +375,7 @@ def test_a_name_does_not_come_back_after_another_call_ended_its_purge(
         return close_now(log, head)
 
     monkeypatch.setattr(one._log, "change", changed)
-    monkeypatch.setattr(dropping, "_closed", leased_first)
+    monkeypatch.setattr(dropping, "_commit_last_floors", leased_first)
     one.drop_table("db.t", purge=True)
     assert changes == 2
     assert one.tables() == files_in(table.uri) == []

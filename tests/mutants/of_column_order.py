@@ -64,7 +64,7 @@ MUTANTS = (
     Mutant(
         RESOLVING,
         "whole rows set no column that comes later",
-        "np.logical_and.reduce([~none, *given.values()])",
+        "np.logical_and.reduce([~none, *masks.values()])",
         "none",
         _TESTS,
     ),

@@ -153,8 +153,8 @@ MUTANTS = (
     Mutant(
         TABLE,
         "a marker in whole rows is NULL",
-        "if given[at] is not UNSET]",
-        "if given[at] is not given[at]]",
+        "if values[at] is not UNSET]",
+        "if values[at] is not values[at]]",
         ("tests/envelopes/test_merged_columns.py",),
     ),
     Mutant(

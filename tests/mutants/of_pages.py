@@ -38,8 +38,8 @@ MUTANTS = (
     Mutant(
         PRUNING,
         "row groups that are refuted come back",
-        "page_mask = np.repeat(groups.kept, self.pages_per_group)",
-        "page_mask = np.repeat(groups.kept | True, self.pages_per_group)",
+        "page_mask = np.repeat(groups.chosen, self.pages_per_group)",
+        "page_mask = np.repeat(groups.chosen | True, self.pages_per_group)",
     ),
     Mutant(
         PRUNING,

@@ -62,8 +62,8 @@ MUTANTS = (
     Mutant(
         RESOLVING,
         "values that are not given count",
-        "given, first_gives = np.flatnonzero(gives[rows.live]), gives[rows.firsts]",
-        "given, first_gives = np.arange(len(rows.live)), gives[rows.firsts]",
+        "giving, first_gives = np.flatnonzero(gives[rows.live]), gives[rows.firsts]",
+        "giving, first_gives = np.arange(len(rows.live)), gives[rows.firsts]",
     ),
     Mutant(
         EVENTS,

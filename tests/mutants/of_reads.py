@@ -61,8 +61,8 @@ MUTANTS = (
     Mutant(
         LIVE,
         "rows that pruning by key leaves of two parts hide none of each other",
-        "if sum([not rows.is_empty for both in kept for rows in both]) < 2:",
-        "if sum([not rows.is_empty for both in kept for rows in both]) < 3:",
+        "if sum([not rows.is_empty for both in candidates for rows in both]) < 2:",
+        "if sum([not rows.is_empty for both in candidates for rows in both]) < 3:",
     ),
     Mutant(
         LIVE,

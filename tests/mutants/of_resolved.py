@@ -72,8 +72,8 @@ MUTANTS = (
     Mutant(
         PLAN,
         "row sets of files of another length are believed",
-        "if any(given.get(part_id) != count",
-        "if any(part_id not in given and count",
+        "if any(resolved_counts.get(part_id) != count",
+        "if any(part_id not in resolved_counts and count",
     ),
     Mutant(
         STATISTICS,

@@ -44,8 +44,8 @@ MUTANTS = (
     Mutant(
         "writer/wal.py",
         "files of a log go before their records are committed",
-        "gone = [each for each in self._closed if each.last_sequence <= through]",
-        "gone = self._closed",
+        "gone = [each for each in self._finished if each.last_sequence <= through]",
+        "gone = self._finished",
         WRITERS,
         "8",
     ),

@@ -120,8 +120,8 @@ MUTANTS = (
     Mutant(
         "retention/other_logs.py",
         "expiry forgets what branches and tags need",
-        "return use(listing, replace(versions, paths=versions.paths | needed, tags=tags))",
-        "return use(listing, replace(versions, tags=tags))",
+        "return prove(listing, replace(versions, paths=versions.paths | needed, tags=tags))",
+        "return prove(listing, replace(versions, tags=tags))",
         REFS,
         "1",
     ),

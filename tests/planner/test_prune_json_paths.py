@@ -87,7 +87,7 @@ def kept_rows(
     """Which rows are left after row groups and pages were pruned."""
     groups = prune_row_groups(predicate, [(tail.metadata, None)], SCHEMA, **options)[0].verdicts
     found = prune_pages(predicate, [(tail, groups)], SCHEMA, GROUP_ROWS, **options)[0]
-    return np.repeat(found.kept, found.rows)[:count]
+    return np.repeat(found.chosen, found.rows)[:count]
 
 
 @given(

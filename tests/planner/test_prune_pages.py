@@ -88,7 +88,7 @@ def test_no_pruned_page_has_a_row_that_matters(
         found = asked(tail, bound, SCHEMA, only=only)
         outcome = evaluate(bound, batch)
         matters = outcome.true | outcome.failed
-        kept = np.repeat(found.kept, found.rows)[: batch.num_rows]
+        kept = np.repeat(found.chosen, found.rows)[: batch.num_rows]
         outcome.refuse_unread(matters & ~kept)  # no row to TRY_CAST, whatever the text is to it
         assert not (matters & ~kept).any()
 
@@ -111,7 +111,7 @@ def pages(count: int, text: str, **options: Any) -> str:
     """One letter a page, `x` for those left out; row groups are 4 pages each."""
     tail = written(KEYED, table(count))
     found = asked(tail, bind(normalize(parse_predicate(text)), KEYED), KEYED, **options)
-    kept = np.repeat(found.kept, found.rows)[:count:PAGE_ROWS]
+    kept = np.repeat(found.chosen, found.rows)[:count:PAGE_ROWS]
     return "".join("+" if one else "x" for one in kept)
 
 
@@ -164,7 +164,7 @@ def test_files_are_pruned_together_and_each_gets_its_own_result() -> None:
         (tail, np.full(tail.metadata.num_row_groups, Verdict.SOME, dtype=np.int8)) for tail in tails
     ]
     found = prune_pages(bound, files, KEYED, GROUP_ROWS)
-    assert [one.kept.tolist() for one in found] == [
+    assert [one.chosen.tolist() for one in found] == [
         [i == 2 for i in range(9)],
         [False, False],
         [i == 2 for i in range(5)],
@@ -186,5 +186,5 @@ def test_the_example_of_the_two_phase_design(monkeypatch: pytest.MonkeyPatch) ->
     bound = bind(parse_predicate('"A" > 35 AND "B" = \'F\''), schema)
     groups = prune_row_groups(bound, [(tail.metadata, None)], schema)[0].verdicts
     (found,) = prune_pages(bound, [(tail, groups)], schema, 300)
-    rows = RowSet.from_row_groups(found.kept, found.rows, 300)
+    rows = RowSet.from_row_groups(found.chosen, found.rows, 300)
     assert [span.tolist() for span in rows.ranges()] == [[200], [250]]

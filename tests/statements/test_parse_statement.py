@@ -13,11 +13,11 @@ from rowsieve.statements.parse_statement import ExplainedChange, Statement, pars
 from rowsieve.statements.queries import (
     Deallocate,
     Execute,
-    Kept,
     Other,
     Query,
+    QueryDefinition,
     Setting,
-    read_kept,
+    read_definition,
 )
 from rowsieve.statements.read_change import Change, DropTable, read_change
 from rowsieve.statements.refused import Refused
@@ -49,10 +49,10 @@ SELECTS = Query()
         ("DEALLOCATE PREPARE p", Deallocate("p")),
         ("SET a = 1", Setting()),
         ("reset a", Setting()),
-        ("CREATE OR REPLACE VIEW v AS SELECT 1", Kept(is_view=True, replaces=True)),
-        ("create /* a */ temporary view v AS SELECT 1", Kept(is_view=True)),
-        ("CREATE VIEW v AS SELECT 'x", Kept(is_view=True)),
-        ("PREPARE p AS SELECT 1", Kept(is_view=False)),
+        ("CREATE OR REPLACE VIEW v AS SELECT 1", QueryDefinition(is_view=True, replaces=True)),
+        ("create /* a */ temporary view v AS SELECT 1", QueryDefinition(is_view=True)),
+        ("CREATE VIEW v AS SELECT 'x", QueryDefinition(is_view=True)),
+        ("PREPARE p AS SELECT 1", QueryDefinition(is_view=False)),
         ("CALL f('DELETE')", Call("f", ("DELETE",))),
         ("EXPLAIN CALL f()", ExplainCall(Call("f"))),
         ("show procedures", ShowProcedures()),
@@ -159,21 +159,21 @@ def test_comments_are_nested_as_engines_nest_them(text: str, statement: Statemen
 def test_a_view_is_cut_into_its_name_and_its_query() -> None:
     text = "CREATE VIEW a.V (x) AS /* q */ SELECT 1 AS y"
     view = parse(text)
-    assert isinstance(view, Kept)
-    kept = read_kept(view)
+    assert isinstance(view, QueryDefinition)
+    kept = read_definition(view)
     assert (kept.name, kept.query) == (("a", "v"), "SELECT 1 AS y")
     assert text[kept.start :] == "SELECT 1 AS y"
     unfolded = parse(text, folds=False)
-    assert isinstance(unfolded, Kept)
-    assert read_kept(unfolded).name == ("a", "V")
+    assert isinstance(unfolded, QueryDefinition)
+    assert read_definition(unfolded).name == ("a", "V")
 
 
 @pytest.mark.parametrize("text", ["CREATE VIEW v AS SELECT 'x", "PREPARE p AS SELECT 1; SELECT 2"])
 def test_a_view_that_is_not_one_statement_cannot_be_kept(text: str) -> None:
     kept = parse(text)
-    assert isinstance(kept, Kept)
+    assert isinstance(kept, QueryDefinition)
     with pytest.raises(InvalidInput, match="one statement"):
-        read_kept(kept)
+        read_definition(kept)
 
 
 def merge_of(clauses: str) -> Merge:

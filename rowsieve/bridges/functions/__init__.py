@@ -38,9 +38,9 @@ def spelling_of(name: str, engine: str) -> Spelling | None:
     return None if row is None else row.spelling(engine)
 
 
-def refusal(use: TypedCall, engine: str) -> str:
+def refusal(call: TypedCall, engine: str) -> str:
     """Why the engine may give other values for this call; empty if it gives the same."""
-    name = use.call.function
+    name = call.call.function
     row = TABLE.get(name)
     if row is None:
         return f"{_INTERNAL.get(name, name)} has no counterpart in {engine}"
@@ -49,24 +49,24 @@ def refusal(use: TypedCall, engine: str) -> str:
         return f"{name} has no verified counterpart in {engine}"
     if spelling is None or not spelling.cases:
         return f"{name} may give other values in {engine}" + (f": {reason}" if reason else "")
-    if any(case.holds(use) for case in spelling.cases):
+    if any(case.holds(call) for case in spelling.cases):
         return ""
     texts = " or ".join(case.text for case in spelling.cases)
     return f"{name} gives the same values in {engine} only for {texts}"
 
 
-def other_answer(use: TypedCall, engine: str) -> str:
+def other_answer(call: TypedCall, engine: str) -> str:
     """Why text that is evaluated here would give other values than the engine; empty if none.
 
     What the engine has no counterpart of has one meaning, ours.
     """
-    name = use.call.function
+    name = call.call.function
     row = TABLE.get(name)
     if row is None or row.spelling(engine) is None:
         return ""
-    if any(case.holds(use) for case in ANSWERS.get(engine, {}).get(name, ())):
+    if any(case.holds(call) for case in ANSWERS.get(engine, {}).get(name, ())):
         return ""
-    return refusal(use, engine)
+    return refusal(call, engine)
 
 
 __all__ = [

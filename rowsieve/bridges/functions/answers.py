@@ -52,37 +52,37 @@ def _share_decimal(types: Sequence[LogicalType]) -> bool:
     return whole + max(each.scale for each in decimals) <= 38
 
 
-_any = _when("any arguments", lambda _use: True)
+_any = _when("any arguments", lambda _call: True)
 _decimals = _when(
-    "decimals", lambda use: all(isinstance(type_, Decimal | Int) for type_ in use.types)
+    "decimals", lambda call: all(isinstance(type_, Decimal | Int) for type_ in call.types)
 )
-_numbers = _when("numbers", lambda use: isinstance(use.types[0], _ROUNDED))
+_numbers = _when("numbers", lambda call: isinstance(call.types[0], _ROUNDED))
 _counted_text = _when(
     "text and a whole number",
-    lambda use: isinstance(use.types[0], String) and isinstance(use.types[1], Int),
+    lambda call: isinstance(call.types[0], String) and isinstance(call.types[1], Int),
 )
-_moved = _when("times that keep their type", lambda use: use.types[0] == use.result)
+_moved = _when("times that keep their type", lambda call: call.types[0] == call.result)
 _short_units = _when(
     "times and units from microsecond to year",
-    lambda use: (
-        isinstance(use.types[1], _TIMES)
-        and use.field in UNITS | {"microsecond", "millisecond"}
-        and not (isinstance(use.types[1], Date) and use.field not in _OF_DAYS)
+    lambda call: (
+        isinstance(call.types[1], _TIMES)
+        and call.field in UNITS | {"microsecond", "millisecond"}
+        and not (isinstance(call.types[1], Date) and call.field not in _OF_DAYS)
     ),
 )
 _parts = _when(
     "times and the fields that it has",
-    lambda use: (
-        isinstance(use.types[1], (*_TIMES, Time)) and use.field in COMMON_PARTS | MORE_PARTS
+    lambda call: (
+        isinstance(call.types[1], (*_TIMES, Time)) and call.field in COMMON_PARTS | MORE_PARTS
     ),
 )
-_instant = _when("instants", lambda use: isinstance(use.types[0], Timestamp | Nanos))
+_instant = _when("instants", lambda call: isinstance(call.types[0], Timestamp | Nanos))
 _of_38_digits = _when(
-    "numbers whose decimals share a type of 38 digits", lambda use: _share_decimal(use.types)
+    "numbers whose decimals share a type of 38 digits", lambda call: _share_decimal(call.types)
 )
 _short = _when(
     "a decimal by a constant such as 2, 10 or 1.25",
-    lambda use: isinstance(use.result, Decimal) and is_short_quotient(use.call),
+    lambda call: isinstance(call.result, Decimal) and is_short_quotient(call.call),
 )
 
 _SHARED: Mapping[str, tuple[Arguments, ...]] = {
@@ -109,8 +109,9 @@ ANSWERS: Mapping[str, Mapping[str, tuple[Arguments, ...]]] = {
         "divide": (
             _when(
                 "whole numbers or float64",
-                lambda use: (
-                    use.is_of_one_type and (use.result == Float(64) or isinstance(use.result, Int))
+                lambda call: (
+                    call.is_of_one_type
+                    and (call.result == Float(64) or isinstance(call.result, Int))
                 ),
             ),
         ),

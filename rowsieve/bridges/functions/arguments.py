@@ -71,16 +71,16 @@ class Arguments:
 
     def __and__(self, other: Arguments) -> Arguments:
         return Arguments(
-            f"{self.text}, {other.text}", lambda use: self.holds(use) and other.holds(use)
+            f"{self.text}, {other.text}", lambda call: self.holds(call) and other.holds(call)
         )
 
 
 def _all(kinds: type[LogicalType] | tuple[type[LogicalType], ...]) -> Callable[[TypedCall], bool]:
-    return lambda use: all(isinstance(type_, kinds) for type_ in use.types)
+    return lambda call: all(isinstance(type_, kinds) for type_ in call.types)
 
 
 def _first(*kinds: type[LogicalType]) -> Callable[[TypedCall], bool]:
-    return lambda use: isinstance(use.types[0], kinds)
+    return lambda call: isinstance(call.types[0], kinds)
 
 
 # Text
@@ -88,117 +88,119 @@ def _first(*kinds: type[LogicalType]) -> Callable[[TypedCall], bool]:
 of_text = Arguments("text", _all(String))
 text_or_bytes = Arguments("text and bytes", _all((String, Binary)))
 with_constants = Arguments(
-    "text, with constants", lambda use: _first(String)(use) and None not in use.constants
+    "text, with constants", lambda call: _first(String)(call) and None not in call.constants
 )
 constant_text = Arguments(
     "text, with constant text",
-    lambda use: of_text.holds(use) and all(isinstance(value, str) for value in use.constants),
+    lambda call: of_text.holds(call) and all(isinstance(value, str) for value in call.constants),
 )
 constant_text_not_empty = Arguments(
     "text, with constant text that is not empty",
-    lambda use: constant_text.holds(use) and all(use.constants),
+    lambda call: constant_text.holds(call) and all(call.constants),
 )
 replaced_not_empty = Arguments(
     "text, replacing a constant that is not empty",
-    lambda use: of_text.holds(use) and isinstance(use.constants[0], str) and bool(use.constants[0]),
+    lambda call: (
+        of_text.holds(call) and isinstance(call.constants[0], str) and bool(call.constants[0])
+    ),
 )
 count_from_zero = Arguments(
-    "a constant count of 0 or more", lambda use: all(0 <= n < _LARGEST for n in use.numbers)
+    "a constant count of 0 or more", lambda call: all(0 <= n < _LARGEST for n in call.numbers)
 )
 text_and_counts = Arguments(
     "text, with a constant count of 0 or more",
-    lambda use: _first(String)(use) and count_from_zero.holds(use),
+    lambda call: _first(String)(call) and count_from_zero.holds(call),
 )
 text_and_ends = Arguments(
     "text, with a constant count",
-    lambda use: _first(String)(use) and all(abs(n) < _LARGEST for n in use.numbers),
+    lambda call: _first(String)(call) and all(abs(n) < _LARGEST for n in call.numbers),
 )
 start_from_one = Arguments(
-    "a constant start of 1 or more", lambda use: 1 <= use.numbers[0] < _LARGEST
+    "a constant start of 1 or more", lambda call: 1 <= call.numbers[0] < _LARGEST
 )
 start_and_count = Arguments(
     "a constant start of 1 or more, and a count of 0 or more",
-    lambda use: start_from_one.holds(use) and count_from_zero.holds(use),
+    lambda call: start_from_one.holds(call) and count_from_zero.holds(call),
 )
 text_from_one = Arguments(
     "text, with a constant start of 1 or more and a constant count",
-    lambda use: text_and_counts.holds(use) and start_from_one.holds(use),
+    lambda call: text_and_counts.holds(call) and start_from_one.holds(call),
 )
 
 # Numbers
 
-one_type = Arguments("arguments of one type", lambda use: use.is_of_one_type)
+one_type = Arguments("arguments of one type", lambda call: call.is_of_one_type)
 not_floats = Arguments(
     "arguments of one type, not floats",
-    lambda use: use.is_of_one_type and not isinstance(use.result, Float),
+    lambda call: call.is_of_one_type and not isinstance(call.result, Float),
 )
 not_floats_or_text = Arguments(
     "arguments of one type, not floats or text",
-    lambda use: use.is_of_one_type and not isinstance(use.result, Float | String),
+    lambda call: call.is_of_one_type and not isinstance(call.result, Float | String),
 )
-one_float = Arguments("a float", lambda use: len(use.types) == 1 and _first(Float)(use))
-floats = Arguments("floats", lambda use: all(type_ == Float(64) for type_ in use.types))
+one_float = Arguments("a float", lambda call: len(call.types) == 1 and _first(Float)(call))
+floats = Arguments("floats", lambda call: all(type_ == Float(64) for type_ in call.types))
 signed = Arguments(
-    "numbers", lambda use: isinstance(use.result, Int | Float | Decimal) and use.is_of_one_type
+    "numbers", lambda call: isinstance(call.result, Int | Float | Decimal) and call.is_of_one_type
 )
 
 
-def _short_decimal(use: TypedCall) -> bool:
-    type_ = use.types[0]
+def _short_decimal(call: TypedCall) -> bool:
+    type_ = call.types[0]
     return not (isinstance(type_, Decimal) and type_.precision > _SIGNED_DIGITS)
 
 
 signed_short = Arguments(
-    "numbers, decimals up to 34 digits", lambda use: signed.holds(use) and _short_decimal(use)
+    "numbers, decimals up to 34 digits", lambda call: signed.holds(call) and _short_decimal(call)
 )
 
 
-def _negated(use: TypedCall) -> bool:
+def _negated(call: TypedCall) -> bool:
     """DataFusion has no negative of unsigned numbers, and rewrites `-(a & b)` to `-a | -b`."""
-    of = use.call.arguments[0]
+    of = call.call.arguments[0]
     bits = isinstance(of, Call) and of.function in ("bit_and", "bit_or")
-    unsigned = isinstance(use.result, Int) and not use.result.signed
-    return signed.holds(use) and not bits and not unsigned
+    unsigned = isinstance(call.result, Int) and not call.result.signed
+    return signed.holds(call) and not bits and not unsigned
 
 
 signed_not_bits = Arguments("signed numbers, not of bits", _negated)
 
 
-def _sum(use: TypedCall) -> bool:
-    if isinstance(use.result, Decimal):
-        return _all((Int, Decimal))(use) and use.result.precision < _MAX_DIGITS
-    return isinstance(use.result, Int | Float) and use.is_of_one_type
+def _sum(call: TypedCall) -> bool:
+    if isinstance(call.result, Decimal):
+        return _all((Int, Decimal))(call) and call.result.precision < _MAX_DIGITS
+    return isinstance(call.result, Int | Float) and call.is_of_one_type
 
 
-def _constant_divisor(use: TypedCall) -> bool:
-    divisor = use.constants[0]
-    whole = isinstance(use.result, Int) and type(divisor) is int and divisor not in (0, -1)
-    return whole and use.is_of_one_type
+def _constant_divisor(call: TypedCall) -> bool:
+    divisor = call.constants[0]
+    whole = isinstance(call.result, Int) and type(divisor) is int and divisor not in (0, -1)
+    return whole and call.is_of_one_type
 
 
 _SUM = "numbers of one type; decimals of fewer than 38 digits in the result"
 sums = Arguments(_SUM, _sum)
 sums_not_floats = Arguments(
     f"{_SUM}; not of floats, which overflow in another way there",
-    lambda use: not isinstance(use.result, Float) and _sum(use),
+    lambda call: not isinstance(call.result, Float) and _sum(call),
 )
 whole_numbers = Arguments("whole numbers", _all(Int))
 quotients = Arguments(
     "whole numbers or floats of one type",
-    lambda use: isinstance(use.result, Int | Float) and use.is_of_one_type,
+    lambda call: isinstance(call.result, Int | Float) and call.is_of_one_type,
 )
 constant_divisor = Arguments("whole numbers by a constant other than 0 and -1", _constant_divisor)
 signed_bits = Arguments(
     "signed numbers of 32 or 64 bits",
-    lambda use: all(type_ in (Int(32), Int(64)) for type_ in use.types),
+    lambda call: all(type_ in (Int(32), Int(64)) for type_ in call.types),
 )
 signed_whole = Arguments(
     "signed numbers",
-    lambda use: all(isinstance(type_, Int) and type_.signed for type_ in use.types),
+    lambda call: all(isinstance(type_, Int) and type_.signed for type_ in call.types),
 )
 constant_shift = Arguments(
     "64-bit numbers, by a constant",
-    lambda use: use.types[0] == Int(64) and all(0 <= n < 64 for n in use.numbers),
+    lambda call: call.types[0] == Int(64) and all(0 <= n < 64 for n in call.numbers),
 )
 
 # Dates and times
@@ -209,67 +211,71 @@ def is_local(type_: LogicalType) -> bool:
     return isinstance(type_, Timestamp) and not type_.utc
 
 
-def _dated(use: TypedCall) -> bool:
-    with_clock = use.field in _OF_THE_CLOCK
-    return is_local(use.types[1]) or (isinstance(use.types[1], Date) and not with_clock)
+def _dated(call: TypedCall) -> bool:
+    with_clock = call.field in _OF_THE_CLOCK
+    return is_local(call.types[1]) or (isinstance(call.types[1], Date) and not with_clock)
 
 
 _LOCAL = "dates and timestamps without a time zone"
 days = Arguments(
-    _LOCAL, lambda use: all(isinstance(type_, Date) or is_local(type_) for type_ in use.types)
+    _LOCAL, lambda call: all(isinstance(type_, Date) or is_local(type_) for type_ in call.types)
 )
-local_times = Arguments("timestamps without a time zone", lambda use: all(map(is_local, use.types)))
+local_times = Arguments(
+    "timestamps without a time zone", lambda call: all(map(is_local, call.types))
+)
 _ANY = "dates, timestamps and instants"
 known_unit_of_any = Arguments(
     "timestamps, instants and units from second to year",
-    lambda use: use.field in UNITS and isinstance(use.types[1], Timestamp),
+    lambda call: call.field in UNITS and isinstance(call.types[1], Timestamp),
 )
 
 
-def _has_clock(use: TypedCall) -> bool:
-    time = isinstance(use.types[1], Time) and use.field in _OF_THE_CLOCK
-    return time or isinstance(use.types[1], Timestamp)
+def _has_clock(call: TypedCall) -> bool:
+    time = isinstance(call.types[1], Time) and call.field in _OF_THE_CLOCK
+    return time or isinstance(call.types[1], Timestamp)
 
 
 common_part_of_any = Arguments(
     f"{_ANY} and the fields that all engines number alike",
-    lambda use: use.field in COMMON_PARTS and (_has_clock(use) or _dated(use)),
+    lambda call: call.field in COMMON_PARTS and (_has_clock(call) or _dated(call)),
 )
 more_parts_of_any = Arguments(
     f"{_ANY} and days of weeks, ISO years and whole seconds",
-    lambda use: use.field in MORE_PARTS and (_has_clock(use) or _dated(use)),
+    lambda call: call.field in MORE_PARTS and (_has_clock(call) or _dated(call)),
 )
 known_unit = Arguments(
     "timestamps without a time zone and units from second to year",
-    lambda use: use.field in UNITS and is_local(use.types[1]),
+    lambda call: call.field in UNITS and is_local(call.types[1]),
 )
 common_part = Arguments(
     f"{_LOCAL} and the fields that all engines number alike",
-    lambda use: use.field in COMMON_PARTS and _dated(use),
+    lambda call: call.field in COMMON_PARTS and _dated(call),
 )
 more_parts = Arguments(
     f"{_LOCAL} and days of weeks, ISO years and whole seconds",
-    lambda use: use.field in MORE_PARTS and _dated(use),
+    lambda call: call.field in MORE_PARTS and _dated(call),
 )
 whole_seconds = Arguments(
-    "whole seconds of timestamps", lambda use: use.field == "whole_second" and _dated(use)
+    "whole seconds of timestamps", lambda call: call.field == "whole_second" and _dated(call)
 )
 moved_local_time = Arguments(
     "timestamps without a time zone, by constants",
-    lambda use: is_local(use.types[0]) and all(abs(n) < _LARGEST * 10**6 for n in use.numbers),
+    lambda call: is_local(call.types[0]) and all(abs(n) < _LARGEST * 10**6 for n in call.numbers),
 )
 
 moved_time = Arguments(
     f"{_ANY} that keep their type, by constants",
-    lambda use: use.types[0] == use.result and all(abs(n) < _LARGEST * 10**6 for n in use.numbers),
+    lambda call: (
+        call.types[0] == call.result and all(abs(n) < _LARGEST * 10**6 for n in call.numbers)
+    ),
 )
 
 formatted_time = Arguments(
     "dates and timestamps without a time zone, with a constant format",
-    lambda use: isinstance(use.types[0], Date) or is_local(use.types[0]),
+    lambda call: isinstance(call.types[0], Date) or is_local(call.types[0]),
 )
 formatted_local_time = Arguments(
-    "timestamps without a time zone, with a constant format", lambda use: is_local(use.types[0])
+    "timestamps without a time zone, with a constant format", lambda call: is_local(call.types[0])
 )
 
 # Lists
@@ -279,9 +285,9 @@ text_or_list = Arguments("text and lists", _first(String, List))
 of_map = Arguments("a map", _first(Map))
 place_from_one = Arguments(
     "a constant index from 1",
-    lambda use: _first(List)(use) and 1 <= use.numbers[0] < _LARGEST,
+    lambda call: _first(List)(call) and 1 <= call.numbers[0] < _LARGEST,
 )
 constant_slice = Arguments(
     "a constant start from 1 and a constant count",
-    lambda use: all(0 <= n < _LARGEST for n in use.numbers) and use.numbers[0] >= 1,
+    lambda call: all(0 <= n < _LARGEST for n in call.numbers) and call.numbers[0] >= 1,
 )

@@ -47,7 +47,7 @@ _OWN: Mapping[str, Iterable[Kinds]] = {
     ),
     "pyarrow": (),
 }
-CASTS: Mapping[str, frozenset[Kinds]] = {name: _SHARED.union(own) for name, own in _OWN.items()}
+CASTS: Mapping[str, frozenset[Kinds]] = {name: _SHARED.union(kinds) for name, kinds in _OWN.items()}
 # Digits of a decimal that becomes the nearest float64.
 _EXACT_DIGITS: Mapping[str, int] = {"duckdb": 38, "datafusion": 15}
 # Casts in text that is read, which have the engine's values, beyond those translated to it.

@@ -71,42 +71,47 @@ class Method:
     def text(self) -> str:
         """Return the condition on the arguments, as it follows "only for"."""
         words = ", ".join(filter(None, self.first.values()))
-        given = ", ".join(f"{name}={value!r}" for name, value in self.keywords.items())
+        keywords = ", ".join(f"{name}={value!r}" for name, value in self.keywords.items())
         return "".join(
-            (self.case.text, words and f", to one of {words}", given and f", with {given}")
+            (self.case.text, words and f", to one of {words}", keywords and f", with {keywords}")
         )
 
 
-def _on_text(use: TypedCall) -> bool:
-    return isinstance(use.types[0], String)
+def _on_text(call: TypedCall) -> bool:
+    return isinstance(call.types[0], String)
 
 
 _given_text = Arguments(
     "text, with an explicit constant",
-    lambda use: (
-        _on_text(use) and len(use.types) == 2 and all(isinstance(v, str) for v in use.constants)
+    lambda call: (
+        _on_text(call) and len(call.types) == 2 and all(isinstance(v, str) for v in call.constants)
     ),
 )
 _constant_count = Arguments(
     "text, with a constant count",
-    lambda use: _on_text(use) and all(-_INT32_END <= number < _INT32_END for number in use.numbers),
+    lambda call: (
+        _on_text(call) and all(-_INT32_END <= number < _INT32_END for number in call.numbers)
+    ),
 )
 _constant_start = Arguments(
     "text, with a constant start and length",
-    lambda use: _on_text(use) and use.numbers[0] >= 1 and use.numbers[-1] >= 0,
+    lambda call: _on_text(call) and call.numbers[0] >= 1 and call.numbers[-1] >= 0,
 )
 _replaced_constant = Arguments(
     "constants, with a non-empty text to replace",
-    lambda use: constant_text.holds(use) and replaced_not_empty.holds(use),
+    lambda call: constant_text.holds(call) and replaced_not_empty.holds(call),
 )
 _signed = Arguments(
     "signed numbers",
-    lambda use: (
-        isinstance(use.types[0], Float) or (isinstance(use.types[0], Int) and use.types[0].signed)
+    lambda call: (
+        isinstance(call.types[0], Float)
+        or (isinstance(call.types[0], Int) and call.types[0].signed)
     ),
 )
-_dated = Arguments("dates and timestamps", lambda use: isinstance(use.types[-1], Date | Timestamp))
-_timed = Arguments("timestamps", lambda use: isinstance(use.types[-1], Timestamp))
+_dated = Arguments(
+    "dates and timestamps", lambda call: isinstance(call.types[-1], Date | Timestamp)
+)
+_timed = Arguments("timestamps", lambda call: isinstance(call.types[-1], Timestamp))
 
 _FLOATS = Rule(
     "floats divided by zero and out of range differ in polars",

@@ -48,18 +48,18 @@ class Kernel:
 _REORDERED = ("add", "multiply")
 
 
-def keeps_order(use: TypedCall) -> bool:
+def keeps_order(call: TypedCall) -> bool:
     """Return whether pyarrow computes a sum or a product in the order in which it is written.
 
     It makes a chain of one of these functions start on the left, with all constants first (Arrow
     C++ 26, `Canonicalize` in compute/expression.cc): `(x + 1e16) + -1e16` is `x` there.
     """
-    if use.call.function not in _REORDERED:
+    if call.call.function not in _REORDERED:
         return True
-    first, second = (_of_chain(each) for each in use.call.arguments)
+    first, second = (_of_chain(each) for each in call.call.arguments)
 
     def is_chain(node: ir.Node) -> bool:
-        return isinstance(node, ir.Call) and node.function == use.call.function
+        return isinstance(node, ir.Call) and node.function == call.call.function
 
     return not is_chain(second) and not (is_chain(first) and _is_constant(second))
 
@@ -80,8 +80,8 @@ _NUMBER = (
     "after a sum in a sum, or after a product in a product"
 )
 _TO_EVEN = {"ndigits": 0, "round_mode": 8}  # halves
-_wholes = Arguments("integers", lambda use: use.is_of_one_type and isinstance(use.result, Int))
-_floats = Arguments("floats", lambda use: use.is_of_one_type and isinstance(use.result, Float))
+_wholes = Arguments("integers", lambda call: call.is_of_one_type and isinstance(call.result, Int))
+_floats = Arguments("floats", lambda call: call.is_of_one_type and isinstance(call.result, Float))
 
 SUMS = ("add", "subtract", "multiply")
 KERNELS: tuple[Kernel, ...] = (

@@ -47,13 +47,13 @@ Own: TypeAlias = str | tuple[str, ...] | Arguments | Spelling | Absent
 class FunctionRow:
     """A function of ours and its spelling, or the reason for having none, in each engine.
 
-    `common` and `cases` are what engines share; `own` has the entries of those that differ.
+    `common` and `cases` are what engines share; `entries` has the entries of those that differ.
     """
 
     name: str
     common: str | tuple[str, ...]
     cases: tuple[Arguments, ...]
-    own: Mapping[str, Own]
+    entries: Mapping[str, Own]
 
     def spelling(self, engine: str) -> Spelling | None:
         """How the engine spells it; None if it has no counterpart."""
@@ -69,7 +69,7 @@ class FunctionRow:
         if engine not in SQL_ENGINES:
             return None
         shared = Spelling(_templates(self.common), cases=self.cases)
-        return _own(self.own.get(engine, shared), shared)
+        return _completed(self.entries.get(engine, shared), shared)
 
 
 def function(
@@ -87,18 +87,18 @@ def unverified(reason: str, *templates: str) -> Spelling:
     return Spelling(templates, reason=reason)
 
 
-def _own(own: Own, shared: Spelling) -> Spelling | Absent:
-    match own:
+def _completed(entry: Own, shared: Spelling) -> Spelling | Absent:
+    match entry:
         case Absent():
-            return own
+            return entry
         case Spelling():
-            cases = own.cases or (() if own.reason else shared.cases)
-            return replace(own, templates=own.templates or shared.templates, cases=cases)
+            cases = entry.cases or (() if entry.reason else shared.cases)
+            return replace(entry, templates=entry.templates or shared.templates, cases=cases)
         case Arguments():
-            return replace(shared, cases=(own,))
+            return replace(shared, cases=(entry,))
         case _:
-            return replace(shared, templates=_templates(own))
+            return replace(shared, templates=_templates(entry))
 
 
-def _templates(given: str | tuple[str, ...]) -> tuple[str, ...]:
-    return ((given,) if given else ()) if isinstance(given, str) else given
+def _templates(templates: str | tuple[str, ...]) -> tuple[str, ...]:
+    return ((templates,) if templates else ()) if isinstance(templates, str) else templates

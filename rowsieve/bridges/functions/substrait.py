@@ -33,17 +33,19 @@ class Function:
         """Return the condition on arguments and option, as it follows "only for"."""
         return self.case.text + (f", with {'='.join(self.option)}" if self.option else "")
 
-    def has_option(self, given: Mapping[str, list[str]]) -> bool:
+    def has_option(self, options: Mapping[str, list[str]]) -> bool:
         """Whether a call with these options gives our values."""
-        return self.option is None or given.get(self.option[0], [self.default]) == [self.option[1]]
+        return self.option is None or options.get(self.option[0], [self.default]) == [
+            self.option[1]
+        ]
 
 
 _whole = Arguments(
-    "whole numbers of one type", lambda use: use.is_of_one_type and isinstance(use.result, Int)
+    "whole numbers of one type", lambda call: call.is_of_one_type and isinstance(call.result, Int)
 )
 _signed = Arguments(
     "signed numbers of one type",
-    lambda use: use.is_of_one_type and isinstance(use.result, Int) and use.result.signed,
+    lambda call: call.is_of_one_type and isinstance(call.result, Int) and call.result.signed,
 )
 _CASE, _SENSITIVE = "case_sensitivity", "CASE_SENSITIVE"
 

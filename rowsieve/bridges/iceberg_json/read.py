@@ -138,15 +138,15 @@ class IcebergJsonReader(TreeReader[Any]):
         text = names[0] if width is None else f"{names[0]}[{width}]"
         return transformed(self._reference(arguments[-1]), text)
 
-    def _by_id(self, given: Any) -> Term:
+    def _by_id(self, field_id: Any) -> Term:
         if self._ids is None:
             raise UnsupportedOperation(
                 "a column is referred to by its field id: give from_iceberg_json the names of "
                 "fields by id as ids="
             )
-        if isinstance(given, bool) or not isinstance(given, int) or given not in self._ids:
-            raise InvalidPredicate(f"no column has the field id {given!r}")
-        return self._named(self._ids[given])
+        if isinstance(field_id, bool) or not isinstance(field_id, int) or field_id not in self._ids:
+            raise InvalidPredicate(f"no column has the field id {field_id!r}")
+        return self._named(self._ids[field_id])
 
     def _named(self, name: str) -> Term:
         """Return a column, or a field of a struct by its path, which may not mean two."""
@@ -183,26 +183,30 @@ class IcebergJsonReader(TreeReader[Any]):
         return self._two_valued(kind, term, ir.Comparison(op, term.operand, term.operand))
 
     def _compared(self, kind: str, term: Term, value: Any) -> ir.Predicate:
-        value, given = _literal(value)
+        value, stated_type = _literal(value)
         if kind in ("starts-with", "not-starts-with"):
-            test = term.starts_with(value, given)
+            test = term.starts_with(value, stated_type)
             return self._two_valued(kind, term, ir.Not(test) if kind[0] == "n" else test)
         op = function_table.COMPARISONS[kind]
-        return self._two_valued(kind, term, term.compared(op, value, given))
+        return self._two_valued(kind, term, term.compared(op, value, stated_type))
 
     def _listed(self, kind: str, term: Term, values: Any) -> ir.Predicate:
-        given = None
+        stated_type = None
         if isinstance(values, Mapping):
-            given = type_named(member(values, "data-type"))
+            stated_type = type_named(member(values, "data-type"))
             values = member(values, "values")
         if not isinstance(values, list | tuple):
             raise InvalidPredicate(f"{kind} takes a JSON array of values, not {values!r}")
         test: ir.Predicate
-        if given is None and term.name is None and not any(isinstance(v, dict) for v in values):
+        if (
+            stated_type is None
+            and term.name is None
+            and not any(isinstance(v, dict) for v in values)
+        ):
             test = self._in(term, values)
         else:
             pairs = [_literal(value) for value in values]
-            equal = [term.compared(ComparisonOp.EQ, v, type_ or given) for v, type_ in pairs]
+            equal = [term.compared(ComparisonOp.EQ, v, type_ or stated_type) for v, type_ in pairs]
             test = ir.Or(tuple(equal)) if len(equal) != 1 else equal[0]
         return self._two_valued(kind, term, ir.Not(test) if kind == "not-in" else test)
 
@@ -286,8 +290,8 @@ def _literal(node: Any) -> tuple[Any, LogicalType | None]:
         return node, None
     if _kind(node) != "literal":
         raise UnsupportedOperation(f"{dict(node)!r} is not compared: it takes a constant")
-    given = node.get("data-type")
-    return member(node, "value"), None if given is None else type_named(given)
+    type_text = node.get("data-type")
+    return member(node, "value"), None if type_text is None else type_named(type_text)
 
 
 def _plain(node: Any) -> Any:

@@ -87,12 +87,14 @@ def check_compared(type_: LogicalType | None) -> None:
         raise UnsupportedOperation("Iceberg does not compare columns of this type")
 
 
-def typed_constant(value: Any, given: LogicalType, type_: LogicalType) -> ir.Literal:
+def typed_constant(value: Any, stated_type: LogicalType, type_: LogicalType) -> ir.Literal:
     """Return a JSON value of a given type to compare with a column of another or the same type."""
-    constant = as_constant(value, given)
-    if given == type_ or (isinstance(given, logical.Int) and isinstance(type_, logical.Int)):
+    constant = as_constant(value, stated_type)
+    if stated_type == type_ or (
+        isinstance(stated_type, logical.Int) and isinstance(type_, logical.Int)
+    ):
         return constant
-    match given, type_:
+    match stated_type, type_:
         case logical.Float(), logical.Float():
             return ir.Literal(constant.value, logical.Float(64))
         case logical.Decimal(), logical.Decimal():
@@ -102,7 +104,7 @@ def typed_constant(value: Any, given: LogicalType, type_: LogicalType) -> ir.Lit
         case logical.Float(), logical.Int():
             return as_constant(value, type_)
     raise UnsupportedOperation(
-        f"a constant of type {type_name(given)} cannot be compared with {type_name(type_)}"
+        f"a constant of type {type_name(stated_type)} cannot be compared with {type_name(type_)}"
     )
 
 

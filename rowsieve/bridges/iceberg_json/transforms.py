@@ -40,22 +40,24 @@ class Term:
     name: str | None = None
     width: int = 0
 
-    def compared(self, op: ComparisonOp, value: Any, given: LogicalType | None) -> ir.Predicate:
+    def compared(
+        self, op: ComparisonOp, value: Any, stated_type: LogicalType | None
+    ) -> ir.Predicate:
         """Compare with a JSON constant of a given type, by default that of the term."""
         if self.name is None:
-            constant = self._constant(value, given, self.type)
+            constant = self._constant(value, stated_type, self.type)
             return ir.Comparison(op, self.operand, constant)
         if self.name in ("bucket", "void"):
             raise UnsupportedOperation(f"comparisons of {self.shown} are not computed here")
         if isinstance(self.type, logical.String):
-            return self._cut_text(op, self._text(value, given))
-        return self._floored(op, value, given)
+            return self._cut_text(op, self._text(value, stated_type))
+        return self._floored(op, value, stated_type)
 
-    def starts_with(self, value: Any, given: LogicalType | None) -> ir.Predicate:
+    def starts_with(self, value: Any, stated_type: LogicalType | None) -> ir.Predicate:
         """Test for a prefix of text."""
         if not isinstance(self.type, logical.String) or self.name not in (None, "truncate"):
             raise InvalidPredicate(f"starts-with takes text, not {self.shown}")
-        prefix = self._text(value, given)
+        prefix = self._text(value, stated_type)
         if self.name and len(prefix) > self.width:
             return ir.FALSE
         arguments = (self.operand, ir.Literal(prefix, logical.String()))
@@ -69,13 +71,13 @@ class Term:
         return f"{called} of type {type_name(self.type)}"
 
     @staticmethod
-    def _constant(value: Any, given: LogicalType | None, type_: LogicalType) -> ir.Literal:
-        if given is None:
+    def _constant(value: Any, stated_type: LogicalType | None, type_: LogicalType) -> ir.Literal:
+        if stated_type is None:
             return as_constant(value, type_)
-        return typed_constant(value, given, type_)
+        return typed_constant(value, stated_type, type_)
 
-    def _text(self, value: Any, given: LogicalType | None) -> str:
-        text = self._constant(value, given, logical.String()).value
+    def _text(self, value: Any, stated_type: LogicalType | None) -> str:
+        text = self._constant(value, stated_type, logical.String()).value
         assert isinstance(text, str)
         return text
 
@@ -91,9 +93,11 @@ class Term:
             equal = ir.BooleanOperand(ir.Call("starts_with", (self.operand, head)))
         return _chosen(op, less, equal)
 
-    def _floored(self, op: ComparisonOp, value: Any, given: LogicalType | None) -> ir.Predicate:
+    def _floored(
+        self, op: ComparisonOp, value: Any, stated_type: LogicalType | None
+    ) -> ir.Predicate:
         """Compare a floor by the first values of the constant's step and of the next one."""
-        start, stop, exact = self._steps(value, given)
+        start, stop, exact = self._steps(value, stated_type)
         less = ir.Comparison(ComparisonOp.LT, self.operand, start if exact else stop)
         equal: ir.Predicate = ir.FALSE
         if exact:
@@ -101,22 +105,24 @@ class Term:
             equal = ir.And((ir.Comparison(ComparisonOp.GE, self.operand, start), before))
         return _chosen(op, less, equal)
 
-    def _steps(self, value: Any, given: LogicalType | None) -> tuple[ir.Literal, ir.Literal, bool]:
+    def _steps(
+        self, value: Any, stated_type: LogicalType | None
+    ) -> tuple[ir.Literal, ir.Literal, bool]:
         """Return where the constant's step begins and ends; whether it is a value of the floor."""
         if self.name == "truncate":
             if isinstance(self.type, logical.Int):
-                number = self._constant(value, given, self.type).value
+                number = self._constant(value, stated_type, self.type).value
                 if not isinstance(number, int):
                     raise InvalidPredicate(f"{value!r} is not a value of {self.shown}")
                 start = number - number % self.width
                 return ir.Literal(start), ir.Literal(start + self.width), start == number
             assert isinstance(self.type, logical.Decimal)
-            exact = self._constant(value, given, self.type).value
+            exact = self._constant(value, stated_type, self.type).value
             step = Number(self.width).scaleb(-self.type.scale)
             count = (Number(exact) / step).to_integral_value("ROUND_FLOOR")  # type: ignore[arg-type]
             return ir.Literal(count * step), ir.Literal((count + 1) * step), count * step == exact
         unit = logical.Date() if self.name == "day" else logical.Int(32)
-        index = self._constant(value, given, unit).value
+        index = self._constant(value, stated_type, unit).value
         if not isinstance(index, int):
             raise InvalidPredicate(f"{value!r} is not a value of {self.shown}")
         return self._moment(index), self._moment(index + 1), True

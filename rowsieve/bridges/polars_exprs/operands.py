@@ -217,18 +217,18 @@ def _call(
     operands: Operands, row: polars.Method, arguments: Sequence[ir.Operand]
 ) -> ir.Operand | None:
     """Return the call of a row; None if the row's condition does not hold."""
-    given = list(arguments)
+    items = list(arguments)
     if row.aligned:
-        given = operands.aligned(row.name, given)
+        items = operands.aligned(row.name, items)
     words = {theirs: ours for ours, theirs in row.first.items()}
-    if words and (first := words.get("") or words.get(text_of(given.pop()) or "")) is None:
+    if words and (first := words.get("") or words.get(text_of(items.pop()) or "")) is None:
         return None
     if row.from_zero:
-        given = _from_one(given)
+        items = _from_one(items)
     if words:
-        given.insert(0, ir.Literal(first, String()))
-    call = ir.Call(row.function, tuple(given))
-    own_types = [operands.type_of(item) for item in given]
+        items.insert(0, ir.Literal(first, String()))
+    call = ir.Call(row.function, tuple(items))
+    own_types = [operands.type_of(item) for item in items]
     known = next((type_ for type_ in own_types if type_ is not None), String())
     known = String() if row.name.startswith("str.") else known
     plain = Int(64) if row.plain else known
@@ -237,9 +237,9 @@ def _call(
     return call if shared and row.case.holds(TypedCall(call, types, types[0])) else None
 
 
-def _from_one(given: Sequence[ir.Operand]) -> list[ir.Operand]:
+def _from_one(arguments: Sequence[ir.Operand]) -> list[ir.Operand]:
     """Return arguments with constant indices counted from 1, and without a count that is NULL."""
-    subject, *rest = given
+    subject, *rest = arguments
     if len(rest) == 2 and isinstance(rest[1], ir.Literal) and rest[1].value is None:
         rest.pop()
     for place, item in enumerate(rest):

@@ -243,7 +243,7 @@ class PolarsReader(Operands):
             return terms[0]
         return ir.Or(terms) if name == "IsInfinite" else ir.And(terms)
 
-    def _between(self, operand: ir.Operand, bounds: Sequence[Any], closed: str) -> ir.Predicate:
+    def _between(self, operand: ir.Operand, bounds: Sequence[Any], ends: str) -> ir.Predicate:
         low, high = (self.operand(bound) for bound in bounds)
         kinds = {(type(b.value) if isinstance(b, ir.Literal) else None) for b in (low, high)}
         types = {self.type_of(b) for b in (low, high)}
@@ -253,7 +253,7 @@ class PolarsReader(Operands):
             raise UnsupportedOperation("is_between with bounds of two types")
         if ir.Literal(None) in (low, high):
             raise UnsupportedOperation("is_between with an untyped NULL is NULL on all rows")
-        lower, upper = _CLOSED[closed]
+        lower, upper = _CLOSED[ends]
         return ir.And((self._compared(lower, operand, low), self._compared(upper, operand, high)))
 
     def _is_in(self, operand: ir.Operand, listed: Any, *, nulls_equal: bool) -> ir.Predicate:

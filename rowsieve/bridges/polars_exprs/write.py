@@ -215,12 +215,14 @@ class PolarsWriter(OperatorWriter[Any]):
             arguments, types = (*arguments, ir.Literal(" ", String())), (*types, String())
         if name == "length" and not isinstance(types[0], String):
             name = "list_length"
-        use = TypedCall(ir.Call(name, arguments), types, types[0])
+        call = TypedCall(ir.Call(name, arguments), types, types[0])
         rows = polars.BY_FUNCTION.get(name)
         if rows is None:
             raise UnsupportedOperation(f"the function {name!r} has no counterpart in polars")
         fitting = [
-            row for row in rows if use.field in (row.first or (use.field,)) and row.case.holds(use)
+            row
+            for row in rows
+            if call.field in (row.first or (call.field,)) and row.case.holds(call)
         ]
         if not fitting:
             texts = " or ".join(dict.fromkeys(row.text for row in rows))
@@ -232,12 +234,12 @@ class PolarsWriter(OperatorWriter[Any]):
 
     def _method(self, row: polars.Method, arguments: Sequence[ir.Operand]) -> Any:
         """Write a call by its row."""
-        given = arguments[1:] if row.first else arguments
+        others = arguments[1:] if row.first else arguments
         written: list[Any] = [
             item.value
             if row.plain and place and isinstance(item, ir.Literal)
             else self.operand(item)
-            for place, item in enumerate(given)
+            for place, item in enumerate(others)
         ]
         if row.from_zero:
             written[1] -= 1

@@ -100,8 +100,8 @@ def _local_time(reader: TreeReader[Any], node: Any) -> Operand | None:
     return zoned.local_time(_name(name), _moment(reader, inputs[0], utc=True))
 
 
-def _name(given: Any) -> str:
-    name = given.get("inner") if isinstance(given, dict) else given
+def _name(value: Any) -> str:
+    name = value.get("inner") if isinstance(value, dict) else value
     if not isinstance(name, str) or fixed_offset(name) is not None:
         raise UnsupportedOperation(f"the time zone {name!r}")
     return zone(given_zone(name).name + UNTIL_2100).name if name != "UTC" else name

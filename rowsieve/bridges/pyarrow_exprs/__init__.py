@@ -79,7 +79,7 @@ def to_pyarrow(
     writer = write.PyArrowWriter()
     return write_conditions(
         predicate,
-        lambda root: writer.kept(keep_meaning(root, semantics, Semantics.PYARROW)),
+        lambda root: writer.row_filter(keep_meaning(root, semantics, Semantics.PYARROW)),
         partial(writer.junction, all_of=True),
         schema,
         semantics,

@@ -57,11 +57,11 @@ class PyArrowWriter(OperatorWriter[Expression]):
     def __init__(self) -> None:
         self._pc: Any = recorded(pc, "pc", "import pyarrow.compute as pc")
 
-    def kept(self, node: ir.Predicate) -> Expression:
+    def row_filter(self, node: ir.Predicate) -> Expression:
         """Write a condition that only keeps rows, as at the top: FALSE may replace NULL."""
         match node:
             case ir.And(terms=terms) | ir.Or(terms=terms):
-                written = [self.kept(term) for term in terms]
+                written = [self.row_filter(term) for term in terms]
                 return self.junction(written, all_of=isinstance(node, ir.And))
             case ir.InList():
                 return self._found(node)[0]
@@ -166,18 +166,18 @@ class PyArrowWriter(OperatorWriter[Expression]):
     def call(self, node: ir.Call) -> Expression:
         """Write a function call."""
         name, types = node.function, [type_of(argument) for argument in node.arguments]
-        use = TypedCall(node, types, type_of(node))
+        typed = TypedCall(node, types, type_of(node))
         for row in BY_FUNCTION.get(name, ()):
-            if row.case.holds(use):
+            if row.case.holds(typed):
                 return self._by_kernel(row, node)
-        if name == "extract" and use.field in _PARTS and _is_clock(types[1], use.field):
-            part = getattr(self._pc, _PARTS[use.field])
+        if name == "extract" and typed.field in _PARTS and _is_clock(types[1], typed.field):
+            part = getattr(self._pc, _PARTS[typed.field])
             return part(self.operand(node.arguments[1])).cast(pa.int64())
-        if name == "date_trunc" and use.field in function_table.UNITS and types[1] == Timestamp():
-            return self._pc.floor_temporal(self.operand(node.arguments[1]), unit=use.field)
+        if name == "date_trunc" and typed.field in function_table.UNITS and types[1] == Timestamp():
+            return self._pc.floor_temporal(self.operand(node.arguments[1]), unit=typed.field)
         if name in ("local_time", "instant"):
             return zones.written(node, self.operand(node.arguments[1]))
-        places = use.numbers
+        places = typed.numbers
         if name == "substr" and isinstance(types[0], String) and _are_places(places):
             start, *count = places
             stop = start - 1 + count[0] if count else None
@@ -189,8 +189,8 @@ class PyArrowWriter(OperatorWriter[Expression]):
         """Write a call by its row: constants are options, other arguments are operands."""
         split = 1 if row.constants else len(node.arguments)
         operands = map(self.operand, node.arguments[:split])
-        given = [value_of(item) for item in node.arguments[split:]] or row.default
-        result = getattr(self._pc, row.name)(*operands, *given)
+        constants = [value_of(item) for item in node.arguments[split:]] or row.default
+        result = getattr(self._pc, row.name)(*operands, *constants)
         return result.cast(pa.int64()) if row.function == "length" else result
 
 

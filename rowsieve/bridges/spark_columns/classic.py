@@ -233,7 +233,7 @@ def _name(node: Node) -> Form:
 def _attribute(node: Node, names: Names) -> Form:
     """Return a resolved column of a DataFrame by its name."""
     name = str(node.fields["name"])
-    column = names.own(name)
+    column = names.column_of(name)
     if column is None:
         raise UnknownColumn(f"no column {name!r}", name=name)
     (field,) = spark_schema([names.schema.field(column)])

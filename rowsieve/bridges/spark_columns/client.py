@@ -76,12 +76,16 @@ def _text(text: str, stand_ins: StandIns) -> Form:
 
 
 def _call(expression: Any) -> Form:
-    name, given = str(expression._name).lower().strip("`"), expression._args
+    name, arguments = str(expression._name).lower().strip("`"), expression._args
     if getattr(expression, "_is_distinct", False):
         raise UnsupportedOperation(f"{name} of distinct values has no counterpart in Rowsieve")
-    if name == "in" and len(given) > SHORT and (values := _constants(given[1:])) is not None:
-        return column_words.SparkList(given[0], values)
-    return column_words.SparkCall(name, given)
+    if (
+        name == "in"
+        and len(arguments) > SHORT
+        and (values := _constants(arguments[1:])) is not None
+    ):
+        return column_words.SparkList(arguments[0], values)
+    return column_words.SparkCall(name, arguments)
 
 
 def _cast(expression: Any) -> Form:

@@ -136,8 +136,8 @@ def client_session(*, ansi: bool | None, time_zone: str | None) -> ColumnSession
     """Return the given settings, others of the client's session; without one, Spark's defaults."""
     from pyspark.sql.connect.session import SparkSession  # noqa: PLC0415 - an extra
 
-    given = _GIVEN.get()
-    session = given if isinstance(given, SparkSession) else SparkSession.getActiveSession()
+    in_use = _GIVEN.get()
+    session = in_use if isinstance(in_use, SparkSession) else SparkSession.getActiveSession()
     if session is not None and time_zone is None:
         time_zone = str(session.conf.get(TIME_ZONE))
     if session is not None and ansi is None:
@@ -148,8 +148,8 @@ def client_session(*, ansi: bool | None, time_zone: str | None) -> ColumnSession
 
 def active_session() -> Any:
     """Return the session of `using`, of this thread, or any; `InvalidInput` without one."""
-    if hasattr(given := _GIVEN.get(), "_jsparkSession"):
-        return given
+    if hasattr(in_use := _GIVEN.get(), "_jsparkSession"):
+        return in_use
     from pyspark.errors import PySparkRuntimeError  # noqa: PLC0415 - an extra, at its first use
     from pyspark.sql import SparkSession  # noqa: PLC0415 - an extra
 

@@ -231,9 +231,9 @@ def column_definition(action: Any, checks: Iterator[str], dialect: Dialect) -> C
             case exp.PrimaryKeyColumnConstraint() if constraint.this is None:
                 is_key = True
             case exp.CheckColumnConstraint() as check if not check.args.get("enforced"):
-                given = constraint.this
-                shown = f"{name}_check" if given is None else str(given.this)
-                is_named = given is not None
+                own_name = constraint.this
+                shown = f"{name}_check" if own_name is None else str(own_name.this)
+                is_named = own_name is not None
                 constraints.append(AddConstraint(shown, next(checks), dialect.name, is_named))
             case _:
                 raise _not_read(constraint.sql())
@@ -251,19 +251,19 @@ def column_definition(action: Any, checks: Iterator[str], dialect: Dialect) -> C
 def _altered(action: Any, type_at: _TypeAt, dialect: Dialect) -> SchemaChange:
     path = _path(action.this)
     name = path[-1]
-    given = {key for key, value in action.args.items() if value not in (None, False)} - {"this"}
-    if given == {"dtype"}:
+    parts = {key for key, value in action.args.items() if value not in (None, False)} - {"this"}
+    if parts == {"dtype"}:
         type_ = _type(action.args["dtype"], name, dialect)
         return WidenColumn(path, arrow_field(Field(0, name, type_)))
-    if given == {"default"}:
+    if parts == {"default"}:
         return SetDefault(path, _constant(action.args["default"], name, type_at(path), dialect))
-    if given == {"drop"}:
+    if parts == {"drop"}:
         return SetDefault(path, None)
-    if given == {"drop", "allow_null"}:
+    if parts == {"drop", "allow_null"}:
         return RelaxNotNull(path)
-    if action.args.get("allow_null") is False and not given:
+    if action.args.get("allow_null") is False and not parts:
         return SetNotNull(path)
-    if given == {"comment"} and action.args["comment"].is_string:
+    if parts == {"comment"} and action.args["comment"].is_string:
         return SetComment(path, str(action.args["comment"].this))
     raise _not_read(action.sql())
 

@@ -178,9 +178,9 @@ class SubstraitSource(TreeReader[Value]):
         supported(function_table.FUNCTIONS.get((file, name)), f"the function {name} of {file}")
         if file == substrait.BOOLEAN and name in ("and", "or"):
             return self.junction(self._chain(expression, name), all_of=name == "and")
-        given = _arguments(inner)
-        words = [text(value) for kind, value in given if kind == 1]
-        arguments = [value for kind, value in given if kind == 3]
+        values = _arguments(inner)
+        words = [text(value) for kind, value in values if kind == 1]
+        arguments = [value for kind, value in values if kind == 3]
         if name == "extract":
             return self._extract(words, [self.operand(item) for item in arguments])
         if words:

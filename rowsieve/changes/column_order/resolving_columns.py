@@ -106,9 +106,9 @@ def resolve_columns(
     is_row = np.where(comes_last, ~events.deletes[newest], stored.places >= 0)
     takes_effect = stored.events >= stored.versions[events.owners]
     none, winners, is_changed = np.zeros(len(events), dtype=bool), {}, comes_last.copy()
-    given = {field.id: events.given.get(field.name, none) for field in fields}
-    given[snapshot.next_field_id] = np.logical_and.reduce([~none, *given.values()])  # later columns
-    for field_id, gives in given.items():
+    masks = {field.id: events.gives.get(field.name, none) for field in fields}
+    masks[snapshot.next_field_id] = np.logical_and.reduce([~none, *masks.values()])  # later columns
+    for field_id, gives in masks.items():
         sets, before = events.deletes | gives, stored.column(field_id)
         takes_effect |= sets & (stored.events >= before[events.owners])
         winners[field_id] = winner = _winner(events, sets, stored.events, before)
@@ -153,8 +153,8 @@ def _stored(store: ObjectStore, snapshot: Snapshot, events: Events) -> _Stored:
     deleted = (current.places < 0) & (places >= 0)
     orders = ColumnEntries.read(current.rows.column(COLUMN_ORDER), sequence)
     assert events.sequences is not None
-    given = events.sequences.rename_columns(list(sequence.names))
-    sources = [current.rows.select(sequence.names), versions, given, orders.sequences]
+    stored = events.sequences.rename_columns(list(sequence.names))
+    sources = [current.rows.select(sequence.names), versions, stored, orders.sequences]
     sequences = ranked(sources, sequence)
     of_rows, of_versions, of_events, of_entries = sequences.ranks
     ranks = np.full(events.keys.num_rows, NEVER, dtype=np.int64)
@@ -226,7 +226,7 @@ def _values(field: Field, events: Events, stored: _Stored, won: Places, places: 
     at = np.where(places >= 0, 1 + places, 0)
     sets = won >= 0
     at[sets] = 0  # a delete
-    if field.name in events.given:
+    if field.name in events.gives:
         offset = sum(map(len, pool))
         pool.append(flat(events.values.column(field.name)))
         gives = sets & ~events.deletes[won]

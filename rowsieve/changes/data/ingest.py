@@ -328,8 +328,8 @@ def reduce_changes(
     check_change_columns(table, {op: "op", **dict.fromkeys(names, "sequence")})
     refuse_null_keys(table, order, "apply_changes")
     deletes = deletes_in(table.column(op), op)
-    own = table.select(key_names(table, order))
-    keys = canonical_keys(conform(own, schema.select(order.names)), order)
+    key_columns = table.select(key_names(table, order))
+    keys = canonical_keys(conform(key_columns, schema.select(order.names)), order)
     sequences = sequences_of(table, schema, names, table_order)
     beside = {op, *names}.difference(schema.names)
     last = newest_per_key(
@@ -343,8 +343,8 @@ def reduce_changes(
     deleted = deletes[last]
     row_columns = [name for name in table.column_names if name not in beside]
     rows = table.select(row_columns).take(pa.array(last[~deleted]))
-    given = [*key_names(table, order), *(names if table_order else ())]
-    gone = table.select(given).take(pa.array(last[deleted]))
+    columns = [*key_names(table, order), *(names if table_order else ())]
+    gone = table.select(columns).take(pa.array(last[deleted]))
     return Changes(
         prepare_rows(rows, schema, order, "error", "apply_changes") if rows.num_rows else None,
         prepare_keys(gone, schema, order, "apply_changes", table_order) if gone.num_rows else None,
@@ -371,10 +371,10 @@ def sequences_of(
 ) -> KeyColumns:
     """The sequences of changes in a form that sorts and compares as they do."""
     if table_order:
-        given = conform(table.select(list(names)), schema.select(tuple(table_order)))
+        conformed = conform(table.select(list(names)), schema.select(tuple(table_order)))
         sequences = KeyOrder(tuple(map(schema.field, table_order)))
-        check_sequences(given, sequences, "apply_changes")
-        return sequences.columns(given)
+        check_sequences(conformed, sequences, "apply_changes")
+        return sequences.columns(conformed)
     columns = [comparable_sequences(table.column(name), name) for name in names]
     return KeyColumns(tuple(flat(column) for column in columns))
 

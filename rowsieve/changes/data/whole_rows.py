@@ -90,25 +90,25 @@ def delete_keys(
     """Delete the rows with these keys, with their sequences if the data has them."""
     order = handle.order("delete by key")
     schema, sequence = handle.newest.schema, handle.newest.table.sequence
-    given = read_data(
+    rows = read_data(
         keys,
         "delete",
         schema.select((*order.names, *sequence)),
         storage_options=handle.storage_options,
     )
-    if sequence and not has_sequences(given, sequence, "delete"):
+    if sequence and not has_sequences(rows, sequence, "delete"):
         sequence = ()
     if sequence and is_by_column(handle.newest.table.properties):
-        return delete_given(handle, given, change.on_too_late, metadata, token)
-    table = prepare_keys(given, schema, order, "delete", sequence)
+        return delete_given(handle, rows, change.on_too_late, metadata, token)
+    table = prepare_keys(rows, schema, order, "delete", sequence)
     return handle.commit_blind(change, Changes(None, table))
 
 
 def _refuse_lacking(table: pa.Table, schema: Schema) -> None:
     """Say how to keep stored values, if rows of known columns lack some of the table's."""
-    given, known = ({name.lower() for name in each} for each in (table.column_names, schema.names))
-    lacking = [name for name in without_order_column(schema).names if name.lower() not in given]
-    if lacking and given <= known:
+    names, known = ({name.lower() for name in each} for each in (table.column_names, schema.names))
+    lacking = [name for name in without_order_column(schema).names if name.lower() not in names]
+    if lacking and names <= known:
         raise SchemaMismatch(
             f"upsert: the data lacks column{'s' if len(lacking) > 1 else ''} "
             f"{', '.join(map(repr, lacking))}; it has ({', '.join(table.column_names)}), and must "

@@ -51,10 +51,10 @@ def with_event_order(
 
 
 def sequence_names(
-    given: str | Sequence[str] | None, table_order: Sequence[str], operation: str
+    sequence: str | Sequence[str] | None, table_order: Sequence[str], operation: str
 ) -> tuple[str, ...]:
     """The sequence columns of a change stream: those given, or those of the table's event order."""
-    names = (given,) if isinstance(given, str) else tuple(given or ())
+    names = (sequence,) if isinstance(sequence, str) else tuple(sequence or ())
     if not table_order:
         if not names:
             raise InvalidInput(

@@ -60,17 +60,17 @@ def apply_history(
             f"a version begins, and names {len(times)}"
         )
     business = schema.select(tuple(n for n in schema.names if n != columns.start.name))
-    given = read_given(
+    rows = read_given(
         data, _OPERATION, business, keeps=False, op=op, storage_options=handle.storage_options
     )
-    if not given.table.num_rows:
+    if not rows.table.num_rows:
         return nothing_done("apply", handle.newest)
-    check_change_columns(given.table, {op: "op", times[0]: "sequence"})
-    table = _with_start(given.table, times[0], columns, schema)
+    check_change_columns(rows.table, {op: "op", times[0]: "sequence"})
+    table = _with_start(rows.table, times[0], columns, schema)
     without_end = Schema(schema.id, tuple(field for field in schema if field != columns.end))
     order = columns.business_order(schema, key)
     events = prepare_events(
-        replace(given, table=table),
+        replace(rows, table=table),
         without_end,
         order,
         _OPERATION,

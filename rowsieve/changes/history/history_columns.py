@@ -67,17 +67,17 @@ def named_history(properties: Mapping[str, str], schema: Schema) -> tuple[Field,
 
 
 def history_columns(
-    snapshot: Snapshot, given: Sequence[str] | None, operation: str
+    snapshot: Snapshot, history: Sequence[str] | None, operation: str
 ) -> HistoryColumns:
     """Return the checked columns: those given, or those of the property."""
     schema, key = snapshot.schema, snapshot.table.key
     recorded = named_history(snapshot.table.properties, schema)
-    if given is not None and len(given) != 2:
+    if history is not None and len(history) != 2:
         raise InvalidInput(
-            f"{operation}: history= names {len(given)} columns; name two, in which a version "
+            f"{operation}: history= names {len(history)} columns; name two, in which a version "
             "begins and ends, as ('valid_from', 'valid_to')"
         )
-    fields = recorded if given is None else tuple(map(schema.field, given))
+    fields = recorded if history is None else tuple(map(schema.field, history))
     if recorded and fields != recorded:
         raise InvalidInput(
             f"{operation}: history=({', '.join(field.name for field in fields)}), but the table "

@@ -97,13 +97,13 @@ def _pool(stored: pa.Table, events: Events, schema: Schema, columns: HistoryColu
 def _ranked(times: pa.Array, columns: HistoryColumns) -> tuple[Places, pa.Array]:
     """The rank of each time, -1 for NULL, and the time of each rank."""
     valid = np.flatnonzero(times.is_valid().to_numpy(zero_copy_only=False))
-    given = times.take(pa.array(valid))
-    form = KeyColumns((sort_form(given, columns.start.type),))
+    known_times = times.take(pa.array(valid))
+    form = KeyColumns((sort_form(known_times, columns.start.type),))
     in_order = form.sort()
     rises = ~form.repeats(in_order)
     ranks = np.full(len(times), -1, dtype=np.int64)
     ranks[valid[in_order]] = np.cumsum(rises) - 1
-    return ranks, given.take(pa.array(in_order[rises]))
+    return ranks, known_times.take(pa.array(in_order[rises]))
 
 
 def _owners(pool: pa.Table, order: KeyOrder) -> Places:

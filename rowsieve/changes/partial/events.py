@@ -41,7 +41,7 @@ class Events:
 
     `keys` are sorted and unique; `owners` (m,) is the place of each event's key among them, and
     `deletes` (m,) whether it deletes the row. `values` has the columns that some event gives, in
-    the table's types; `given` (m,) says which events give a column, and the others have NULL.
+    the table's types; `gives` (m,) says which events give a column, and the others have NULL.
     `sequences` (m,) has the sequence columns of a table with an event order, of deletes too.
     """
 
@@ -49,30 +49,30 @@ class Events:
     owners: Places
     deletes: Mask
     values: pa.Table
-    given: Mapping[str, Mask]
+    gives: Mapping[str, Mask]
     sequences: pa.Table | None
 
     def __len__(self) -> int:
         return len(self.owners)
 
-    def select(self, kept: Mask) -> Events:
-        """The events where `kept` (m,) is true; keys without one are dropped."""
-        owners = self.owners[kept]
+    def select(self, chosen_events: Mask) -> Events:
+        """The events where `chosen_events` (m,) is true; keys without one are dropped."""
+        owners = self.owners[chosen_events]
         has_events = np.zeros(self.keys.num_rows, dtype=bool)
         has_events[owners] = True
-        chosen = pa.array(kept)
+        chosen = pa.array(chosen_events)
         return Events(
             self.keys.filter(pa.array(has_events)),
             (np.cumsum(has_events) - 1)[owners],
-            self.deletes[kept],
-            self.values.filter(chosen) if self.given else self.values,
-            {name: mask[kept] for name, mask in self.given.items()},
+            self.deletes[chosen_events],
+            self.values.filter(chosen) if self.gives else self.values,
+            {name: mask[chosen_events] for name, mask in self.gives.items()},
             None if self.sequences is None else self.sequences.filter(chosen),
         )
 
 
 def prepare_events(
-    given: GivenValues,
+    rows: GivenValues,
     schema: Schema,
     order: KeyOrder,
     operation: str,
@@ -89,17 +89,17 @@ def prepare_events(
     `on_duplicate="last"`. `table_order` are the sequence columns of a table with an event order.
     `control` are columns that are not the table's.
     """
-    table = given.table
+    table = rows.table
     names = key_names(table, order)
     for name in (*order.names, *table_order):
-        _refuse_absent(given, name, operation)
+        _refuse_absent(rows, name, operation)
     refuse_null_keys(table, order, operation)
     keys = canonical_keys(conform(table.select(names), schema.select(order.names)), order)
     columns = order.columns(keys)
     stored = _stored_sequences(table, schema, table_order, operation)
     if sequence:
         ordered = in_order(
-            _compared(given, control),
+            _compared(rows, control),
             columns,
             sequences_of(table if stored is None else stored, schema, sequence, table_order),
             deletes=deletes,
@@ -113,7 +113,7 @@ def prepare_events(
             _refuse_repeats(keys, order, columns.repeats(ordered), ordered, operation)
     is_delete = np.zeros(table.num_rows, dtype=bool) if deletes is None else deletes
     others = table.drop_columns([*names, *control])
-    values, gives = _values(given, others, schema, order, ~is_delete, operation)
+    values, gives = _values(rows, others, schema, order, ~is_delete, operation)
     starts = ~columns.repeats(ordered)
     return Events(
         keys.take(pa.array(ordered[starts])),
@@ -125,14 +125,14 @@ def prepare_events(
     )
 
 
-def _compared(given: GivenValues, control: Sequence[str]) -> pa.Table:
+def _compared(rows: GivenValues, control: Sequence[str]) -> pa.Table:
     """What two changes must have in common to be the same one, by names that a message shows.
 
     What stands in a column that its row keeps has no meaning.
     """
-    table = given.table.drop_columns([*control])
+    table = rows.table.drop_columns([*control])
     for place, name in enumerate(table.column_names):
-        mask = given.absent_in(name)
+        mask = rows.absent_in(name)
         if mask is not None:
             present = pa.array(np.arange(len(mask)), mask=mask)
             table = table.set_column(place, name, flat(table.column(place)).take(present))
@@ -148,16 +148,16 @@ def _stored_sequences(
         return None
     fields = schema.select(tuple(table_order))
     folded = {name.lower(): name for name in table.column_names}
-    given = [folded[name.lower()] for name in table_order if name.lower() in folded]
+    names = [folded[name.lower()] for name in table_order if name.lower() in folded]
     sequences = table
-    if len(given) == len(table_order):
-        sequences = conform(table.select(given), _nullable(fields))
+    if len(names) == len(table_order):
+        sequences = conform(table.select(names), _nullable(fields))
     check_sequences(sequences, KeyOrder(fields.fields), operation)
     return sequences
 
 
 def _values(
-    given: GivenValues,
+    rows: GivenValues,
     others: pa.Table,
     schema: Schema,
     order: KeyOrder,
@@ -168,11 +168,11 @@ def _values(
     _refuse_unknown(others, schema)
     folded = {name.lower() for name in others.column_names}
     fields = [field for field in schema if field.name not in order.names]
-    if given.keeps or not is_row.any():
+    if rows.keeps or not is_row.any():
         fields = [field for field in fields if field.name.lower() in folded]
     gives = {}
     for name in others.column_names:
-        absent = given.absent_in(name)
+        absent = rows.absent_in(name)
         mask = is_row if absent is None else is_row & ~absent
         if mask.all():
             gives[name.lower()] = mask
@@ -191,7 +191,7 @@ def _values(
     by_name = {field.name: gives[field.name.lower()] for field in fields}
     for field in fields:
         if not field.nullable:
-            _refuse_nulls(given.table, order, values, field, by_name[field.name], operation)
+            _refuse_nulls(rows.table, order, values, field, by_name[field.name], operation)
     columns = [values.column(field.name) for field in fields]
     return pa.table(columns, schema=pa.schema([arrow_field(f) for f in relaxed])), by_name
 
@@ -225,8 +225,8 @@ def _refuse_nulls(
 ) -> None:
     nulls = gives & np.asarray(values.column(field.name).is_null().to_numpy(), dtype=bool)
     if nulls.any():
-        given = table.select(key_names(table, order))
-        key = shown_row(given, int(np.argmax(nulls)), order.fields)
+        keys = table.select(key_names(table, order))
+        key = shown_row(keys, int(np.argmax(nulls)), order.fields)
         raise SchemaMismatch(
             f"{operation}: column {field.name!r} is NOT NULL, but {int(nulls.sum())} rows give "
             f"NULL for it, such as that of {key}; nothing was written. Give them values, or leave "
@@ -234,8 +234,8 @@ def _refuse_nulls(
         )
 
 
-def _refuse_absent(given: GivenValues, name: str, operation: str) -> None:
-    absent = given.absent_in(name)
+def _refuse_absent(rows: GivenValues, name: str, operation: str) -> None:
+    absent = rows.absent_in(name)
     if absent is not None and absent.any():
         raise KeyViolation(
             f"{operation}: row {int(np.argmax(absent))}, counted from 0, does not give column "

@@ -27,13 +27,13 @@ class SumOverflow(Exception):
 
 def total(candidates: Candidates) -> pa.Array:
     """The sum of the values of each key, NULL aside; SumOverflow if the type does not have it."""
-    given = candidates.without_nulls()
-    target = arrow_type(given.type)
-    values = given.values()
+    known = candidates.without_nulls()
+    target = arrow_type(known.type)
+    values = known.values()
     wide = values if pa.types.is_decimal(target) else values.cast(pa.decimal128(20, 0))
     scale = wide.type.scale
-    sums = _carried(_summed_limbs(wide, given.owners, given.count))
-    has_value = np.bincount(given.owners, minlength=given.count) > 0
+    sums = _carried(_summed_limbs(wide, known.owners, known.count))
+    has_value = np.bincount(known.owners, minlength=known.count) > 0
     exact = _decimals(sums, has_value, scale)
     try:
         return _narrowed(exact, target)

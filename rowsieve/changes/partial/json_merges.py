@@ -37,9 +37,9 @@ def merged(candidates: Candidates, initial: Places) -> pa.Array:
     A key without a patch keeps its text.
     """
     starts = (initial >= 0) & _is_valid(candidates.pool, initial)
-    given = candidates.without_nulls()
-    texts = zip(given.owners.tolist(), given.values().to_pylist(), strict=True)
-    result: list[str | None] = [None] * given.count
+    known = candidates.without_nulls()
+    texts = zip(known.owners.tolist(), known.values().to_pylist(), strict=True)
+    result: list[str | None] = [None] * known.count
     for owner, group in groupby(texts, key=lambda each: each[0]):
         patches = [text for _, text in group]
         target = patches.pop(0) if starts[owner] else None

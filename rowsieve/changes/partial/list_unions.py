@@ -34,21 +34,21 @@ def union(candidates: Candidates, initial: Places) -> pa.Array:
 
     A key to which no change gives a list keeps that of `initial` (count,), -1 where there is none.
     """
-    given = candidates.without_nulls()
+    known = candidates.without_nulls()
     type_ = candidates.type
     assert isinstance(type_, List)
-    lists = given.values()
+    lists = known.values()
     items = pc.list_flatten(lists)
-    owners = given.owners[np.asarray(pc.list_parent_indices(lists).to_numpy(), dtype=np.int64)]
+    owners = known.owners[np.asarray(pc.list_parent_indices(lists).to_numpy(), dtype=np.int64)]
     codes = _codes(items, type_.element.type)
     pairs = np.stack([owners, codes], axis=1)
-    is_chosen = _is_kept(given, initial)[owners]
+    is_chosen = _is_kept(known, initial)[owners]
     is_chosen[np.unique(pairs, axis=0, return_index=True)[1]] = True  # of equal items the first
     places = np.flatnonzero(is_chosen)
     offsets = np.concatenate(
-        [[0], np.cumsum(np.bincount(owners[places], minlength=given.count))]
+        [[0], np.cumsum(np.bincount(owners[places], minlength=known.count))]
     ).astype(np.int32)
-    is_null = np.bincount(given.owners, minlength=given.count) == 0
+    is_null = np.bincount(known.owners, minlength=known.count) == 0
     return pa.ListArray.from_arrays(
         pa.array(offsets),
         items.take(pa.array(places)),
@@ -57,11 +57,11 @@ def union(candidates: Candidates, initial: Places) -> pa.Array:
     )
 
 
-def _is_kept(given: Candidates, initial: Places) -> Mask:
+def _is_kept(known: Candidates, initial: Places) -> Mask:
     """(count,) whether the only list of each key is the one before the changes."""
-    last = np.full(given.count, -1, dtype=np.int64)
-    last[given.owners] = given.members
-    counts = np.bincount(given.owners, minlength=given.count)
+    last = np.full(known.count, -1, dtype=np.int64)
+    last[known.owners] = known.members
+    counts = np.bincount(known.owners, minlength=known.count)
     return np.asarray((counts == 1) & (last == initial), dtype=bool)
 
 

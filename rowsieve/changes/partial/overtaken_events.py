@@ -32,24 +32,24 @@ def without_late_events(
     on_too_late: OnTooLate | None,
 ) -> tuple[Events, int]:
     """Return the events that no stored version is newer than, and how many are late."""
-    given = events.sequences
-    if given is None or not len(events):
+    own_sequences = events.sequences
+    if own_sequences is None or not len(events):
         return events, 0
     actions = events.keys.take(pa.array(events.owners))
-    for name, column in zip(given.column_names, given.columns, strict=True):
+    for name, column in zip(own_sequences.column_names, own_sequences.columns, strict=True):
         actions = actions.append_column(name, column)
     too_low, early = too_late(store, snapshot, actions, operation, on_too_late), 0
     if too_low is not None:
         early, events = int(too_low.sum()), events.select(~too_low)
-        given = events.sequences
-        if given is None or not len(events):
+        own_sequences = events.sequences
+        if own_sequences is None or not len(events):
             return events, early
     order, sequences = KeyOrder.of(snapshot.schema, snapshot.table.key), order_of(snapshot)
     counts_twice = "sum" in rules
     firsts = np.flatnonzero(np.diff(events.owners, prepend=-1))  # the least sequence of each key
     lowest = events.keys
     for name in sequences.names:
-        column = given.column(name).take(pa.array(firsts))
+        column = own_sequences.column(name).take(pa.array(firsts))
         lowest = lowest.append_column(name, column)
     look_up = stored_versions if counts_twice else newer_versions
     stored = look_up(store, snapshot, lowest).versions
@@ -58,7 +58,7 @@ def without_late_events(
     places = places_of(stored, events.keys, order)[events.owners]
     is_stored = places >= 0
     theirs = _taken(sequences.columns(stored), np.maximum(places, 0))
-    ours = sequences.columns(given)
+    ours = sequences.columns(own_sequences)
     late = is_above(theirs, ours)
     if counts_twice:
         late |= ~is_above(ours, theirs)

@@ -86,7 +86,7 @@ def upsert_given(
     change = handle.change("upsert", metadata, token, RETRY_TIMEOUT_S, on_too_late)
     key = handle.order("upsert").names
     schema = without_order_column(handle.newest.schema)
-    given = read_given(
+    rows = read_given(
         data,
         "upsert",
         schema,
@@ -99,7 +99,7 @@ def upsert_given(
 
     def events(schema: Schema) -> Events:
         return prepare_events(
-            given,
+            rows,
             schema,
             KeyOrder.of(schema, key),
             "upsert",
@@ -108,7 +108,7 @@ def upsert_given(
             on_duplicate=on_duplicate,
         )
 
-    return _commit(handle, change, write, given.table, events)
+    return _commit(handle, change, write, rows.table, events)
 
 
 def apply_given(
@@ -130,7 +130,7 @@ def apply_given(
     write = PartialWrite("apply_changes", keeps, merges, dict(combine or {}), unchanged)
     change = handle.change("apply", metadata, token, RETRY_TIMEOUT_S, on_too_late)
     key, schema = handle.order("apply_changes").names, without_order_column(handle.newest.schema)
-    given = read_given(
+    changed_rows = read_given(
         data,
         "apply_changes",
         schema,
@@ -140,17 +140,17 @@ def apply_given(
         op=op,
         storage_options=handle.storage_options,
     )
-    if not given.table.num_rows:
+    if not changed_rows.table.num_rows:
         return nothing_done("apply", handle.newest)
     table_order = handle.newest.table.sequence
     names = sequence_names(sequence, table_order, "apply_changes")
-    check_change_columns(given.table, {op: "op", **dict.fromkeys(names, "sequence")})
+    check_change_columns(changed_rows.table, {op: "op", **dict.fromkeys(names, "sequence")})
     control = [name for name in dict.fromkeys((op, *names)) if name not in schema.names]
     control = [name for name in control if name.lower() not in map(str.lower, table_order)]
-    rows = given.table.drop_columns(control)
+    rows = changed_rows.table.drop_columns(control)
 
     def filled(schema: Schema) -> GivenValues:
-        return given if keeps or not merges else _with_defaults(given, schema)
+        return changed_rows if keeps or not merges else _with_defaults(changed_rows, schema)
 
     def reduced(schema: Schema) -> Changes:
         table, order = filled(schema).table, KeyOrder.of(schema, key)
@@ -162,7 +162,7 @@ def apply_given(
             schema,
             KeyOrder.of(schema, key),
             "apply_changes",
-            deletes=deletes_in(given.table.column(op), op),
+            deletes=deletes_in(changed_rows.table.column(op), op),
             sequence=names,
             table_order=table_order,
             control=control,
@@ -185,7 +185,7 @@ def delete_given(
     write = PartialWrite("delete", keeps=True, merges=False, combine={}, unchanged=None)
     change = handle.change("delete_keys", metadata, token, RETRY_TIMEOUT_S, on_too_late)
     key, sequence = handle.order("delete by key").names, handle.newest.table.sequence
-    given = read_given(
+    rows = read_given(
         keys,
         "delete",
         handle.newest.schema.select((*key, *sequence)),
@@ -195,32 +195,32 @@ def delete_given(
 
     def events(schema: Schema) -> Events:
         return prepare_events(
-            given,
+            rows,
             schema.select((*key, *sequence)),
             KeyOrder.of(schema, key),
             "delete",
-            deletes=np.ones(given.table.num_rows, dtype=bool),
+            deletes=np.ones(rows.table.num_rows, dtype=bool),
             sequence=sequence,
             table_order=sequence,
             on_duplicate="last",
         )
 
-    return _commit(handle, change, write, given.table, events)
+    return _commit(handle, change, write, rows.table, events)
 
 
-def _with_defaults(given: GivenValues, schema: Schema) -> GivenValues:
+def _with_defaults(rows: GivenValues, schema: Schema) -> GivenValues:
     """Give what the data lacks its default; what a row says is unchanged stays absent."""
-    table = with_defaults(given.table, schema)
+    table = with_defaults(rows.table, schema)
     defaults = {field.name.lower(): field for field in schema if field.default is not None}
-    for place, name in enumerate(given.table.column_names):
-        field, lacking = defaults.get(name.lower()), given.lacking.get(name)
+    for place, name in enumerate(rows.table.column_names):
+        field, lacking = defaults.get(name.lower()), rows.lacking.get(name)
         if field is None or lacking is None:
             continue
         default, column = constant(field.default, field.type), table.column(place)
         column = column.cast(default.type) if pa.types.is_null(column.type) else column
         filled = pc.if_else(pa.array(lacking), default.cast(column.type), column)
         table = table.set_column(place, name, filled)
-    return replace(given, table=table)
+    return replace(rows, table=table)
 
 
 def _commit(

@@ -116,8 +116,8 @@ def _columns_to_read(
         if field.name in snapshot.table.key:
             continue
         is_given = np.zeros(len(continues), dtype=bool)
-        if field.name in events.given:
-            is_given[owners[events.given[field.name][live]]] = True
+        if field.name in events.gives:
+            is_given[owners[events.gives[field.name][live]]] = True
         if rules.get(field.name, "last") != "last":
             is_given[:] = False
         if (continues & ~is_given).any():
@@ -198,17 +198,17 @@ def _candidates(rows: _Rows, field: Field, events: Events) -> tuple[Candidates, 
     if field.name in rows.current.column_names:
         pieces.append(flat(rows.current.column(field.name)))
         initial = np.where(rows.places >= 0, 1 + rows.places, -1)
-    gives = events.given.get(field.name)
-    given, first_gives = _NO_PLACES, np.zeros(len(rows), dtype=bool)
+    gives = events.gives.get(field.name)
+    giving, first_gives = _NO_PLACES, np.zeros(len(rows), dtype=bool)
     offset = sum(map(len, pieces))
     if gives is not None:
-        given, first_gives = np.flatnonzero(gives[rows.live]), gives[rows.firsts]
+        giving, first_gives = np.flatnonzero(gives[rows.live]), gives[rows.firsts]
         pieces.append(flat(events.values.column(field.name)))
     if field.nullable or field.default is not None:
         initial[(rows.places < 0) & ~first_gives] = 0
     has_initial = initial >= 0
-    owners = np.concatenate([np.flatnonzero(has_initial), rows.owners[given]])
-    members = np.concatenate([initial[has_initial], offset + rows.live[given]])
+    owners = np.concatenate([np.flatnonzero(has_initial), rows.owners[giving]])
+    members = np.concatenate([initial[has_initial], offset + rows.live[giving]])
     in_order = np.argsort(owners, kind="stable")
     type_ = arrow_type(field.type)
     pool = pa.concat_arrays([each if each.type == type_ else each.cast(type_) for each in pieces])

@@ -56,13 +56,13 @@ class _ChangeOptions:
     @property
     def only_for_rows(self) -> list[str]:
         """The given options that events of a tool do not take."""
-        given = {
+        of_rows = {
             "--missing": self.missing == "keep",
             "--unchanged": self.unchanged,
             "--combine": self.combine,
             "--history": self.history,
         }
-        return [name for name, value in given.items() if value]
+        return [name for name, value in of_rows.items() if value]
 
 
 @dataclass(frozen=True, kw_only=True)

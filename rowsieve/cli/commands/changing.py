@@ -136,8 +136,8 @@ def update(
 def _by_column(assignments: dict[str, str], names: list[str]) -> dict[str, str]:
     """Name the columns without the spaces around them, unless a name has these itself."""
     by_name: dict[str, str] = {}
-    for given, value in assignments.items():
-        name = given if given in names else given.strip()
+    for column, value in assignments.items():
+        name = column if column in names else column.strip()
         if name in by_name:
             raise typer.BadParameter(f"--set names {name!r} twice; give it once")
         by_name[name] = value.strip()  # offsets in messages count from here

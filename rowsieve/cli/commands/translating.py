@@ -105,10 +105,10 @@ def translate(
     else:
         from rowsieve.bridges.pasted import pasted
 
-        given = {"target": target, "schema": columns, **sessions.arguments()}
-        translated = pasted(condition, source, strict=strict, **given)
+        options = {"target": target, "schema": columns, **sessions.arguments()}
+        translated = pasted(condition, source, strict=strict, **options)
         if html is not None:
-            rowsieve.translate(condition, source, **given).picture().save(html)
+            rowsieve.translate(condition, source, **options).picture().save(html)
     if as_json:
         _print_as_json(translated)
     else:

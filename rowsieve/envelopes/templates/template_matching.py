@@ -244,15 +244,15 @@ def _closing_quotes(
             skipped = np.where(skipped == 8, 8 + _before_special(words[:, 1]), skipped)
         at = at + skipped
         byte = messages.bytes[at]
-        closed = byte == ord('"')
-        stops[pending[closed]] = at[closed]
-        right[pending[closed]] = True
+        is_quote = byte == ord('"')
+        stops[pending[is_quote]] = at[is_quote]
+        right[pending[is_quote]] = True
         going = skipped == 16
         if escapes:
             escaped = (byte == ord("\\")) & ~going & _ESCAPED[messages.bytes[at + 1]]
             at = np.where(escaped, at + 2, at)
             going |= escaped
-        going &= ~closed & (at <= limit)
+        going &= ~is_quote & (at <= limit)
         if not going.any():
             break
         pending, at = pending[going], at[going]

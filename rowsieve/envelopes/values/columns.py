@@ -121,14 +121,14 @@ def _of_mixed(values: Sequence[Any], target: TargetColumn) -> Column:
 def _of_kind(kind: str, values: Sequence[Any], target: TargetColumn) -> Column:
     unchanged = np.empty(0, np.int64)
     reasons: dict[int, str] = {}
-    given: Sequence[Any] | pa.Array = values
+    sent: Sequence[Any] | pa.Array = values
     if kind == "str" and not (logical.is_nested(target.field.type) or _is_document(target)):
         with suppress(UnicodeEncodeError):  # which is refused when it is converted
-            given = pa.array(values, pa.string())
+            sent = pa.array(values, pa.string())
     if target.rules.unavailable:
-        unchanged = unsent_places(kind, given, target.field.type)
-        given = _without(given, unchanged)
-    converted = _converted_or_halves(kind, given, target, 0, reasons)
+        unchanged = unsent_places(kind, sent, target.field.type)
+        sent = _without(sent, unchanged)
+    converted = _converted_or_halves(kind, sent, target, 0, reasons)
     return Column(converted, unchanged, reasons)
 
 

@@ -158,8 +158,8 @@ def column_types(schema: Any) -> dict[str, pa.DataType]:
 
 def _precision(declared: Mapping[str, Any]) -> int:
     parameters = declared.get("parameters")
-    given = parameters.get("connect.decimal.precision") if isinstance(parameters, Mapping) else 0
-    digits = str(given)
+    stated = parameters.get("connect.decimal.precision") if isinstance(parameters, Mapping) else 0
+    digits = str(stated)
     count = int(digits) if digits.isascii() and digits.isdigit() else 0
     return count if 0 < count <= _WIDEST else _WIDEST
 

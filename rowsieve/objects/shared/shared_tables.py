@@ -69,8 +69,8 @@ _open: weakref.WeakValueDictionary[tuple[str, str, int], SharedTables] = (
 
 def shared_tables(store: ObjectStore, options: Mapping[str, Any] | None) -> SharedTables:
     """The shared log in `store`; all callers of a process with equal options share one."""
-    given = checksum(repr(sorted((options or {}).items(), key=repr)).encode())
-    key = (store.uri, given, os.getpid())
+    options_checksum = checksum(repr(sorted((options or {}).items(), key=repr)).encode())
+    key = (store.uri, options_checksum, os.getpid())
     with _lock.mutex:
         tables = _open.get(key)
         if tables is None:

@@ -273,10 +273,14 @@ class _Lanes:
         """Forget the lanes that do not have a struct of this shape, or left the data."""
         self._good &= self.at < self._outside
         if not self._good.all():
-            kept = np.flatnonzero(self._good)
-            self.starts, self.at, self._good = self.starts[kept], self.at[kept], self._good[kept]
-            self.values = {slot: each[kept] for slot, each in self.values.items()}
-            self.stops = {slot: each[kept] for slot, each in self.stops.items()}
+            good = np.flatnonzero(self._good)
+            self.starts, self.at, self._good = (
+                self.starts[good],
+                self.at[good],
+                self._good[good],
+            )
+            self.values = {slot: each[good] for slot, each in self.values.items()}
+            self.stops = {slot: each[good] for slot, each in self.stops.items()}
 
     def _set(self, slot: int, values: Numbers) -> None:
         self.values[slot] = values

@@ -114,7 +114,7 @@ def _pages(
     if unpruned.rows == ROW_GROUP_ROWS:
         return pages, np.where(remaining, pages, 0)
     group_of = np.repeat(np.arange(len(remaining)), pages)
-    return pages, np.bincount(group_of, weights=unpruned.kept, minlength=len(remaining)).astype(
+    return pages, np.bincount(group_of, weights=unpruned.chosen, minlength=len(remaining)).astype(
         np.int64
     )
 

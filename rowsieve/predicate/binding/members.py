@@ -116,13 +116,13 @@ def _in_microseconds(array: pa.Array) -> tuple[pa.Array, LogicalType]:
     width = pa.int32() if pa.types.is_time32(array.type) else pa.int64()
     numbers, nulls = filled(array.view(width)).astype(np.int64), null_mask(array)
     if unit == "ns":
-        kept = numbers % NANOS_OF_MICRO == 0
-        numbers, nulls = numbers[kept] // NANOS_OF_MICRO, nulls[kept]
+        is_exact = numbers % NANOS_OF_MICRO == 0
+        numbers, nulls = numbers[is_exact] // NANOS_OF_MICRO, nulls[is_exact]
     else:
         factor = _US_PER[unit]
         least, most = -(2**63 // factor), (2**63 - 1) // factor
-        kept = (numbers >= least) & (numbers <= most)
-        numbers, nulls = numbers[kept] * factor, nulls[kept]
+        is_exact = (numbers >= least) & (numbers <= most)
+        numbers, nulls = numbers[is_exact] * factor, nulls[is_exact]
     return with_nulls(numbers, nulls, arrow_type(type_)), type_
 
 
@@ -135,8 +135,8 @@ def _in_nanoseconds(array: pa.Array, type_: Nanos) -> pa.Array:
         )
     factor = NANOS_OF_MICRO * _US_PER[array.type.unit] if array.type.unit != "ns" else 1
     numbers, nulls = filled(array.view(pa.int64())).astype(np.int64), null_mask(array)
-    kept = (numbers >= -(2**63 // factor)) & (numbers <= (2**63 - 1) // factor)
-    return with_nulls(numbers[kept] * factor, nulls[kept], arrow_type(type_))
+    is_exact = (numbers >= -(2**63 // factor)) & (numbers <= (2**63 - 1) // factor)
+    return with_nulls(numbers[is_exact] * factor, nulls[is_exact], arrow_type(type_))
 
 
 def _parsed(array: pa.Array, type_: LogicalType, semantics: Semantics) -> pa.Array:
@@ -184,8 +184,8 @@ def _exactly(
     if member == target:
         return array
     if isinstance(target, Uuid):
-        kept = pc.or_(pc.is_null(array), pc.fill_null(pc.equal(pc.binary_length(array), 16), True))  # noqa: FBT003
-        return array.filter(kept).cast(pa.binary(16))
+        fits = pc.or_(pc.is_null(array), pc.fill_null(pc.equal(pc.binary_length(array), 16), True))  # noqa: FBT003
+        return array.filter(fits).cast(pa.binary(16))
     computed = cast(array, member, target, semantics)
     if isinstance(target, Float):
         return computed.values

@@ -103,16 +103,16 @@ def _as_text(
         return ir.Cast(local, String(), try_)
     if is_utc(semantics):
         return None
-    given = () if style is TimestampText.OFFSET else (style.value,)
-    return _call("zoned_text", semantics.time_zone, operand, *given)
+    styles = () if style is TimestampText.OFFSET else (style.value,)
+    return _call("zoned_text", semantics.time_zone, operand, *styles)
 
 
 def _check_in_utc(operand: ir.Operand, semantics: Semantics) -> None:
     """Raise for an instant that may not be in UTC, because its text depends on its type's zone."""
     for node in ir.walk(operand):
         match node:
-            case ir.BoundColumn(name=name, type=Timestamp(zone=own)) if own != "UTC":
-                reason = f"the column {name!r} declares the time zone {own!r}"
+            case ir.BoundColumn(name=name, type=Timestamp(zone=zone_name)) if zone_name != "UTC":
+                reason = f"the column {name!r} declares the time zone {zone_name!r}"
             case ir.BoundColumn(name=name, type=type_) if is_nested(type_):
                 reason = f"the column {name!r} is nested"
             case ir.Cast() | ir.Now() | ir.Literal() if type_of(node) == INSTANT:
@@ -254,8 +254,8 @@ def zoned_trunc(
         rules = semantics.moved_time.value, semantics.skipped_time.value
     else:  # truncate as a date
         rules = semantics.repeated_time.value, semantics.skipped_midnight.value
-    given = (ir.Literal(text, String()) for text in (zone(name).name, *rules))
-    spelled, repeated, skipped = given
+    literals = (ir.Literal(text, String()) for text in (zone(name).name, *rules))
+    spelled, repeated, skipped = literals
     return ir.Call("zoned_trunc", (unit, spelled, operand, repeated, skipped))
 
 
@@ -299,11 +299,11 @@ def _shift(name: str, arguments: Sequence[ir.Operand], semantics: Semantics) -> 
 
 
 def _call(function: str, name: str, *arguments: ir.Operand | str) -> ir.Operand:
-    given = tuple(
+    operands = tuple(
         ir.Literal(argument, String()) if isinstance(argument, str) else argument
         for argument in (zone(name).name, *arguments)
     )
-    return ir.Call(function, given)
+    return ir.Call(function, operands)
 
 
 def _unit(operand: ir.Operand) -> str | None:

@@ -96,24 +96,26 @@ def _logical(type_: pa.DataType, name: str) -> LogicalType:
 def _directions(
     name: str, monotone: Sequence[str | None] | str | None, count: int
 ) -> tuple[Direction, ...]:
-    given = [monotone] * count if monotone is None or isinstance(monotone, str) else [*monotone]
-    if len(given) != count or any(each not in _DIRECTIONS for each in given):
+    directions = (
+        [monotone] * count if monotone is None or isinstance(monotone, str) else [*monotone]
+    )
+    if len(directions) != count or any(each not in _DIRECTIONS for each in directions):
         raise InvalidInput(
             f"monotone of {name!r} is 'increasing', 'decreasing' or None for each of its {count} "
             f"arguments, not {monotone!r}"
         )
-    return tuple(_DIRECTIONS[each] for each in given)
+    return tuple(_DIRECTIONS[each] for each in directions)
 
 
 def _resolver(signature: Signature) -> Resolver:
     def resolve(arguments: Sequence[Argument]) -> Signature | None:
         if len(arguments) != len(signature.arguments):
             return None
-        for given, wanted in zip(arguments, signature.arguments, strict=True):
-            if given.type is None or given.type == wanted:
+        for argument, wanted in zip(arguments, signature.arguments, strict=True):
+            if argument.type is None or argument.type == wanted:
                 continue
-            rule = cast_rule(given.type, wanted)
-            if rule is None or (rule.can_fail and not given.is_constant):
+            rule = cast_rule(argument.type, wanted)
+            if rule is None or (rule.can_fail and not argument.is_constant):
                 return None
         return signature
 

@@ -136,7 +136,7 @@ def resolve(name: str, arguments: Sequence[Argument]) -> tuple[Function, Signatu
     row = find(name)
     signature = row.resolve(arguments)
     if signature is None:
-        given = ", ".join(
+        shown = ", ".join(
             repr(argument.constant)
             if argument.is_constant and isinstance(argument.constant, str)
             else "NULL"
@@ -145,7 +145,7 @@ def resolve(name: str, arguments: Sequence[Argument]) -> tuple[Function, Signatu
             for argument in arguments
         )
         raise InvalidPredicate(
-            f"{name}({given}) has no meaning: it is used as {row.usage}; cast an argument"
+            f"{name}({shown}) has no meaning: it is used as {row.usage}; cast an argument"
         )
     return row, signature
 

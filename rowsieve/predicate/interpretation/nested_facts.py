@@ -29,12 +29,12 @@ def implied_by_equality(
     assert semantics.nested_nulls is not NestedNulls.UNKNOWN
     terms: list[ir.Predicate] = []
     match type_, constant_type:
-        case (List(element=element), List(element=given)):
+        case (List(element=element), List(element=item_type)):
             length = ir.Call("list_length", (operand,))
             terms.append(ir.Comparison(ir.ComparisonOp.EQ, length, ir.Literal(len(value), Int(32))))
             for place, item in enumerate(value[:_MAX_ITEMS], 1):
                 at = ir.Call("list_element", (operand, ir.Literal(place, Int(64))))
-                terms += _equal(at, element.type, item, given.type, semantics)
+                terms += _equal(at, element.type, item, item_type.type, semantics)
         case (Struct(fields=fields), Struct(fields=others)) if _are_named(fields):
             for field, other, member in zip(fields, others, value, strict=True):
                 at_member = ir.FieldAccess(operand, field.name)
@@ -105,11 +105,11 @@ def _ordered_fields(
     if len(members) < len(value):
         op = op.weak
     for field, other, item in reversed(members):
-        member, given = ir.FieldAccess(operand, field.name), ir.Literal(item, other.type)
+        member, literal = ir.FieldAccess(operand, field.name), ir.Literal(item, other.type)
         if condition is None:
-            condition = _ordered(op, member, field.type, given, semantics)
+            condition = _ordered(op, member, field.type, literal, semantics)
             continue
-        decided = _ordered(op.strict, member, field.type, given, semantics)
+        decided = _ordered(op.strict, member, field.type, literal, semantics)
         equal = _equal(member, field.type, item, other.type, semantics)
         condition = ir.disjoin((decided, ir.conjoin((*equal, condition))))
     assert condition is not None
@@ -138,9 +138,9 @@ def _ordered_items(
         condition = longer(len(value), ir.ComparisonOp.LE if op is ir.ComparisonOp.LE else op)
     for place in reversed(range(len(known))):
         item = ir.Call("list_element", (operand, ir.Literal(place + 1, Int(64))))
-        given = ir.Literal(known[place], constant_type.element.type)
+        literal = ir.Literal(known[place], constant_type.element.type)
         strict = op.strict
-        decided = _ordered(strict, item, type_.element.type, given, semantics)
+        decided = _ordered(strict, item, type_.element.type, literal, semantics)
         equal = _equal(
             item, type_.element.type, known[place], constant_type.element.type, semantics
         )

@@ -88,8 +88,8 @@ def _cut(text: pa.Array, lengths: npt.NDArray[Any]) -> pa.Array:
     offsets, content = _buffers(text)
     ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
     places = np.repeat(offsets[:-1] - ends[:-1], lengths) + np.arange(ends[-1])
-    kept = content[places] if len(places) else np.zeros(0, np.uint8)
-    buffers = [None, pa.py_buffer(ends), pa.py_buffer(kept.tobytes())]
+    prefixes = content[places] if len(places) else np.zeros(0, np.uint8)
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(prefixes.tobytes())]
     return pa.Array.from_buffers(pa.string(), len(text), buffers)
 
 

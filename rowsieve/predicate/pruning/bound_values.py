@@ -186,14 +186,14 @@ def _ticks(array: pa.Array, storage: pa.DataType, side: Side) -> pa.Array:
     """Convert a unit of time, rounded where it becomes coarser; what overflows is unknown."""
     integers = pa.int32() if array.type.bit_width == 32 else pa.int64()
     ticks = array.view(integers).cast(pa.int64())
-    given, wanted = _TICKS[array.type.unit], _TICKS[storage.unit]
-    if wanted >= given:
-        factor = wanted // given
+    from_unit, wanted = _TICKS[array.type.unit], _TICKS[storage.unit]
+    if wanted >= from_unit:
+        factor = wanted // from_unit
         limit = (2**63 - 1) // factor
         fits = pc.less_equal(pc.abs(pc.max_element_wise(ticks, -(2**63 - 1))), limit)
-        kept = pc.if_else(fits, ticks, None)
-        return pc.multiply(kept, factor).view(storage)
-    factor = given // wanted
+        exact = pc.if_else(fits, ticks, None)
+        return pc.multiply(exact, factor).view(storage)
+    factor = from_unit // wanted
     floors = np.asarray(ticks.fill_null(0).to_numpy(), np.int64)
     floors = floors // factor if side is Side.LOWER else -(-floors // factor)
     return pc.if_else(ticks.is_valid(), pa.array(floors), None).view(storage)

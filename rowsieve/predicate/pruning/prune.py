@@ -61,14 +61,14 @@ def prune(
     if not isinstance(predicate, BoundPredicate):
         predicate = bind(predicate, columns, semantics)
     sides = {"min": min or {}, "max": max or {}, "nulls": nulls or {}, "nans": nans or {}}
-    given = _Given(columns, sides, rows)
-    files = _Files(given, given.file_count())
-    kept = interpret(predicate, files) != Verdict.NONE
-    return np.asarray(kept & (files.rows != 0), dtype=np.bool_)
+    arrays = _FactArrays(columns, sides, rows)
+    files = _Files(arrays, arrays.file_count())
+    remaining = interpret(predicate, files) != Verdict.NONE
+    return np.asarray(remaining & (files.rows != 0), dtype=np.bool_)
 
 
 @dataclass(frozen=True, slots=True)
-class _Given:
+class _FactArrays:
     """The facts as they were given."""
 
     schema: Schema
@@ -113,14 +113,16 @@ class _Given:
 class _Files:
     """The facts of all files, as the interpreter asks for them."""
 
-    def __init__(self, given: _Given, count: int) -> None:
-        self._given = given
+    def __init__(self, arrays: _FactArrays, count: int) -> None:
+        self._arrays = arrays
         self.part_count = count
-        self.rows = self._counts(given.rows, "rows")
-        self._names = {given.field(name).id: name for side in given.sides.values() for name in side}
+        self.rows = self._counts(arrays.rows, "rows")
+        self._names = {
+            arrays.field(name).id: name for side in arrays.sides.values() for name in side
+        }
         self._known: dict[int, AbstractColumn | None] = {}
         for name in self._names.values():  # facts of other types are refused, used or not
-            self._column(given.field(name))
+            self._column(arrays.field(name))
 
     def column(self, column: ir.BoundColumn) -> AbstractColumn | None:
         """Return the facts of a column; None if none are given."""
@@ -136,7 +138,7 @@ class _Files:
         return from_column(column, known, self.part_count)
 
     def _column(self, field: Field) -> None:
-        name, sides = self._names[field.id], self._given.sides
+        name, sides = self._names[field.id], self._arrays.sides
         ends = [
             as_bounds(sides[side.value][name], field.type, side, name)
             if name in sides[side.value]

@@ -105,9 +105,9 @@ _READERS: Final[Mapping[str, tuple[str, Reader]]] = {
 
 
 def _merge_options(procedure: str, arguments: Mapping[str, Value]) -> MergeOptions:
-    given = arguments.get("options") or {}
-    assert isinstance(given, Mapping)
-    return MergeOptions(**read_options(procedure, given, _READERS))
+    options = arguments.get("options") or {}
+    assert isinstance(options, Mapping)
+    return MergeOptions(**read_options(procedure, options, _READERS))
 
 
 def _sizes(refs: Sequence[VectorRef | None]) -> dict[str, int]:

@@ -22,7 +22,7 @@ def read_options(
 
     `readers` has the field and the reader of each option, by its name with hyphens.
     """
-    given: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, text in options.items():
         plain = name.strip().lower().replace("_", "-")
         if plain not in readers:
@@ -31,10 +31,10 @@ def read_options(
                 f"{', '.join(sorted(readers))}{did_you_mean(plain, readers)}"
             )
         field, read = readers[plain]
-        if field in given:
+        if field in values:
             raise InvalidInput(f"{procedure}: the option {plain} is given twice; remove one")
-        given[field] = read(f"{procedure}: the option {plain}", text)
-    return given
+        values[field] = read(f"{procedure}: the option {plain}", text)
+    return values
 
 
 def size_bytes(option: str, text: str) -> int:

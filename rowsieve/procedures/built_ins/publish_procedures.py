@@ -37,7 +37,7 @@ class Publish(Procedure):
 
     def call(self, table: Table, arguments: Mapping[str, Value]) -> pa.Table:
         """Publish it; the result says what was published."""
-        published = table.publish(*_given(arguments))
+        published = table.publish(*_format_and_location(arguments))
         row = {name: getattr(published, name) for name in self.columns.names}
         return pa.Table.from_pylist([row], schema=self.columns)
 
@@ -52,10 +52,10 @@ class Unpublish(Procedure):
 
     def call(self, table: Table, arguments: Mapping[str, Value]) -> pa.Table:
         """Delete it; the result is the number of files."""
-        files = table.unpublish(*_given(arguments))
+        files = table.unpublish(*_format_and_location(arguments))
         return pa.Table.from_pylist([{"files": files}], schema=self.columns)
 
 
-def _given(arguments: Mapping[str, Value]) -> list[Any]:
+def _format_and_location(arguments: Mapping[str, Value]) -> list[Any]:
     """The format, and the folder if there is one."""
     return [value for name in ("format", "location") if (value := arguments.get(name)) is not None]

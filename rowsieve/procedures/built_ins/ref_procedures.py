@@ -80,14 +80,14 @@ def _named(kind: str) -> Parameter:
 def _version_of(arguments: Mapping[str, Value]) -> dict[str, Any]:
     """The arguments that say which version is meant."""
     version, tag, as_of = (arguments.get(name) for name in ("version", "of", "as_of"))
-    given: dict[str, Any] = {}
+    named: dict[str, Any] = {}
     if version is not None:
-        given["version"] = int(str(version))
+        named["version"] = int(str(version))
     if tag is not None:
-        given["version"] = str(tag)
+        named["version"] = str(tag)
     if isinstance(as_of, datetime):
-        given["as_of"] = as_of
-    return given
+        named["as_of"] = as_of
+    return named
 
 
 _OF: Final = (

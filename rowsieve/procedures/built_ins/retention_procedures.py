@@ -59,12 +59,12 @@ class _RetentionProcedure(Procedure):
     def _removed(
         self, table: Table, arguments: Mapping[str, Value], progress: Progress | None
     ) -> pa.Table:
-        given = {
+        options = {
             each.name: arguments[each.name]
             for each in self.parameters[2:]
             if arguments[each.name] is not None
         }
-        removed = self._remove(table, progress=progress, **given)
+        removed = self._remove(table, progress=progress, **options)
         row = {
             "expired_versions_count": removed.versions,
             "oldest_version": removed.oldest_version,
@@ -99,14 +99,14 @@ _BEGAN_BEFORE = Parameter(
 
 
 def _remove_orphans(
-    table: Table, *, older_than: datetime | None = None, **given: Any
+    table: Table, *, older_than: datetime | None = None, **options: Any
 ) -> RemovedFiles:
     """Remove orphans, with the grace period since `older_than` if it is given."""
     if older_than is not None:
-        if "grace_s" in given:
+        if "grace_s" in options:
             raise InvalidInput("remove_orphan_files: give older_than or grace_s, not both")
-        given["grace_s"] = max(0.0, clock.now_us() / 1e6 - older_than.timestamp())
-    return table.remove_orphans(**given)
+        options["grace_s"] = max(0.0, clock.now_us() / 1e6 - older_than.timestamp())
+    return table.remove_orphans(**options)
 
 
 RETENTION_PROCEDURES: Final = (

@@ -172,11 +172,11 @@ class RewriteDataFiles(DistributedProcedure):
         started_s = time.perf_counter()
         check_mode(self.operation, context.table.handle.pinned.table)
         snapshot = as_updates(context.table.handle.pinned)
-        given = arguments.get("options") or {}
-        assert isinstance(given, Mapping)
+        texts = arguments.get("options") or {}
+        assert isinstance(texts, Mapping)
         if arguments.get("strict"):
-            given = {**given, "strict": "true"}
-        options = RewriteOptions.of(given, target_part_bytes(snapshot.table.properties))
+            texts = {**texts, "strict": "true"}
+        options = RewriteOptions.of(texts, target_part_bytes(snapshot.table.properties))
         order = _sort_order(snapshot, arguments.get("strategy"), arguments.get("sort_order"))
         log = context.table.handle.log
         horizon = reached_horizon(snapshot, lambda moment: log.as_of(moment).version)

@@ -56,15 +56,15 @@ class RewriteOptions:
     @classmethod
     def of(cls, options: Mapping[str, str], target_bytes: int) -> RewriteOptions:
         """Read the options; InvalidInput names a wrong one. `target_bytes`: the table's."""
-        given = read_options("rewrite_data_files", options, _READERS)
-        target = given.get("target_file_size_bytes", target_bytes)
-        if "file_size_threshold" in given:  # Trino's option: rewrite smaller files
-            threshold = given.pop("file_size_threshold")
-            given.setdefault("min_file_size_bytes", threshold)
-            given.setdefault("max_file_size_bytes", max(threshold, target * 9 // 5))
-            given.setdefault("min_input_files", 1)
+        fields = read_options("rewrite_data_files", options, _READERS)
+        target = fields.get("target_file_size_bytes", target_bytes)
+        if "file_size_threshold" in fields:  # Trino's option: rewrite smaller files
+            threshold = fields.pop("file_size_threshold")
+            fields.setdefault("min_file_size_bytes", threshold)
+            fields.setdefault("max_file_size_bytes", max(threshold, target * 9 // 5))
+            fields.setdefault("min_input_files", 1)
         default = cls(target, target * 3 // 4, target * 9 // 5)
-        return replace(default, **given).checked()
+        return replace(default, **fields).checked()
 
     def checked(self) -> RewriteOptions:
         """Return these options; InvalidInput if the sizes contradict each other."""

@@ -129,10 +129,10 @@ class TableVersion(UnreadableDataset):
     def take(self, indices: Any, columns: Columns = None, **options: Any) -> pa.Table:
         """The rows of `to_table` at these indices; InvalidInput if they are not valid indices."""
         try:
-            given = pa.array(indices) if len(indices) else pa.array([], pa.int64())
-            if not (pa.types.is_integer(given.type) or given.null_count == len(given)):
-                raise ValueError(f"got {given.type}")
-            places = given.cast(pa.int64())
+            rows = pa.array(indices) if len(indices) else pa.array([], pa.int64())
+            if not (pa.types.is_integer(rows.type) or rows.null_count == len(rows)):
+                raise ValueError(f"got {rows.type}")
+            places = rows.cast(pa.int64())
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             raise InvalidInput(f"take: indices must be whole numbers from 0: {error}") from error
         if places.null_count:

@@ -20,7 +20,7 @@ import datafusion
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.providers.datafusion.session_settings import MAX_PASSES, temporary_settings
 from rowsieve.statements.parse_statement import Statement
-from rowsieve.statements.queries import Deallocate, Execute, Kept, read_kept
+from rowsieve.statements.queries import Deallocate, Execute, QueryDefinition, read_definition
 from rowsieve.statements.query_words import may_name, searchable
 from rowsieve.statements.read_change import Change
 from rowsieve.statements.tokens import quoted_path
@@ -102,9 +102,9 @@ class KeptQueries:
     def _views_in(self, text: str) -> Iterator[KeptQuery]:
         return (view for view in self._views.values() if view.is_named_in(text))
 
-    def replan(self, kept: Iterable[KeptQuery]) -> None:
+    def replan(self, queries: Iterable[KeptQuery]) -> None:
         """Have DataFusion plan these again, over the tables that are registered now."""
-        for each in kept:
+        for each in queries:
             self._check_settings(each)
             if each.is_view:
                 self._replace(each)
@@ -118,7 +118,7 @@ class KeptQueries:
     def create(
         self,
         text: str,
-        statement: Kept,
+        statement: QueryDefinition,
         plan: Callable[[], datafusion.DataFrame],
         *,
         has_values: bool,
@@ -130,31 +130,31 @@ class KeptQueries:
         """
         if has_values:
             raise UnsupportedOperation(_NO_VALUES)
-        kept = self._read(text, statement)
-        inner = [view for view in self.named(kept.query) if view.name != kept.name]
-        if kept.is_view and (outer := [view for view in inner if kept.is_named_in(view.query)]):
+        stored = self._read(text, statement)
+        inner = [view for view in self.named(stored.query) if view.name != stored.name]
+        if stored.is_view and (outer := [view for view in inner if stored.is_named_in(view.query)]):
             raise UnsupportedOperation(
-                f"sql: the view {kept.sql_name} names {outer[0].sql_name}, which names it, too; "
+                f"sql: the view {stored.sql_name} names {outer[0].sql_name}, which names it, too; "
                 "give one of them another name"
             )
         self.replan(inner)
-        replaced = self._registered(kept) if kept.is_view else None
-        with nullcontext() if kept.is_view else self._unoptimised():
+        replaced = self._registered(stored) if stored.is_view else None
+        with nullcontext() if stored.is_view else self._unoptimised():
             frame = plan()
         if replaced is not None:
             try:
-                self._replace(kept)
+                self._replace(stored)
             except Exception as error:
-                _DATAFUSION.deregister_table(self._session, kept.sql_name)
-                _DATAFUSION.register_table(self._session, kept.sql_name, replaced)
+                _DATAFUSION.deregister_table(self._session, stored.sql_name)
+                _DATAFUSION.register_table(self._session, stored.sql_name, replaced)
                 raise UnsupportedOperation(
-                    f"sql: the view {kept.sql_name} cannot be replaced by a query that reads it; "
+                    f"sql: the view {stored.sql_name} cannot be replaced by a query that reads it; "
                     "give the view another name"
                 ) from error
-        if kept.is_view:
-            self._views[kept.name] = kept
+        if stored.is_view:
+            self._views[stored.name] = stored
         else:
-            self._prepared[kept.name[0]] = kept
+            self._prepared[stored.name[0]] = stored
         return frame
 
     def _unoptimised(self) -> AbstractContextManager[None]:
@@ -176,9 +176,9 @@ class KeptQueries:
                 self._prepared.pop(name, None)
             case Change(name=name) if statement.removes_table:
                 self._views.pop(self._session.full_name(name), None)
-            case Kept(is_view=True, replaces=True):
+            case QueryDefinition(is_view=True, replaces=True):
                 with suppress(InvalidInput, UnsupportedOperation):
-                    name = read_kept(statement).name
+                    name = read_definition(statement).name
                     self._views.pop(self._session.full_name(name), None)
         self.forget_removed()
 
@@ -188,29 +188,29 @@ class KeptQueries:
             if (now := self._registered(view)) is None or now.kind != "view":
                 del self._views[name]
 
-    def _read(self, text: str, statement: Kept) -> KeptQuery:
+    def _read(self, text: str, statement: QueryDefinition) -> KeptQuery:
         try:
-            kept = read_kept(statement)
+            definition = read_definition(statement)
         except InvalidInput as error:
             raise UnsupportedOperation(
                 "sql: the view or prepared statement cannot be parsed, so it would always read "
                 f"today's versions of its tables: {error}"
             ) from error
-        full = self._session.full_name(kept.name) if statement.is_view else kept.name
-        return KeptQuery(full, statement.is_view, text, kept.query, self._settings())
+        full = self._session.full_name(definition.name) if statement.is_view else definition.name
+        return KeptQuery(full, statement.is_view, text, definition.query, self._settings())
 
     def _settings(self) -> dict[str, Any]:
         """The settings that decide the meaning of a SQL text."""
         return self._session.settings_of(_READS_TEXT)
 
-    def _check_settings(self, kept: KeptQuery) -> None:
+    def _check_settings(self, stored: KeptQuery) -> None:
         now = self._settings()
-        for name in sorted(now.keys() | kept.settings.keys()):
-            if now.get(name) != kept.settings.get(name):
-                what = "view" if kept.is_view else "prepared statement"
+        for name in sorted(now.keys() | stored.settings.keys()):
+            if now.get(name) != stored.settings.get(name):
+                what = "view" if stored.is_view else "prepared statement"
                 raise UnsupportedOperation(
-                    f"sql: the {what} {kept.sql_name} was created with {name} = "
-                    f"{kept.settings.get(name)}, which is {now.get(name)} now; SET it back"
+                    f"sql: the {what} {stored.sql_name} was created with {name} = "
+                    f"{stored.settings.get(name)}, which is {now.get(name)} now; SET it back"
                 )
 
     def _replace(self, view: KeptQuery) -> None:

@@ -20,7 +20,7 @@ from rowsieve.metadata_tables.table_kinds import METADATA_TABLES
 from rowsieve.providers.datafusion.own_table import OwnTable
 from rowsieve.providers.datafusion.rows_in_memory import rows_table
 from rowsieve.statements.parse_statement import Statement
-from rowsieve.statements.queries import Kept, read_kept
+from rowsieve.statements.queries import QueryDefinition, read_definition
 from rowsieve.statements.query_words import may_name, searchable
 from rowsieve.statements.read_change import Change
 from rowsieve.statements.tokens import quoted_path
@@ -103,7 +103,7 @@ def created_name(statement: Statement) -> tuple[str, ...] | None:
     match statement:
         case Change(verb="CREATE", name=name):
             return name
-        case Kept(is_view=True):
+        case QueryDefinition(is_view=True):
             with suppress(InvalidInput, UnsupportedOperation):
-                return read_kept(statement).name
+                return read_definition(statement).name
     return None

@@ -48,15 +48,15 @@ def run_procedure_statement(
     statement: CallStatement,
     catalogs: Mapping[str, CatalogTables],
     default: str,
-    given: tuple[Any, ...],
+    sql_arguments: tuple[Any, ...],
     zone: str | None,
 ) -> pa.Table:
     """Run a statement on procedures and return its rows; `text` is that of the statement.
 
-    `given` are the options and parameter values of the call to `sql`; these statements take none.
-    `zone` is the time zone of the session.
+    `sql_arguments` are the options and parameter values of the call to `sql`; these statements take
+    none. `zone` is the time zone of the session.
     """
-    if any(given):
+    if any(sql_arguments):
         raise InvalidInput("sql: a statement on procedures takes no options and no values")
     call = statement.call if isinstance(statement, ExplainCall) else statement
     name = _named(catalogs, call) if isinstance(call, Call) else None

@@ -47,21 +47,21 @@ _SELECTS: Final = Query()
 class QueryPlan:
     """A query, the tables of ours that it may read, and how DataFusion plans it.
 
-    `named` has the tables by name. `kept` are views and prepared statements that it may read.
+    `named` has the tables by name. `inner` are views and prepared statements that it may read.
     `asks`: DataFusion asks catalogs of ours for more tables.
     """
 
     session: SessionContext
     query: str
     named: Mapping[str, OwnTable]
-    kept: Sequence[KeptQuery]
+    inner: Sequence[KeptQuery]
     plan: Callable[..., datafusion.DataFrame]
     asked: Query = _SELECTS
     asks: bool = False
 
     def frame(self) -> datafusion.DataFrame:
         """Plan the query."""
-        written = " ".join([self.query, *(each.query for each in self.kept)])
+        written = " ".join([self.query, *(each.query for each in self.inner)])
         text = blanked(written)
         chooses = words.may_choose(text) and self.session.skips
         reads = {
@@ -94,7 +94,7 @@ class QueryPlan:
         again = {name: read for name, read in reads.items() if final.changes(name, read)}
         if again:
             reads |= {name: read.by(final.hybrids.get(name)) for name, read in again.items()}
-            with self.session.registered_for_now(_providers(reads), self.kept):
+            with self.session.registered_for_now(_providers(reads), self.inner):
                 frame = self._final(frame, final)
         return self._explained(frame, reads)
 
@@ -106,7 +106,7 @@ class QueryPlan:
         return pruned_parts(frame.logical_plan(), named, self.session.scanned_table, values)
 
     def _planned_over(self, registered: Mapping[str, Any]) -> datafusion.DataFrame:
-        with self.session.registered_for_now(registered, self.kept):
+        with self.session.registered_for_now(registered, self.inner):
             return self.plan()
 
     def _behind_barriers(

@@ -74,7 +74,7 @@ class TableSession(datafusion.SessionContext):
         self._versions: dict[str, Snapshot] = {}
         self._databases = StatementVersions()
         self._of_catalogs: dict[str, OwnTable] = {}  # those that the statement reads
-        self._kept = KeptQueries(self)
+        self._queries = KeptQueries(self)
         self.transactions = sql_transactions.SqlTransactions(
             while_alive(self._replace), while_alive(self._registered_tables)
         )
@@ -133,7 +133,7 @@ class TableSession(datafusion.SessionContext):
             for tables in (self._own_tables, self._at_times):
                 for gone in [place for place in tables if not self._exists(place)]:
                     del tables[gone]
-            self._kept.forget_removed()
+            self._queries.forget_removed()
 
     @checked
     def register_catalog_provider(self, name: str, provider: Any) -> None:
@@ -261,18 +261,18 @@ class TableSession(datafusion.SessionContext):
 
     @contextmanager
     def registered_for_now(
-        self, providers: Mapping[str, Any], kept: Sequence[KeptQuery] = ()
+        self, providers: Mapping[str, Any], inner: Sequence[KeptQuery] = ()
     ) -> Iterator[None]:
         """Register these providers for the duration of the block; then restore our tables.
 
-        The views and prepared statements in `kept` are replanned over the providers, and the views
+        The views and prepared statements in `inner` are replanned over the providers, and the views
         again afterwards.
         """
         try:
             for name, provider in providers.items():
                 self._replace(name, provider)
-            if kept:
-                self._kept.replan(kept)
+            if inner:
+                self._queries.replan(inner)
             yield
         finally:
             for name in providers:
@@ -282,8 +282,8 @@ class TableSession(datafusion.SessionContext):
                     self._replace(name, own.provider())
                 else:  # the table was deregistered inside the block
                     super().deregister_table(name)
-            if kept:
-                self._kept.replan([each for each in kept if each.is_view])
+            if inner:
+                self._queries.replan([each for each in inner if each.is_view])
 
     @contextmanager
     def _metadata_tables(

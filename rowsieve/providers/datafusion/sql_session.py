@@ -55,7 +55,7 @@ from rowsieve.statements.parse_statement import (
     Statement,
     parse,
 )
-from rowsieve.statements.queries import Deallocate, Execute, Kept, Other, Query, Setting
+from rowsieve.statements.queries import Deallocate, Execute, Other, Query, QueryDefinition, Setting
 from rowsieve.statements.read_change import Change
 from rowsieve.statements.subqueries import may_have_subqueries
 from rowsieve.statements.tokens import has_several
@@ -139,8 +139,8 @@ class SessionContext(TableSession):
         if isinstance(statement, Query) and statement.explains:
             query, changed = text_to_explain(self, query, param_values, named_params)
         self.transactions.check(statement)
-        given = (options, param_values, named_params)
-        if (result := self._result(query, statement, given)) is not None:
+        sql_arguments = (options, param_values, named_params)
+        if (result := self._result(query, statement, sql_arguments)) is not None:
             return self.read_batches(batches_of(result))
 
         def plan(allowed: Any = options, text: str = query, values: Any = param_values) -> Any:
@@ -155,21 +155,25 @@ class SessionContext(TableSession):
         return frame if changed is None else with_flags_of_write(self, frame, changed)
 
     def _result(
-        self, query: str, statement: Statement, given: tuple[Any, Any, dict[str, Any]]
+        self, query: str, statement: Statement, sql_arguments: tuple[Any, Any, dict[str, Any]]
     ) -> pa.Table | None:
         """Run a call or a change of a table of ours at once; None for any other statement.
 
-        `given` are the options and the values of parameters of the call to `sql`.
+        `sql_arguments` are the options and the values of parameters of the call to `sql`.
         """
         if isinstance(statement, CallStatement):
             default, zone = self.full_name(("",))[0], self.setting(TIME_ZONE)
-            return run_procedure_statement(query, statement, self._catalogs, default, given, zone)
+            return run_procedure_statement(
+                query, statement, self._catalogs, default, sql_arguments, zone
+            )
         if isinstance(statement, AlterTable):
-            version = alter(self, statement, partial(super().sql, options=given[0]), given[1:])
+            version = alter(
+                self, statement, partial(super().sql, options=sql_arguments[0]), sql_arguments[1:]
+            )
             return None if version is None else _number("version", version, pa.int64())
         if not isinstance(statement, Change):
             return None
-        changed = changed_rows(self, statement, *given)
+        changed = changed_rows(self, statement, *sql_arguments)
         if isinstance(changed, int):
             return _number("count", changed, pa.uint64())
         return changed
@@ -184,35 +188,35 @@ class SessionContext(TableSession):
         has_values: bool,
     ) -> datafusion.DataFrame:
         """Plan a statement with `plan`; `texts` are SQL texts inserted for its parameters."""
-        kept = self._kept.named(" ".join([query, *texts]), statement)
-        whole = " ".join([query, *texts, *(each.query for each in kept)])
+        inner = self._queries.named(" ".join([query, *texts]), statement)
+        whole = " ".join([query, *texts, *(each.query for each in inner)])
         named = self._refreshed(whole)
         with self._metadata_tables(whole, named, statement):
-            return self._planned(query, statement, plan, kept, whole, named, has_values=has_values)
+            return self._planned(query, statement, plan, inner, whole, named, has_values=has_values)
 
     def _planned(
         self,
         query: str,
         statement: Statement,
         plan: Callable[..., datafusion.DataFrame],
-        kept: tuple[KeptQuery, ...],
+        inner: tuple[KeptQuery, ...],
         whole: str,
         named: dict[str, OwnTable],
         *,
         has_values: bool,
     ) -> datafusion.DataFrame:
         """Plan a statement that may read these tables, views and prepared statements."""
-        if isinstance(statement, Kept) and (named or kept or self._catalogs_in(whole)):
-            return self._kept.create(query, statement, plan, has_values=has_values)
+        if isinstance(statement, QueryDefinition) and (named or inner or self._catalogs_in(whole)):
+            return self._queries.create(query, statement, plan, has_values=has_values)
         if isinstance(statement, ExplainedChange):
             statement = Query(explains=True)
         is_query = isinstance(statement, Query)
         asks = (is_query or isinstance(statement, Execute)) and self._asks_catalogs(whole)
-        if (named or asks) and (is_query or not all(each.is_view for each in kept)):
+        if (named or asks) and (is_query or not all(each.is_view for each in inner)):
             asked = statement if isinstance(statement, Query) else Query()
             may_know = self.skips and asked.runs and may_have_subqueries(query)
-            if kept or has_values or not may_know:
-                return QueryPlan(self, query, named, kept, plan, asked, asks).frame()
+            if inner or has_values or not may_know:
+                return QueryPlan(self, query, named, inner, plan, asked, asks).frame()
             if asks:
                 plan()
                 named |= self.asked_tables()
@@ -221,24 +225,27 @@ class SessionContext(TableSession):
                     self, known.query, known.named, (), known.plan, asked, asks
                 ).frame()
         if not (isinstance(statement, Deallocate | Change | Other) and statement.removes):
-            self._kept.replan(kept)
+            self._queries.replan(inner)
         frame = plan()
         if isinstance(statement, Setting):
             self._read_settings()
         if not is_query:
-            self._kept.forget_replaced(statement)
+            self._queries.forget_replaced(statement)
         return frame
 
     @checked
     def table(self, name: str) -> datafusion.DataFrame:
         """Return a DataFrame of a table; a Rowsieve table is refreshed first."""
         with self._lock:
-            kept = self._kept.named(name)
-            whole = " ".join([name, *(each.query for each in kept)])
+            inner = self._queries.named(name)
+            whole = " ".join([name, *(each.query for each in inner)])
             named = self._refreshed(whole)
             reads = {name: open_read(self, own) for name, own in named.items()}
             providers = {n: read.provider for n, read in reads.items() if not read.is_registered}
-            with self._metadata_tables(whole, named), self.registered_for_now(providers, kept):
+            with (
+                self._metadata_tables(whole, named),
+                self.registered_for_now(providers, inner),
+            ):
                 frame = super().table(name)
             return behind_barrier(self, frame) if named else frame
 
@@ -248,11 +255,11 @@ class SessionContext(TableSession):
 
     def with_view_queries(self, text: str) -> str:
         """The text, followed by the queries of the views that it may read."""
-        return " ".join([text, *(each.query for each in self._kept.named(text))])
+        return " ".join([text, *(each.query for each in self._queries.named(text))])
 
     def is_view(self, name: tuple[str, ...]) -> bool:
         """Return whether a full name is that of a view that reads our tables."""
-        return self._kept.has_view(name)
+        return self._queries.has_view(name)
 
     def refreshed(self, text: str) -> dict[str, OwnTable]:
         """Refresh our tables that the text may name; return copies, by full, quoted name."""
@@ -271,8 +278,12 @@ class SessionContext(TableSession):
         """Have DataFusion plan a statement, without running it; raises its errors."""
         stored = {name: own.provider(views=False) for name, own in named.items()}
         whole = self.with_view_queries(" ".join([query, *map(str, texts.values())]))
-        kept = self._kept.named(whole)
-        with self._lock, self._metadata_tables(whole, named), self.registered_for_now(stored, kept):
+        inner = self._queries.named(whole)
+        with (
+            self._lock,
+            self._metadata_tables(whole, named),
+            self.registered_for_now(stored, inner),
+        ):
             self._versions = {}
             super().sql(query, options, values, **texts)
 
@@ -298,35 +309,35 @@ class SessionContext(TableSession):
         whole = self.with_view_queries(" ".join([query, *map(str, texts.values())]))
         with self._lock, self._metadata_tables(whole, named):
             self._versions = versions
-            kept = self._kept.named(whole)
+            inner = self._queries.named(whole)
             datasets = {name: own.dataset(views=False) for name, own in named.items()}
             at = {name: registrable(dataset) for name, dataset in datasets.items()}
             at |= {name: named[name].provider_near(each) for name, each in near.items()}
             written = self.with_view_queries(query)
             may_join = words.MAY_JOIN.search(written) is not None
             barriers = partial(views_behind_barriers, self) if may_join else None
-            frame = self._planned_over(at, kept, plan, barriers)
+            frame = self._planned_over(at, inner, plan, barriers)
             fence = words.MAY_FOLD.search(written) is not None and pushes_constants(frame)
             if self.skips:
-                query_plan = QueryPlan(self, query, named, kept, plan)
+                query_plan = QueryPlan(self, query, named, inner, plan)
                 for name, parts in query_plan.chosen_parts(frame, named).items():
                     if name not in near:
                         datasets[name].choose(parts)
             if fence:
                 barriers = partial(views_behind_barriers, self, fenced=True)
-                return self._planned_over(at, kept, plan, barriers)
+                return self._planned_over(at, inner, plan, barriers)
             return frame
 
     def _planned_over(
         self,
         providers: Mapping[str, Any],
-        kept: tuple[KeptQuery, ...],
+        inner: tuple[KeptQuery, ...],
         plan: Callable[[], datafusion.DataFrame],
         barriers: Callable[[dict[str, Any]], dict[str, Any]] | None,
     ) -> datafusion.DataFrame:
         """Plan over these providers and those of catalogs, or over their views behind barriers."""
         registered = dict(providers) if barriers is None else barriers(dict(providers))
-        with self.registered_for_now(registered, kept), ExitStack() as served:
+        with self.registered_for_now(registered, inner), ExitStack() as served:
             if barriers is not None and self._catalogs:
                 plan()  # DataFusion asks the catalogs for the tables that it names
                 for catalog in self._catalogs.values():

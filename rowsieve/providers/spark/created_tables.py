@@ -109,8 +109,8 @@ def creation_options(spec: Any) -> dict[str, str]:
     }
     if spec.location().isDefined():
         options["path"] = str(spec.location().get())
-    given = {"PRIMARY KEY": {"key": key} if (key := _primary_key(spec)) is not None else {}}
-    for words, more in {**given, "TBLPROPERTIES": _properties(spec)}.items():
+    of_key = {"PRIMARY KEY": {"key": key} if (key := _primary_key(spec)) is not None else {}}
+    for words, more in {**of_key, "TBLPROPERTIES": _properties(spec)}.items():
         if twice := options.keys() & more.keys():
             raise InvalidInput(
                 f"CREATE TABLE: give the option {min(twice)} or {words}; nothing was created"

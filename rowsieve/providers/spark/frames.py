@@ -241,8 +241,8 @@ def write_rows(
         except Exception as error:
             if (landed := _find(table, write_id, before)) is not None:
                 return landed  # the error occurred after the commit
-            if (own := own_error(error, f"write_spark into {table.uri}")) is not None:
-                raise own from error
+            if (cause := own_error(error, f"write_spark into {table.uri}")) is not None:
+                raise cause from error
             raise
         if (commit := _find(table, write_id, before)) is not None:
             return commit

@@ -39,12 +39,14 @@ _OWN: Final = frozenset({"predicate", "parts", "write_id", "one_pass", "merge", 
 def known_names(options: Mapping[str, str]) -> dict[str, str]:
     """The options in lower case under our names; InvalidInput for one that is given twice."""
     renamed: dict[str, str] = {}
-    given: dict[str, str] = {}
+    spellings: dict[str, str] = {}
     for name, value in options.items():
         ours, shown = _ALIASES.get(name.lower(), (name.lower(), name))
         if ours in renamed:
-            raise InvalidInput(f"options {given[ours]} and {shown} mean the same; give one of them")
-        renamed[ours], given[ours] = value, shown
+            raise InvalidInput(
+                f"options {spellings[ours]} and {shown} mean the same; give one of them"
+            )
+        renamed[ours], spellings[ours] = value, shown
     return renamed
 
 

@@ -51,12 +51,12 @@ from rowsieve.providers.spark.name_case import OddNames, check_case, odd_names
 from rowsieve.providers.spark.option_values import uri_of
 from rowsieve.providers.spark.reads.audited import audited_plan, reported_rows, reporter_of
 from rowsieve.providers.spark.reads.catalog_reads import (
-    Kept,
-    check_kept,
+    CatalogRead,
+    catalog_read,
+    check_catalog_read,
     given_options,
     is_creation,
     keeping,
-    kept_read,
 )
 from rowsieve.providers.spark.reads.feed_options import FeedOptions, reads_feed
 from rowsieve.providers.spark.reads.feed_reads import FeedReader, PinnedFeed, output_of, pin_feed
@@ -117,16 +117,16 @@ class RowsieveSource(DataSource):
     def schema(self) -> StructType:
         """Pin the read to the newest or the requested version, and return its columns."""
         creates = is_creation(self.options)
-        given = given_options(self.options) if creates else self.options
-        if reads_feed(given):
-            of_feed = FeedOptions.parse(given)
+        read_options = given_options(self.options) if creates else self.options
+        if reads_feed(read_options):
+            of_feed = FeedOptions.parse(read_options)
             self._pinned = pin_feed(of_feed)
             return output_of(of_feed, self._pinned)
-        if reads_updates(given):
-            self._pinned = pin_updates(UpdateOptions.parse(given))
+        if reads_updates(read_options):
+            self._pinned = pin_updates(UpdateOptions.parse(read_options))
             updates: StructType = spark_schema(self._pinned.target.schema)
             return updates
-        options = ReadOptions.parse(given)
+        options = ReadOptions.parse(read_options)
         store = open_store(options.uri, options.storage)
         stored = resolve_snapshot(CommitLog(store), options.version, options.as_of)
         snapshot = options.view(stored)
@@ -136,7 +136,7 @@ class RowsieveSource(DataSource):
         reporter_of(options.reporter)
         columns: StructType = spark_schema(output_schema(options, snapshot.schema))
         if creates:
-            return keeping(columns, given, snapshot)
+            return keeping(columns, read_options, snapshot)
         return columns
 
     def reader(self, schema: StructType) -> DataSourceReader:
@@ -144,8 +144,8 @@ class RowsieveSource(DataSource):
 
         A table of Spark's catalog was pinned when it was created.
         """
-        if self._pinned is None and (kept := kept_read(self.options, schema)) is not None:
-            return _reader_of_catalog(kept, schema)
+        if self._pinned is None and (of_catalog := catalog_read(self.options, schema)) is not None:
+            return _reader_of_catalog(of_catalog, schema)
         pinned = self._pinned_by_schema()
         if isinstance(pinned, PinnedFeed):
             return FeedReader(FeedOptions.parse(self.options), pinned)
@@ -200,12 +200,14 @@ def _pin(options: ReadOptions, snapshot: Snapshot) -> Pinned:
     )
 
 
-def _reader_of_catalog(kept: Kept, columns: StructType) -> RowsieveReader:
+def _reader_of_catalog(catalog_read: CatalogRead, columns: StructType) -> RowsieveReader:
     """A scan of a table of Spark's catalog that has these columns."""
-    options = ReadOptions.parse(kept.options)
+    options = ReadOptions.parse(catalog_read.options)
     log = CommitLog(open_store(options.uri, options.storage))
     snapshot = options.view(resolve_snapshot(log, options.version, None))
-    check_kept(kept, snapshot, columns, spark_schema(output_schema(options, snapshot.schema)))
+    check_catalog_read(
+        catalog_read, snapshot, columns, spark_schema(output_schema(options, snapshot.schema))
+    )
     return RowsieveReader(options, _pin(options, snapshot))
 
 

@@ -210,9 +210,9 @@ class WriteOptions:
         if mode is not None and mode not in STREAM_MODES:
             raise InvalidInput(f"option mode is one of {', '.join(STREAM_MODES)}, not {mode!r}")
         others = {"op": op, "sequence": sequence, "missing": missing}
-        given = [name for name, value in others.items() if value is not None]
-        if mode != "changes" and given:
-            raise InvalidInput(f"option {given[0]} is of mode changes; give that mode, or omit it")
+        named = [name for name, value in others.items() if value is not None]
+        if mode != "changes" and named:
+            raise InvalidInput(f"option {named[0]} is of mode changes; give that mode, or omit it")
         if mode == "changes" and op is None:
             raise InvalidInput("mode changes needs the option op, the column of actions")
         if missing not in (None, "error", "keep"):
@@ -278,9 +278,9 @@ def _metadata(options: Mapping[str, str]) -> dict[str, str]:
 
 def _merge(options: Mapping[str, str]) -> tuple[int | None, str | None]:
     """The version that a merge read, and its column of deletes; None of any other write."""
-    if (given := options.get("merge")) is None:
+    if (text := options.get("merge")) is None:
         return None, None
-    base, _, op = given.partition(":")
+    base, _, op = text.partition(":")
     others = {name for name in options if not name.startswith(STORAGE)}
     others -= {"token_app", "token_sequence", "notes"}
     if others != {"path", "write_id", "merge"} or not (base.isdigit() and op):
@@ -290,9 +290,9 @@ def _merge(options: Mapping[str, str]) -> tuple[int | None, str | None]:
 
 def _one_pass(options: Mapping[str, str]) -> bool:
     """Return whether `write_spark` writes again with a shuffle if this write commits nothing."""
-    if (given := options.get("one_pass")) is None:
+    if (text := options.get("one_pass")) is None:
         return False
-    if given != "true" or "write_id" not in options or "key" in options:
+    if text != "true" or "write_id" not in options or "key" in options:
         raise InvalidInput("option one_pass is what Table.write_spark passes on; call that instead")
     return True
 

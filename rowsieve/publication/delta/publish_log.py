@@ -124,14 +124,14 @@ class _Writing:
             "operation": "WRITE",
             "engineInfo": ENGINE,
         }
-        own = {
+        commit_info = {
             VERSION: str(snapshot.version),
             COMMIT: snapshot.commit_id,
             FILES: _folder_of(self.target, self.source),
         }
         domain = {
             "domain": DOMAIN,
-            "configuration": msgspec.json.encode(own).decode(),
+            "configuration": msgspec.json.encode(commit_info).decode(),
             "removed": False,
         }
         return [

@@ -43,10 +43,10 @@ def unseal(data: bytes, where: str) -> list[tuple[str, dict[str, Any]]]:
         )
     start_of_last = data.rfind(b"\n", 0, len(data) - 1) + 1
     body, last = data[:start_of_last], data[start_of_last:]
-    sealed = _object(last, where).get("checksum")
-    if not data.endswith(b"\n") or sealed != checksum(body):
+    stated = _object(last, where).get("checksum")
+    if not data.endswith(b"\n") or stated != checksum(body):
         raise CorruptData(
-            f"{where} does not match its checksum: it says {sealed!r}, but its {len(body)} bytes "
+            f"{where} does not match its checksum: it says {stated!r}, but its {len(body)} bytes "
             f"have {checksum(body)!r}; {_DAMAGED}"
         )
     lines = []

@@ -367,8 +367,8 @@ class PartTable(Columns):
 
     def chosen(self, part_ids: Collection[str]) -> PartTable:
         """Keep only the parts with these ids; unknown ids are ignored."""
-        kept = pc.is_in(self.column("part_id"), value_set=pa.array(sorted(part_ids), pa.string()))
-        return self.take(np.flatnonzero(np.asarray(kept.to_numpy())))
+        known = pc.is_in(self.column("part_id"), value_set=pa.array(sorted(part_ids), pa.string()))
+        return self.take(np.flatnonzero(np.asarray(known.to_numpy())))
 
     def with_commit_ts(self, version: int) -> PartTable:
         """Set commit_ts of parts without one to the committing version (invariant I1)."""

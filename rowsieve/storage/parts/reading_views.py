@@ -110,8 +110,8 @@ def with_options(
     if read_encoding is None and on_difference is None:
         return snapshot
     options = {READ_ENCODING: read_encoding, ON_DIFFERENCE: on_difference}
-    given = check_properties({name: text for name, text in options.items() if text is not None})
-    table = replace(snapshot.table, properties={**snapshot.table.properties, **given})
+    changed = check_properties({name: text for name, text in options.items() if text is not None})
+    table = replace(snapshot.table, properties={**snapshot.table.properties, **changed})
     return replace(snapshot, table=table)
 
 

@@ -19,7 +19,7 @@ from rowsieve.providers.datafusion import SessionContext
 from tests.executor.planted import lie
 
 
-class Kept:
+class QueryDefinition:
     def __init__(self) -> None:
         self.scans: list[ScanReport] = []
 
@@ -96,7 +96,7 @@ def test_a_wrong_option_is_refused_at_once(table: rs.Table, options: dict[str, A
 
 
 def test_each_scan_of_a_statement_is_reported_once(table: rs.Table) -> None:
-    kept = Kept()
+    kept = QueryDefinition()
     table.report_to(kept)
     assert ask(table, QUERY) == RIGHT
     (report,) = kept.scans
@@ -113,13 +113,13 @@ def test_each_scan_of_a_statement_is_reported_once(table: rs.Table) -> None:
 
 
 def test_counted_rows_are_reported_too(table: rs.Table) -> None:
-    kept = Kept()
+    kept = QueryDefinition()
     assert ask(table.to_datafusion(reporter=kept), "SELECT count(*) AS n FROM t") == [{"n": 8}]
     assert [report.error for report in kept.scans] == [None]
 
 
 def test_reporters_are_by_option_then_table_then_config(table: rs.Table) -> None:
-    option, own, process = Kept(), Kept(), Kept()
+    option, own, process = QueryDefinition(), QueryDefinition(), QueryDefinition()
     rs.configure(rs.Config(reporter=process))
     ask(table, QUERY)
     table.report_to(own)
@@ -138,7 +138,7 @@ def test_an_error_is_reported_by_its_class() -> None:
 
 
 def test_a_read_that_a_limit_ends_is_reported_when_it_is_dropped(table: rs.Table) -> None:
-    kept = Kept()
+    kept = QueryDefinition()
     table.report_to(kept)
     context = datafusion.SessionContext(datafusion.SessionConfig().with_target_partitions(1))
     context.register_table("t", table)
@@ -154,7 +154,7 @@ def test_a_read_that_a_limit_ends_is_reported_when_it_is_dropped(table: rs.Table
 
 
 def test_the_report_of_a_scan_includes_its_audit(table: rs.Table) -> None:
-    kept = Kept()
+    kept = QueryDefinition()
     assert ask(table.to_datafusion(audit=100, reporter=kept), QUERY) == RIGHT
     (report,) = kept.scans
     assert report.metrics.audited > 0
@@ -186,7 +186,7 @@ def test_a_reporter_that_raises_changes_no_answer(
 
 
 def test_an_audit_that_fails_a_read_is_reported_with_its_time() -> None:
-    kept = Kept()
+    kept = QueryDefinition()
     table = lying("audit-error-reported")
     with pytest.raises(Exception, match="unsound"):
         ask(table.to_datafusion(reporter=kept, audit=100), "SELECT id FROM t WHERE v = 301")

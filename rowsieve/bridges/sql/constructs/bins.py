@@ -32,10 +32,10 @@ def binned(reader: Reads, node: Any) -> Operand:
         raise reader.source.refusal(
             node, "a bin is of days and less, or (not in postgres) of months alone"
         )
-    given = node.args.get("unit")  # the grammar's name for the third argument
+    third = node.args.get("unit")  # the grammar's name for the third argument
     default = bins.month_origin if width.months else bins.origin
-    if given is not None:
-        origin = reader.operand(given)
+    if third is not None:
+        origin = reader.operand(third)
     elif default is None:
         raise reader.source.refusal(node, "give date_bin an origin, as in TIMESTAMP '2000-01-01'")
     else:

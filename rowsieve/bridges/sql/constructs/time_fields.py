@@ -65,7 +65,7 @@ _OWN: Mapping[str, tuple[_OwnPart, ...]] = {
     "postgres": (_OwnPart("whole_second", "CAST(floor(EXTRACT(SECOND FROM {0})) AS BIGINT)"),),
 }
 _PLAIN: Mapping[str, frozenset[str]] = {"postgres": PARTS}  # others: the common ones
-ALL_PARTS = COMMON_PARTS | {own.part for owns in _OWN.values() for own in owns}
+ALL_PARTS = COMMON_PARTS | {field.part for fields in _OWN.values() for field in fields}
 
 
 def plain_parts(dialect: str) -> frozenset[str]:

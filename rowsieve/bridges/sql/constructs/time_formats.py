@@ -116,8 +116,8 @@ def to_dialect(text: str, dialect: str, function: str = "format_time") -> str:
 
 def formatted(reader: Reads, node: Any, call: Call) -> Call:
     """Read a time as text, with the format from the source text: the grammar rewrites it."""
-    given = reader.source.argument_count(node)
-    if given not in (0, len(call.arguments)):  # the grammar drops other formats
+    count = reader.source.argument_count(node)
+    if count not in (0, len(call.arguments)):  # the grammar drops other formats
         raise reader.source.refusal(node, "it takes one format")
     if len(call.arguments) == 1:
         return call

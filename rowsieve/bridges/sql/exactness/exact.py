@@ -324,24 +324,24 @@ class Exact:
         )
 
 
-def _doubt(use: TypedCall, dialect: str) -> str:
+def _doubt(call: TypedCall, dialect: str) -> str:
     """Return why the dialect may compute other values for the call; empty if it does not."""
-    name = use.call.function
+    name = call.call.function
     if name in ZONE_FUNCTIONS:
-        return "" if is_proved(use.call, dialect) else f"{name} may give other values in {dialect}"
+        return "" if is_proved(call.call, dialect) else f"{name} may give other values in {dialect}"
     if name == "regex_matches":
-        return "" if _reads_back(use, dialect) else f"{dialect}{_NO_PATTERN}"
-    if name in FOUND and in_flavour(use.call, dialect) is None:
+        return "" if _reads_back(call, dialect) else f"{dialect}{_NO_PATTERN}"
+    if name in FOUND and in_flavour(call.call, dialect) is None:
         return f"{dialect}{_NO_PATTERN}"
-    return refusal(use, dialect)
+    return refusal(call, dialect)
 
 
-def _reads_back(use: TypedCall, dialect: str) -> bool:
+def _reads_back(call: TypedCall, dialect: str) -> bool:
     """Whether the dialect has a pattern that is read back as this one."""
-    if dialect not in _FLAVOURS or len(use.constants) != 1:
+    if dialect not in _FLAVOURS or len(call.constants) != 1:
         return False
     try:
-        from_re2(str(use.constants[0]), Flavour(dialect))
+        from_re2(str(call.constants[0]), Flavour(dialect))
     except ValueError:
         return False
     return True

@@ -20,8 +20,10 @@ def check_answers(predicate: ir.Predicate, root: ir.Predicate, typer: UnboundTyp
     engine = typer.semantics.name
     for node in ir.walk(root):
         if isinstance(node, ir.Call):
-            use = TypedCall(node, [type_of(argument) for argument in node.arguments], type_of(node))
-            if reason := other_answer(use, engine):
+            call = TypedCall(
+                node, [type_of(argument) for argument in node.arguments], type_of(node)
+            )
+            if reason := other_answer(call, engine):
                 raise UnsupportedOperation(reason)
     for node in ir.walk(predicate):
         if isinstance(node, ir.Cast):

@@ -124,7 +124,7 @@ class Names:
     schema: Schema
     is_case_sensitive: bool = False
 
-    def own(self, name: str) -> str | None:
+    def column_of(self, name: str) -> str | None:
         """Return the column's name as declared; None if missing, `UnknownColumn` if ambiguous."""
         exact = [column for column in self.schema.names if column == name]
         if self.is_case_sensitive:
@@ -201,7 +201,7 @@ class Words:
                     assert_never(form)
 
     def _column(self, parts: Sequence[str]) -> str:
-        column = self._names.own(parts[0])
+        column = self._names.column_of(parts[0])
         if column is None and len(parts) == 1 and parts[0].lower() in _BARE_CALLS:
             return f"{parts[0].lower()}()"
         if column is None:
@@ -220,16 +220,16 @@ class Words:
             )
 
     def _call(self, call: SparkCall) -> str:
-        name, given = call.name, call.arguments
+        name, operands = call.name, call.arguments
         self._check(name)
-        if not given and name in _CHAINS:
+        if not operands and name in _CHAINS:
             raise UnsupportedOperation(f"{name} without terms has no counterpart in Rowsieve")
         if (chain := _chained(call)) is not None:
             return f"({_CHAINS[chain].join(self._term(each) for each in self._terms(call))})"
-        if name == "in" and given:
-            value, members = self.text(given[0]), [self.text(each) for each in given[1:]]
+        if name == "in" and operands:
+            value, members = self.text(operands[0]), [self.text(each) for each in operands[1:]]
             return f"({value} IN ({', '.join(members)}))" if members else self._empty.format(value)
-        forms = [self._form(each) for each in given]
+        forms = [self._form(each) for each in operands]
         spell = self._term if _joins(call) else self._spell
         arguments = [spell(each) for each in forms]
         if (template := _FORMS.get((name, len(arguments)))) is not None:

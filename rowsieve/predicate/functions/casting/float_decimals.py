@@ -57,8 +57,8 @@ def _from_shortest_text(values: pa.Array, target: Decimal) -> pa.Array:
     small, tiny = fits & (size < 1), size < 10.0 ** -(target.scale + 1)
     parts = []
     for chosen, scale in ((small, _FINE_SCALE), (fits & ~small, _COARSE_SCALE)):
-        kept = np.where(tiny & chosen, numbers.dtype.type(0), numbers)
-        texts = with_nulls(kept, ~chosen, values.type).cast(pa.string())
+        normal = np.where(tiny & chosen, numbers.dtype.type(0), numbers)
+        texts = with_nulls(normal, ~chosen, values.type).cast(pa.string())
         parts.append(narrowed(texts.cast(pa.decimal256(_WIDE, scale)), target))
     return pc.coalesce(*parts)
 

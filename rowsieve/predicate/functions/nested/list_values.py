@@ -55,8 +55,8 @@ def _slice(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) ->
     values = arguments[0]
     items, rows = item_rows(values)
     places = np.arange(len(rows)) - np.searchsorted(rows, rows) + 1
-    kept = (places >= start) & (places < start + count)
-    return Computed(_lists(items.filter(pa.array(kept)), rows[kept], values, signature))
+    is_inside = (places >= start) & (places < start + count)
+    return Computed(_lists(items.filter(pa.array(is_inside)), rows[is_inside], values, signature))
 
 
 def _resolve_distinct(arguments: Sequence[Argument]) -> Signature | None:

@@ -194,10 +194,10 @@ def _joined(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Compu
     """Join texts with a separator; NULLs are skipped."""
     values, separators = arguments
     items, rows = item_rows(values)
-    kept = ~null_mask(items)
-    counts = np.bincount(rows[kept], minlength=len(values))
+    is_known = ~null_mask(items)
+    counts = np.bincount(rows[is_known], minlength=len(values))
     ends = pa.array(np.concatenate([[0], np.cumsum(counts)]), pa.int32())
-    lists = pa.ListArray.from_arrays(ends, items.filter(pa.array(kept)))
+    lists = pa.ListArray.from_arrays(ends, items.filter(pa.array(is_known)))
     separator = separators[0].as_py() if len(separators) else ""
     return Computed(without(pc.binary_join(lists, separator), null_mask(values)))
 

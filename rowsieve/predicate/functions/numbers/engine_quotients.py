@@ -165,14 +165,14 @@ def _divided(left: _Side, right: _Side) -> pa.Array:
     short = left.short & right.short & ~_zeros(right)
     rows = np.flatnonzero(short)
     least = np.maximum(left.places, right.places)
-    kept = np.full(len(short), -1, np.int64)
-    kept[rows] = _kept(
+    digits = np.full(len(short), -1, np.int64)
+    digits[rows] = _quotient_digits(
         left.texts.take(pa.array(rows)), right.texts.take(pa.array(rows)), least[rows]
     )
     pieces: list[pa.Array] = []
     order: list[npt.NDArray[np.intp]] = []
-    for places in np.unique(kept).tolist():
-        where = np.flatnonzero(kept == places)
+    for places in np.unique(digits).tolist():
+        where = np.flatnonzero(digits == places)
         at = pa.array(where)
         a, b = left.decimals.take(at), right.decimals.take(at)
         if places >= 0 and _fits(_type(a), _type(b), places):
@@ -205,7 +205,7 @@ def _zeros(side: _Side) -> Mask:
     return as_mask(pc.equal(side.texts, "0"))
 
 
-def _kept(left: pa.Array, right: pa.Array, least: Ints) -> Ints:
+def _quotient_digits(left: pa.Array, right: pa.Array, least: Ints) -> Ints:
     """Return the places that each quotient of finite numbers keeps."""
     if not len(left):
         return least

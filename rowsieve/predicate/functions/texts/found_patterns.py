@@ -90,23 +90,23 @@ def _resolve(
 
     def resolve(arguments: Sequence[Argument]) -> Signature | None:
         marked = len(arguments) > 2 and arguments[-1].constant == BY_LOCALE
-        given = (
+        plain = (
             arguments[:-1]
             if marked and (fits is None or optional or len(arguments) > 3)
             else (arguments)
         )
-        if not 2 <= len(given) <= 3 or (len(given) == 3) > (fits is not None):
+        if not 2 <= len(plain) <= 3 or (len(plain) == 3) > (fits is not None):
             return None
-        if len(given) == 2 and fits is not None and not optional:
+        if len(plain) == 2 and fits is not None and not optional:
             return None
-        pattern = given[1].constant
-        if not isinstance(given[0].type, String | None) or not isinstance(pattern, str):
+        pattern = plain[1].constant
+        if not isinstance(plain[0].type, String | None) or not isinstance(pattern, str):
             return None
         if not compiles(pattern) or matches_empty(pattern):
             return None
-        if fits is not None and len(given) == 3 and not fits(pattern, given[2]):
+        if fits is not None and len(plain) == 3 and not fits(pattern, plain[2]):
             return None
-        last = given[2].constant if len(given) == 3 else 0
+        last = plain[2].constant if len(plain) == 3 else 0
         option = last if isinstance(last, str) else repr(last)
         types = [Int(64) if isinstance(each.type, Int) else String() for each in arguments]
         return Signature(tuple(types), result, option)

@@ -149,8 +149,8 @@ def _substring_index(arguments: Sequence[pa.Array], signature: Signature, _: Sem
     ends = np.concatenate([[0], np.cumsum(last - first)])
     rows = np.repeat(np.arange(len(sizes)), last - first)
     places = np.arange(ends[-1]) - ends[rows] + (starts + first)[rows]
-    kept = parts.flatten().take(pa.array(places))
-    lists = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), kept)
+    pieces = parts.flatten().take(pa.array(places))
+    lists = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pieces)
     return Computed(without(pc.binary_join(lists, delimiter), null_mask(text)))
 
 
@@ -180,8 +180,8 @@ def _translate(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Co
     if before:
         place = np.minimum(np.searchsorted(source[order], points), len(source) - 1)
         mapped = np.where(source[order][place] == points, target[order][place], points)
-    kept = mapped >= 0
-    return Computed(without(_texts(mapped[kept], rows[kept], len(text)), nulls))
+    has_character = mapped >= 0
+    return Computed(without(_texts(mapped[has_character], rows[has_character], len(text)), nulls))
 
 
 def _codes(text: str) -> npt.NDArray[np.int64]:

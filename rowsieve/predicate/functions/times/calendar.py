@@ -66,8 +66,10 @@ def _bin(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -> C
     months, micros, values, origin = numbers
     nulls = null_mask(arguments[2])
     if signature.option == "months":
-        own, first = months_of(values // _DAY), months_of(origin // _DAY)
-        start = np.asarray(first_of_month(own - (own - first) % months) * _DAY, np.int64)
+        value_months, first = months_of(values // _DAY), months_of(origin // _DAY)
+        start = np.asarray(
+            first_of_month(value_months - (value_months - first) % months) * _DAY, np.int64
+        )
     else:
         start = np.asarray(values - (values % micros - origin % micros) % micros, np.int64)
     start[start > values] = np.iinfo(np.int64).min

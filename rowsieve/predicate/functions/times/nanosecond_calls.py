@@ -66,7 +66,7 @@ def _resolve(
         argument_type = arguments[1].type
         assert argument_type is not None
         return Signature((String(), argument_type), _DIGITS[field], field)
-    coarse = [replace(given, type=_micros(given.type)) for given in arguments]
+    coarse = [replace(each, type=_micros(each.type)) for each in arguments]
     signature = row.resolve(coarse)
     if signature is None or any(signature.arguments[i] != coarse[i].type for i in fine):
         return None
@@ -109,11 +109,11 @@ def _evaluate(
     if _with_digits(signature):
         return _fraction(arguments[1], signature)
     coarse = _coarse(signature)
-    given = [
+    rounded = [
         _rounded_down(values, type_) if isinstance(type_, Nanos) else values
         for values, type_ in zip(arguments, signature.arguments, strict=True)
     ]
-    computed = row.evaluate(given, coarse, semantics)
+    computed = row.evaluate(rounded, coarse, semantics)
     if not isinstance(signature.result, Nanos):
         return computed
     micros = filled(computed.values)

@@ -73,8 +73,8 @@ def _assigned(values: Any, field: Field, target: pa.DataType) -> Any:
     if not _is_cast(values.type, field.type):
         return values  # `conform` converts it without loss, or refuses it
     converted = _cast(values, target, field)
-    kept = pc.fill_null(_kept(values, converted, field), True)  # noqa: FBT003 - pyarrow's argument
-    if (place := int(pc.index(kept, False).as_py())) >= 0:
+    lossless = pc.fill_null(_is_lossless(values, converted, field), True)  # noqa: FBT003 - pyarrow's argument
+    if (place := int(pc.index(lossless, False).as_py())) >= 0:
         raise InvalidData(
             f"sql: column {field.name!r} is {logical.type_name(field.type)}, which does not hold "
             f"{values[place]} without loss; round it or cast it in the statement"
@@ -171,7 +171,7 @@ def _cast(values: pa.Array, target: pa.DataType, field: Field) -> pa.Array:
     return column if column.type == target else column.cast(target)
 
 
-def _kept(values: pa.Array, converted: pa.Array, field: Field) -> pa.Array:
+def _is_lossless(values: pa.Array, converted: pa.Array, field: Field) -> pa.Array:
     """A boolean array: TRUE where the cast kept the value."""
     source = values.type
     if _is_text(source):

@@ -45,7 +45,7 @@ def text_to_explain(
     session: SessionContext,
     query: str,
     values: Mapping[str, Any] | None,
-    given: Mapping[str, Any],
+    named_params: Mapping[str, Any],
 ) -> tuple[str, Changed | None]:
     """The text of an EXPLAIN for DataFusion, and the table of ours whose change it explains.
 
@@ -63,7 +63,7 @@ def text_to_explain(
             "shows a physical plan of DataFusion, and the change is run by Rowsieve; leave FORMAT "
             "TREE out"
         )
-    return _spelled_out(session, changed, words, change, (values, given)), changed
+    return _spelled_out(session, changed, words, change, (values, named_params)), changed
 
 
 def with_flags_of_write(session: SessionContext, frame: DataFrame, changed: Changed) -> DataFrame:

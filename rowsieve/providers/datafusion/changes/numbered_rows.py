@@ -100,11 +100,11 @@ def _numbered(
     for source, visible, batches in execution.visible_rows(columns):
         start = starts[source.part.part_id]
         for first, batch in batches:
-            kept = visible.slice(first, first + batch.num_rows).to_mask()
+            chosen = visible.slice(first, first + batch.num_rows).to_mask()
             if bound is not None:  # hidden rows are not evaluated, so they cannot fail
-                kept[kept] = matching(bound, batch.filter(pa.array(kept)))
-            places = pa.array(np.flatnonzero(kept) + start + first, pa.int64())
-            yield places, batch.filter(pa.array(kept))
+                chosen[chosen] = matching(bound, batch.filter(pa.array(chosen)))
+            places = pa.array(np.flatnonzero(chosen) + start + first, pa.int64())
+            yield places, batch.filter(pa.array(chosen))
 
 
 def rows_at(
@@ -125,7 +125,7 @@ def rows_at(
         inside = places[(places >= start) & (places < start + source.row_count)]
         wanted[inside - start] = True
         for first, batch in source.rows_ahead(columns, RowSet.from_mask(wanted)):
-            kept = wanted[first : first + batch.num_rows]
-            numbers.append(np.flatnonzero(kept) + start + first)
-            batches.append(batch.filter(pa.array(kept)))
+            is_wanted = wanted[first : first + batch.num_rows]
+            numbers.append(np.flatnonzero(is_wanted) + start + first)
+            batches.append(batch.filter(pa.array(is_wanted)))
     return np.concatenate(numbers), pa.Table.from_batches(batches, arrow_schema(columns))

@@ -73,7 +73,7 @@ def changed_rows(
     change: Change,
     options: Any,
     values: Mapping[str, Any] | None,
-    given: Mapping[str, Any],
+    named_params: Mapping[str, Any],
 ) -> int | pa.Table | None:
     """Run a statement that changes a table; return the number of rows, or those of RETURNING.
 
@@ -81,7 +81,7 @@ def changed_rows(
     """
     target = session.changed_table(change.name)
     with nullcontext() if target is None else target.table.handle.turn():
-        return _changed_rows(session, change, options, values, given)
+        return _changed_rows(session, change, options, values, named_params)
 
 
 def _changed_rows(
@@ -89,11 +89,11 @@ def _changed_rows(
     change: Change,
     options: Any,
     values: Mapping[str, Any] | None,
-    given: Mapping[str, Any],
+    named_params: Mapping[str, Any],
 ) -> int | pa.Table | None:
     text, full = change.text, session.full_name(change.name)
     is_catalog = session.catalog_named(full[0]) is not None
-    named = session.refreshed(" ".join([text, *(str(v) for v in given.values())]))
+    named = session.refreshed(" ".join([text, *(str(v) for v in named_params.values())]))
     changed = session.changed_table(change.name)
     if changed is None and not is_catalog:
         if change.uses_rowsieve:
@@ -114,12 +114,12 @@ def _changed_rows(
     returning = take_returning(change.tokens) if change.changes_rows else ""
     statement = read_change(change.tokens)
     if isinstance(statement, CreateTable | DropTable):
-        return _create_or_drop(session, full, statement, options, (values, given))
+        return _create_or_drop(session, full, statement, options, (values, named_params))
     if changed is None or statement is None:
         return None
     _check_settings(session)
     changed.table.refresh()
-    with closing(StatementQueries(session, changed, named, (values, given))) as queries:
+    with closing(StatementQueries(session, changed, named, (values, named_params))) as queries:
         statement = spelled_out(queries, statement)
         if time is not None:
             schema = queries.table.handle.pinned.schema
@@ -235,10 +235,10 @@ def _create(
         raise InvalidInput("sql: CREATE TABLE in a Rowsieve catalog takes no options=")
     if not may_create(catalog, name, statement):
         return 0
-    values, given = parameters
+    values, named_params = parameters
     rows: pa.Table | None = None
     if statement.query is not None:
-        frame = session.sql(statement.query, read_only(), dict(values or {}), **given)
+        frame = session.sql(statement.query, read_only(), dict(values or {}), **named_params)
         rows = frame.to_arrow_table()
     created = create_from_statement(catalog, name, statement, rows)
     tables.refresh()

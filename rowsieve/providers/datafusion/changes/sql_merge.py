@@ -384,8 +384,10 @@ class _Merging:
     def _inserted(self, fired: _Fired) -> pa.Table:
         """The new rows of a clause that inserts."""
         clause = fired.clause
-        texts, given = _texts_of(clause), clause.values
-        names = columns_of(self._schema, given if isinstance(given, Mapping) else None)
+        texts, clause_values = _texts_of(clause), clause.values
+        names = columns_of(
+            self._schema, clause_values if isinstance(clause_values, Mapping) else None
+        )
         if len(names) != len(texts):
             raise InvalidInput(f"merge: {len(texts)} values for the {len(names)} columns of INSERT")
         alias = self._statement.source_alias

@@ -26,7 +26,7 @@ from rowsieve.providers.datafusion.session_settings import IDENTIFIERS
 from rowsieve.statements.alter import AlterTable
 from rowsieve.statements.calls import CallStatement
 from rowsieve.statements.parse_statement import Statement, split_verb
-from rowsieve.statements.queries import Kept, Other
+from rowsieve.statements.queries import Other, QueryDefinition
 from rowsieve.statements.read_change import Change
 from rowsieve.statements.refused import Refused
 from rowsieve.statements.transaction_control import (
@@ -179,7 +179,11 @@ def _refused(statement: Statement) -> str:
     if isinstance(statement, AlterTable):
         return "ALTER TABLE"
     match statement:
-        case Change(changes_rows=False) | Kept(is_view=True) | Other(verb="CREATE" | "DROP"):
+        case (
+            Change(changes_rows=False)
+            | QueryDefinition(is_view=True)
+            | Other(verb="CREATE" | "DROP")
+        ):
             return statement.verb
         case _:
             return ""

@@ -63,10 +63,10 @@ class StatementQueries:
         self._versions = {
             own.table.handle.line: own.snapshot for own in named.values() if not own.is_fixed
         }
-        self._kept: list[str] = []
-        self._values, given = parameters
+        self._registered_names: list[str] = []
+        self._values, named_params = parameters
         self._texts: dict[str, Any] = {}
-        for name, value in given.items():
+        for name, value in named_params.items():
             is_frame = isinstance(value, datafusion.DataFrame)
             self._texts[name] = self._keep_view(value) if is_frame else value
 
@@ -136,9 +136,9 @@ class StatementQueries:
     def reads_table(self, *texts: str) -> bool:
         """Return whether a clause may have a subquery that reads the changed table."""
         inserted = (str(text) for text in self._texts.values())
-        given = [text for text in (*texts, *inserted) if text]
+        queries = [text for text in (*texts, *inserted) if text]
         words = frozenset[str]().union(
-            *(words_of(self._session.with_view_queries(text)) for text in given)
+            *(words_of(self._session.with_view_queries(text)) for text in queries)
         )
         if not words & _READS:
             return False
@@ -150,25 +150,25 @@ class StatementQueries:
         name = f"rowsieve_{uuid.uuid4().hex}"
         batches = batches_of(rows)
         self._session.register_record_batches(name, [batches])
-        self._kept.append(name)
+        self._registered_names.append(name)
         return name
 
     def register_numbered(self, at: Snapshot) -> str:
         """Register the rows of the changed table with their places; return the name."""
         name = f"rowsieve_{uuid.uuid4().hex}"
         self._session.register_table(name, numbered_rows(self.table, at))
-        self._kept.append(name)
+        self._registered_names.append(name)
         return name
 
     def close(self) -> None:
         """Remove the names that the queries registered."""
-        for name in self._kept:
+        for name in self._registered_names:
             self._session.deregister_table(name)
 
     def _keep_view(self, frame: datafusion.DataFrame) -> str:
         name = f"rowsieve_{uuid.uuid4().hex}"
         self._session.register_view(name, frame)
-        self._kept.append(name)
+        self._registered_names.append(name)
         return name
 
     def _names_of_changed(self) -> list[OwnTable]:

@@ -93,8 +93,8 @@ def _optimized(session: Any, named: NamedTable, command: Optimize) -> pa.Table:
         columns = ", ".join(command.columns)
         order = columns if len(command.columns) == 1 else f"zorder({columns})"
         arguments |= {"strategy": "sort", "sort_order": order}
-    given = ", ".join(f"{key} => {text_literal(value)}" for key, value in arguments.items())
-    statement = f"CALL system.rewrite_data_files({given})"
+    shown = ", ".join(f"{key} => {text_literal(value)}" for key, value in arguments.items())
+    statement = f"CALL system.rewrite_data_files({shown})"
     rows: pa.Table = catalog.call(statement, engine=SparkEngine(session), dialect="spark")
     return rows
 

@@ -197,9 +197,9 @@ def create_statement(named: NamedTable) -> str:
             options[option] = list_of_names(names)
     if named.home is None:
         options["path"] = table.uri
-    given = ", ".join(f"{quoted(name)} {text_literal(value)}" for name, value in options.items())
+    shown = ", ".join(f"{quoted(name)} {text_literal(value)}" for name, value in options.items())
     name = "named" if named.home is None else named.name
-    clause = f"\nOPTIONS ({given})" if given else ""
+    clause = f"\nOPTIONS ({shown})" if shown else ""
     listed = ",\n".join(columns)
     return f"CREATE TABLE {name} (\n{listed})\nUSING rowsieve{clause}"
 

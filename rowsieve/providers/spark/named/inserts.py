@@ -83,11 +83,11 @@ def _replaced(statement: Any) -> str | None:
     criteria = statement.replaceCriteriaOpt()
     if not criteria.isDefined():
         return None
-    if not class_of(given := criteria.get()).endswith("InsertReplaceWhere"):
+    if not class_of(replacement := criteria.get()).endswith("InsertReplaceWhere"):
         raise UnsupportedOperation(
-            f"sql: INSERT with {given} is not available; nothing was changed. Write MERGE"
+            f"sql: INSERT with {replacement} is not available; nothing was changed. Write MERGE"
         )
-    return str(given.cond().sql())
+    return str(replacement.cond().sql())
 
 
 def _stored(table: Table, statement: Any, frame: Any) -> Any:
@@ -111,9 +111,9 @@ def _stored(table: Table, statement: Any, frame: Any) -> Any:
 def _given_names(statement: Any, columns: StructType, frame: Any) -> list[str]:
     """The columns of the table that the columns of the query are for, in the query's order."""
     listed = [str(name) for name in items(statement.userSpecifiedCols())]
-    given = frame.columns if statement.byName() else listed or columns.names
+    query_names = frame.columns if statement.byName() else listed or columns.names
     names: list[str] = []
-    for name in given:
+    for name in query_names:
         matching = [name] if name in columns.names else _folded(columns.names, name)
         if len(matching) != 1:
             raise SchemaMismatch(

@@ -183,8 +183,8 @@ class NamedReads:
         try:
             return self._session.read.format("rowsieve").options(**options).load(table.uri)
         except PySparkException as error:
-            if (own := error_from_worker(str(error))) is not None:
-                raise own from error
+            if (cause := error_from_worker(str(error))) is not None:
+                raise cause from error
             raise
 
     def _time_of(self, text: str | None) -> str:

@@ -65,7 +65,7 @@ def _difference(
         if option in options and tuple(names_in(options, option) or ()) != tuple(names):
             return f"its {option} is ({', '.join(names)})"
     settings = dict(settings_among(info.properties))
-    given = {name: str(text) for name, text in with_prefix(options, "property.").items()}
-    if others := [name for name, text in given.items() if settings.get(name) != text]:
+    properties = {name: str(text) for name, text in with_prefix(options, "property.").items()}
+    if others := [name for name, text in properties.items() if settings.get(name) != text]:
         return f"the statement has another property {others[0]}"
     return "the statement has constraints" if checks else None

@@ -31,7 +31,7 @@ _KEPT: Final = "rowsieve.read"
 _VERSIONS: Final = ("version", "as_of")
 
 
-class Kept(msgspec.Struct, frozen=True):
+class CatalogRead(msgspec.Struct, frozen=True):
     """A read as a column's metadata: its options with the version, and whose versions these are."""
 
     options: dict[str, str]
@@ -46,7 +46,7 @@ def is_creation(options: Mapping[str, str]) -> bool:
 def given_options(options: Mapping[str, str]) -> dict[str, str]:
     """The options of the read that CREATE TABLE names."""
     lowered = {name.lower(): value for name, value in options.items()}
-    given = {
+    read_options = {
         name.removeprefix(_GIVEN): value
         for name, value in lowered.items()
         if name.startswith(_GIVEN)
@@ -56,12 +56,12 @@ def given_options(options: Mapping[str, str]) -> dict[str, str]:
             "CREATE TABLE ... USING rowsieve: the table is not named, and nothing was created; add "
             "OPTIONS (path '...') or LOCATION '...'"
         )
-    if reads_feed(given):
+    if reads_feed(read_options):
         raise UnsupportedOperation(
             "CREATE TABLE ... USING rowsieve reads the rows of a version, and nothing was created; "
             f"for changes use {VIEW}"
         )
-    if any(name.startswith(STORAGE) for name in given):
+    if any(name.startswith(STORAGE) for name in read_options):
         raise UnsupportedOperation(
             "CREATE TABLE ... USING rowsieve would keep storage options, which may be secrets, in "
             "Spark's catalog, so nothing was created; give them by the environment, or use "
@@ -72,7 +72,7 @@ def given_options(options: Mapping[str, str]) -> dict[str, str]:
             path,
             f"nothing was created; give the plain path, or, if it has a percent sign, use {VIEW}",
         )
-    return {**given, "path": path}
+    return {**read_options, "path": path}
 
 
 def keeping(columns: StructType, options: Mapping[str, str], head: Snapshot) -> StructType:
@@ -84,26 +84,28 @@ def keeping(columns: StructType, options: Mapping[str, str], head: Snapshot) -> 
             "nothing was created; put it into a view of the table"
         )
     fixed = {name: value for name, value in known_names(options).items() if name not in _VERSIONS}
-    kept = Kept({**fixed, "version": str(head.version)}, head.table.uuid)
+    read = CatalogRead({**fixed, "version": str(head.version)}, head.table.uuid)
     first, *others = columns
-    metadata = {**(first.metadata or {}), _KEPT: msgspec.json.encode(kept).decode()}
+    metadata = {**(first.metadata or {}), _KEPT: msgspec.json.encode(read).decode()}
     return StructType([StructField(first.name, first.dataType, first.nullable, metadata), *others])
 
 
-def kept_read(options: Mapping[str, str], columns: StructType) -> Kept | None:
+def catalog_read(options: Mapping[str, str], columns: StructType) -> CatalogRead | None:
     """The read of a table of the catalog; None for other reads."""
     if options.get("path"):
         return None
     for column in columns:
         if (text := (column.metadata or {}).get(_KEPT)) is not None:
-            return msgspec.json.decode(text, type=described(Kept))
+            return msgspec.json.decode(text, type=described(CatalogRead))
     return None
 
 
-def check_kept(kept: Kept, head: Snapshot, columns: StructType, read: StructType) -> None:
+def check_catalog_read(
+    catalog_read: CatalogRead, head: Snapshot, columns: StructType, read: StructType
+) -> None:
     """Refuse another table in the place of the one that was created, or other columns."""
-    uri = kept.options["path"]
-    if head.table.uuid != kept.table_uuid:
+    uri = catalog_read.options["path"]
+    if head.table.uuid != catalog_read.table_uuid:
         raise SnapshotExpired(
             f"the table at {uri} was replaced by another one after CREATE TABLE; drop the table of "
             "Spark's catalog and create it again"

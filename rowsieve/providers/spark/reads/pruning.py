@@ -312,7 +312,7 @@ def _uses(plan: Any, places: Sequence[_Place | None]) -> dict[int, list[_Use]]:
     uses = defaultdict(list)
     for name, output, conditions, reads_nothing in _leaves(plan, ()):
         if (place := places[number := int(name)]) is not None:
-            use = _use(place, output, conditions)
+            use = _read_of(place, output, conditions)
             uses[number].append(replace(use, reads_nothing=reads_nothing))
     return dict(uses)
 
@@ -356,7 +356,7 @@ def _conjuncts(condition: Any) -> list[Any]:
     return conjuncts
 
 
-def _use(place: _Place, output: Sequence[Any], conditions: Sequence[Any]) -> _Use:
+def _read_of(place: _Place, output: Sequence[Any], conditions: Sequence[Any]) -> _Use:
     """AND of the conditions before the first that may fail or is not read."""
     fields = place.fields
     columns = {int(a.exprId().id()): f for a, f in zip(output, fields, strict=True)}

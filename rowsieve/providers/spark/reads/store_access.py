@@ -59,12 +59,12 @@ _SEEN: Final[dict[tuple[str, str, str], _Known]] = {}
 """By session, table and place."""
 
 
-def access_of(session: Any, table: Any, given: str | None, files: Sequence[FileRef]) -> Access:
-    """How this session reads these files of a table; `given` is the argument `spark_path`."""
+def access_of(session: Any, table: Any, spark_path: str | None, files: Sequence[FileRef]) -> Access:
+    """How this session reads these files of a table; `spark_path` is the argument `spark_path`."""
     location = Location.parse(table_uri_of(table.uri))
     options = flat_options(table.handle.storage_options)
     snapshot = table.handle.pinned
-    named = given or snapshot.table.properties.get(PROPERTY)
+    named = spark_path or snapshot.table.properties.get(PROPERTY)
     if not named and location.scheme == "file":
         return Access(places_of(location, options)[0].root)
     places = [given_place(named)] if named else places_of(location, options)

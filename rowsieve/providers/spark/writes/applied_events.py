@@ -31,5 +31,5 @@ def apply_frame(
             if (known := own_error(error, f"apply_events into {table.uri}")) is not None:
                 raise known from error
             raise
-        given = {"token": labels.token, "metadata": dict(labels.metadata)}
-        return table.apply_events(events, **given, **options)
+        arguments = {"token": labels.token, "metadata": dict(labels.metadata)}
+        return table.apply_events(events, **arguments, **options)

@@ -18,21 +18,23 @@ class Aliases:
     target: str = "target"
 
 
-def parse_clauses(when: When, given: Any) -> list[MergeClause]:
+def parse_clauses(when: When, clauses: Any) -> list[MergeClause]:
     """Parse one clause or a list of them; InvalidInput says which is wrong, and how it looks."""
-    if given is None:
+    if clauses is None:
         return []
-    each = [given] if isinstance(given, str | Mapping) or not _is_list(given) else list(given)
+    each = (
+        [clauses] if isinstance(clauses, str | Mapping) or not _is_list(clauses) else list(clauses)
+    )
     return [_clause(when, number, one) for number, one in enumerate(each, 1)]
 
 
-def _clause(when: When, number: int, given: Any) -> MergeClause:
+def _clause(when: When, number: int, clause: Any) -> MergeClause:
     allowed = [action.value for action in ACTIONS[when]]
     place = f"merge_spark: {when.value}, clause {number}"
     shapes = f"{allowed[0]!r}, or {{{allowed[0]!r}: {{'column': 'SQL'}}, 'where': 'SQL'}}"
-    parts = {given: "*"} if isinstance(given, str) else given
+    parts = {clause: "*"} if isinstance(clause, str) else clause
     if not isinstance(parts, Mapping):
-        raise InvalidInput(f"{place} is text or a dict such as {shapes}, not {given!r}")
+        raise InvalidInput(f"{place} is text or a dict such as {shapes}, not {clause!r}")
     actions = [name for name in parts if name != "where"]
     if len(actions) != 1 or actions[0] not in allowed:
         raise InvalidInput(
@@ -46,8 +48,8 @@ def _clause(when: When, number: int, given: Any) -> MergeClause:
     return MergeClause(when, number, Action(action), values, where)
 
 
-def _values(place: str, when: When, action: str, given: Any) -> Mapping[str, str] | None:
-    if given is True or given == "*":
+def _values(place: str, when: When, action: str, values: Any) -> Mapping[str, str] | None:
+    if values is True or values == "*":
         if action == "update" and when is When.NOT_MATCHED_BY_SOURCE:
             raise InvalidInput(
                 f"{place}: these rows have no row of the source; give {{'update': {{'column': "
@@ -56,13 +58,13 @@ def _values(place: str, when: When, action: str, given: Any) -> Mapping[str, str
         return None
     if action == "delete":
         raise InvalidInput(f"{place}: write 'delete', or {{'delete': '*', 'where': 'SQL'}}")
-    is_values = isinstance(given, Mapping) and given
-    if not (is_values and all(isinstance(x, str) for pair in given.items() for x in pair)):
+    is_values = isinstance(values, Mapping) and values
+    if not (is_values and all(isinstance(x, str) for pair in values.items() for x in pair)):
         raise InvalidInput(
-            f"{place}: {action!r} is '*' or a dict of column names and SQL text, not {given!r}"
+            f"{place}: {action!r} is '*' or a dict of column names and SQL text, not {values!r}"
         )
-    return dict(given)
+    return dict(values)
 
 
-def _is_list(given: Any) -> bool:
-    return isinstance(given, Sequence) and not isinstance(given, bytes)
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, bytes)

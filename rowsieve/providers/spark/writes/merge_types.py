@@ -7,31 +7,31 @@ from typing import Final
 _WIDTHS: Final = ("tinyint", "smallint", "int", "bigint")
 
 
-def is_comparable(given: str, wanted: str) -> bool:
+def is_comparable(type_: str, wanted: str) -> bool:
     """Return whether Spark compares the two types without a cast that changes a value."""
-    return is_assignable(given, wanted) or is_assignable(wanted, given)
+    return is_assignable(type_, wanted) or is_assignable(wanted, type_)
 
 
-def is_assignable(given: str, wanted: str) -> bool:
+def is_assignable(type_: str, wanted: str) -> bool:
     """Return whether Spark's cast from one type to the other keeps every value."""
-    if given in (wanted, "void"):
+    if type_ in (wanted, "void"):
         return True
-    if given in _WIDTHS:
+    if type_ in _WIDTHS:
         if wanted in _WIDTHS:
-            return _WIDTHS.index(given) < _WIDTHS.index(wanted)
+            return _WIDTHS.index(type_) < _WIDTHS.index(wanted)
         if wanted == "double":
-            return given != "bigint"
-        digits = (3, 5, 10, 19)[_WIDTHS.index(given)]
+            return type_ != "bigint"
+        digits = (3, 5, 10, 19)[_WIDTHS.index(type_)]
         return wanted.startswith("decimal(") and _whole_digits(wanted) >= digits
-    if given.startswith("decimal("):
+    if type_.startswith("decimal("):
         if wanted == "double":
-            return _digits(given)[0] <= 15  # a literal such as 0.5; the nearest double reads back
+            return _digits(type_)[0] <= 15  # a literal such as 0.5; the nearest double reads back
         is_decimal = wanted.startswith("decimal(")
         return is_decimal and (
-            _whole_digits(wanted) >= _whole_digits(given)
-            and _digits(wanted)[1] >= _digits(given)[1]
+            _whole_digits(wanted) >= _whole_digits(type_)
+            and _digits(wanted)[1] >= _digits(type_)[1]
         )
-    return (given, wanted) == ("float", "double")
+    return (type_, wanted) == ("float", "double")
 
 
 def _digits(name: str) -> tuple[int, int]:

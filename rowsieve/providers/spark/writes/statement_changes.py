@@ -202,8 +202,8 @@ def _clause(view: _View, when: When, number: int, action: Any) -> MergeClause:
     values = dict(_assigned(view, "MERGE", action.assignments()))
     if does is Action.INSERT:  # as in Spark, a column without a value is NULL
         columns = view.table.handle.pinned.schema.names
-        given = {column.lower() for column in values}
-        values |= {column: "NULL" for column in columns if column.lower() not in given}
+        assigned = {column.lower() for column in values}
+        values |= {column: "NULL" for column in columns if column.lower() not in assigned}
     return MergeClause(when, number, does, values, condition)
 
 

@@ -61,9 +61,9 @@ def constant_of(reader: Reads, node: Any, number: Any, type_: Date | Timestamp) 
     return ir.Literal(value.value, type_)
 
 
-def _from_zero(reader: Reads, node: Any, values: ir.Operand, given: ir.Operand) -> ir.Operand:
+def _from_zero(reader: Reads, node: Any, values: ir.Operand, from_zero: ir.Operand) -> ir.Operand:
     """Read `get(list, place)`, which counts from 0."""
-    place = whole_of(given)
+    place = whole_of(from_zero)
     if place is None or not 0 <= place < _INT32_END:
         raise reader.source.refusal(node, "get takes a list and a constant place from 0")
     return ir.Call("list_element", (values, ir.Literal(place + 1, _WIDE)))

@@ -158,11 +158,11 @@ def _cut(name: str) -> Callable[[Reads, Any], ir.Operand]:
     def read(reader: Reads, node: Any) -> ir.Operand:
         reader.only(node, "this", "start", "length", "expression")
         keys = ("start", "length") if name == "substr" else ("expression",)
-        given = [node.args[key] for key in keys if node.args.get(key) is not None]
-        bounds = [reader.operand(each) for each in given]
+        nodes = [node.args[key] for key in keys if node.args.get(key) is not None]
+        bounds = [reader.operand(each) for each in nodes]
         counts = [each.value for each in bounds if isinstance(each, ir.Literal)]
         whole = [count for count in counts if isinstance(count, int) and count < _INT32_END]
-        if not whole or len(whole) < len(given) or (name == "substr" and whole[0] < 0):
+        if not whole or len(whole) < len(nodes) or (name == "substr" and whole[0] < 0):
             start = "a constant start from 0 and " if name == "substr" else ""
             raise reader.source.refusal(node, f"{name} takes {start}a constant count in spark")
         least = [1, 0] if name == "substr" else [0]
