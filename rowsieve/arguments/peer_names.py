@@ -138,7 +138,7 @@ MODULE: Final[Mapping[str, str]] = {
     "dataset": _OPEN,
     "load_table": _OPEN,
     "read_csv": 'create_table(uri, "rows.csv", key=[…])',
-    "read_delta": "from_delta(uri, target), or open_table(uri) for a table of ours",
+    "read_delta": "from_delta(uri, target), or open_table(uri) for a Rowsieve table",
     "read_parquet": "open_parquet(files), or open_table(uri) for a table",
     "read_table": _OPEN,
     "exists": _EXISTS,

@@ -152,7 +152,7 @@ def _one(item: Filter, schema: Schema) -> ir.Predicate:
     type_ = schema.field(column).type
     if operator not in _READ and operator not in ("in", "not in"):
         known = ", ".join(row.foreign for row in OPERATORS)
-        raise UnsupportedOperation(f"{operator!r} is none of {known}")
+        raise UnsupportedOperation(f"the operator {operator!r} is unknown; known are {known}")
     try:
         if "in" in operator:
             if isinstance(type_, Float | Decimal):

@@ -84,14 +84,16 @@ class CommitParts:
         """Serialise for another process."""
         tables = [each.to_ipc() if len(each) else b"" for each in (self.before, self.after)]
         return msgspec.msgpack.encode(
-            _Form(self.before_version, self.version, self.timestamp_us, self.operation, *tables)
+            _CommitForm(
+                self.before_version, self.version, self.timestamp_us, self.operation, *tables
+            )
         )
 
     @classmethod
     def from_bytes(cls, data: bytes) -> CommitParts:
         """Decode the bytes of `to_bytes`; InvalidInput for others."""
         try:
-            form = msgspec.msgpack.decode(data, type=described(_Form))
+            form = msgspec.msgpack.decode(data, type=described(_CommitForm))
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise InvalidInput(
                 f"these bytes are not the parts of a commit: {error}; pass those of "
@@ -106,7 +108,7 @@ class CommitParts:
         )
 
 
-class _Form(msgspec.Struct, frozen=True, array_like=True):
+class _CommitForm(msgspec.Struct, frozen=True, array_like=True):
     before_version: int
     version: int
     timestamp_us: int

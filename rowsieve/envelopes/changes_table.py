@@ -144,7 +144,7 @@ def meanings(
         if meaning is None:
             known = ", ".join(sorted(map(repr, format_.meanings)))
             reason = (
-                f"it is no event of the format {format_.name}: it has no operation"
+                f"it is not an event of the format {format_.name}: it has no operation"
                 if word is None
                 else f"the operation {word!r} is unknown; known are {known}"
             )

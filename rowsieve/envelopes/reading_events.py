@@ -72,7 +72,7 @@ def read_events(
     """Read all messages; a message is a change, is counted as skipped, or is bad."""
     if messages.structs is not None:
         return _read_structs(messages.structs, format_, destination, bad)
-    reader = _Reader.of(messages, format_, destination)
+    reader = _EventReader.of(messages, format_, destination)
     reading = Reading(reader.format)
     for entries, declared in reader.all_blocks(messages.texts, reading, bad):
         into = _declaring(destination, declared, reader.spelling)
@@ -89,7 +89,7 @@ def read_entries(
         for part in _struct_blocks(payload_of(messages.structs), {}, format_):
             yield Counter(), part, format_
         return
-    reader = _Reader.of(messages, format_, destination)
+    reader = _EventReader.of(messages, format_, destination)
     reading = Reading(reader.format)
     for entries, _ in reader.all_blocks(messages.texts, reading, bad):
         yield reading.skipped, entries, reader.format
@@ -123,7 +123,7 @@ class _Decoding:
 
 
 @dataclass(slots=True)
-class _Reader:
+class _EventReader:
     """Decodes messages of one format into entries."""
 
     format: Format
@@ -136,7 +136,7 @@ class _Reader:
     columnar: ColumnarReader | None = None
 
     @classmethod
-    def of(cls, messages: Messages, format_: Format, destination: Destination) -> _Reader:
+    def of(cls, messages: Messages, format_: Format, destination: Destination) -> _EventReader:
         """A reader for the form that the first message has."""
         first = next((each for each in messages.texts if each is not None), None)
         sample = None if first is None else _generic(first)
@@ -319,7 +319,7 @@ def _generic(message: Any) -> Any:
         return None
 
 
-def _undecoded(error: Exception, message: Any, reader: _Reader) -> str:
+def _undecoded(error: Exception, message: Any, reader: _EventReader) -> str:
     known = _generic(message)
     if known is None:
         return f"it is not a JSON document: {error or type(error).__name__}"

@@ -72,7 +72,7 @@ _REWRITE: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
+class _IcebergFile:
     """A data file: its URI, the values of its partition by column id, and its delete files."""
 
     uri: str
@@ -150,12 +150,12 @@ def _scan(operation: str, table: Any, snapshot_id: int | None) -> Any:
     return table.scan(snapshot_id=snapshot_id)
 
 
-def _data_files(scan: Any, table: Any) -> list[_File]:
+def _data_files(scan: Any, table: Any) -> list[_IcebergFile]:
     return [_file(task, table) for task in _tasks(scan)]
 
 
 def _placed(
-    scan: Any, files: Sequence[_File], table: Any, store: ObjectStore, steps: Steps = UNSEEN
+    scan: Any, files: Sequence[_IcebergFile], table: Any, store: ObjectStore, steps: Steps = UNSEEN
 ) -> PlacedFiles:
     """The files of a snapshot, with the rows that position deletes hide."""
     schema = _schema_of(scan.projection())
@@ -269,7 +269,7 @@ def _fields_of(field: logical.Field) -> Iterator[logical.Field]:
             yield from _fields_of(value)
 
 
-def _file(task: Any, table: Any) -> _File:
+def _file(task: Any, table: Any) -> _IcebergFile:
     file = task.file
     if str(file.file_format).rpartition(".")[2].upper() != "PARQUET":
         raise UnsupportedOperation(
@@ -282,7 +282,7 @@ def _file(task: Any, table: Any) -> _File:
         for place, field in enumerate(spec.fields)
         if str(field.transform) == "identity"
     }
-    return _File(_location(file.file_path).uri, constants, tuple(task.delete_files))
+    return _IcebergFile(_location(file.file_path).uri, constants, tuple(task.delete_files))
 
 
 def _initial_defaults(iceberg: Any, schema: Schema) -> dict[int, str | None]:
@@ -353,7 +353,7 @@ def _nearest(value: float | str, type_: logical.Float) -> float:
 
 def _partitions(
     schema: Schema,
-    files: Sequence[_File],
+    files: Sequence[_IcebergFile],
     footers: Sequence[Footer],
     names: Mapping[int, dict[int, str]],
     defaults: Mapping[int, str | None],
@@ -386,7 +386,7 @@ def _text(value: Any, field: logical.Field) -> str | None:
 
 
 def _hidden(
-    store: ObjectStore, files: Sequence[_File], footers: Sequence[Footer], scan: Any
+    store: ObjectStore, files: Sequence[_IcebergFile], footers: Sequence[Footer], scan: Any
 ) -> dict[str, RowSet]:
     """The rows that position deletes hide, by the file's URI."""
     read: dict[str, Mapping[str, npt.NDArray[np.int64]]] = {}

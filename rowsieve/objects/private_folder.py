@@ -49,7 +49,9 @@ def _problem(folder: Path) -> str | None:
     except OSError as error:
         return _unknown(folder, error)
     if not stat.S_ISDIR(status.st_mode):
-        return f"{folder} is a link" if stat.S_ISLNK(status.st_mode) else f"{folder} is no folder"
+        return (
+            f"{folder} is a link" if stat.S_ISLNK(status.st_mode) else f"{folder} is not a folder"
+        )
     if status.st_uid != os.geteuid():
         return f"{folder} belongs to user {status.st_uid}"
     if status.st_mode & _WRITABLE_BY_OTHERS:

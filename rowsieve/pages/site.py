@@ -95,7 +95,7 @@ def checked_address(address: str, *, remote: bool) -> str:
         is_loopback = ipaddress.ip_address(address).is_loopback
     except ValueError as error:
         raise InvalidInput(
-            f"ui: {address!r} is no IP address; give one, such as 127.0.0.1"
+            f"ui: {address!r} is not an IP address; give one, such as 127.0.0.1"
         ) from error
     if not is_loopback and not remote:
         raise InvalidInput(

@@ -34,7 +34,7 @@ ROW_ID: Final = 2**31 - 5
 _NAMES: Final = ("_rowsieve_key", "_rowsieve_row")
 
 
-class _Form(msgspec.Struct, frozen=True):
+class _CodecForm(msgspec.Struct, frozen=True):
     """The value of the footer's key."""
 
     codec: str
@@ -120,7 +120,7 @@ class CodecColumns:
 
     def to_text(self) -> str:
         """The value of the footer's key."""
-        form = _Form(
+        form = _CodecForm(
             self.codec, self.codec_version, self.batch, self.key_column, self.row_column,
             schema_to_json(self.schema), tuple(sorted(self.key)), tuple(sorted(self.index)),
         )  # fmt: skip
@@ -161,7 +161,7 @@ def codec_columns(metadata: pq.FileMetaData) -> CodecColumns | None:
     if text is None:
         return None
     try:
-        form = msgspec.json.decode(text, type=described(_Form))
+        form = msgspec.json.decode(text, type=described(_CodecForm))
         schema = schema_from_json(form.schema)
     except (msgspec.MsgspecError, CorruptData) as error:
         raise CorruptData(f"a footer has a damaged {CODEC_KEY.decode()!r}: {error}") from error

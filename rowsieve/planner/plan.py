@@ -204,7 +204,7 @@ class ScanPlan(msgspec.Struct, frozen=True):
 
     def to_bytes(self) -> bytes:
         """Serialise the plan."""
-        body = msgspec.msgpack.encode(_Form.of(self))
+        body = msgspec.msgpack.encode(_PlanForm.of(self))
         return msgspec.msgpack.encode(_Envelope(PLAN_FORMAT, checksum(body), msgspec.Raw(body)))
 
     @classmethod
@@ -226,7 +226,7 @@ class ScanPlan(msgspec.Struct, frozen=True):
                     "the scan plan was changed in transit: its checksum does not match; send its "
                     "bytes unchanged, or plan the scan again"
                 )
-            form = msgspec.msgpack.decode(envelope.plan, type=described(_Form))
+            form = msgspec.msgpack.decode(envelope.plan, type=described(_PlanForm))
         except (msgspec.MsgspecError, TypeError, UnicodeDecodeError) as error:
             raise InvalidInput(
                 f"these bytes are not a scan plan: {error}; pass bytes from ScanPlan.to_bytes or "
@@ -252,7 +252,7 @@ class _Column(msgspec.Struct, frozen=True):
     expression: Any | None = None
 
 
-class _Form(msgspec.Struct, frozen=True):
+class _PlanForm(msgspec.Struct, frozen=True):
     """The serialised form of a plan: expression trees as JSON; the reader binds them."""
 
     table_uri: str
@@ -276,7 +276,7 @@ class _Form(msgspec.Struct, frozen=True):
     consolidation_json: Any = None
 
     @classmethod
-    def of(cls, plan: ScanPlan) -> _Form:
+    def of(cls, plan: ScanPlan) -> _PlanForm:
         """Convert a plan to its serialised form."""
         same = {name: getattr(plan, name) for name in _SAME}
         columns = tuple(
@@ -340,7 +340,7 @@ class _Form(msgspec.Struct, frozen=True):
 _CONVERTED = ("columns", "resolved")
 _SAME = tuple(
     name
-    for name in _Form.__struct_fields__
+    for name in _PlanForm.__struct_fields__
     if name in ScanPlan.__struct_fields__ and name not in _CONVERTED
 )
 """Fields that are equal in a plan and its serialised form."""

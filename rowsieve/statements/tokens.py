@@ -186,7 +186,9 @@ class StatementTokens:
         """Raise UnsupportedOperation unless all tokens are consumed."""
         if self.at < self.count:
             rest = self.piece(self.at, self.count)
-            raise UnsupportedOperation(f"sql: {what} with {rest[:80]!r} is not available")
+            raise UnsupportedOperation(
+                f"sql: {what} with {rest[:80]!r} is not available; leave it out"
+            )
 
     def find(self, *words: str, last: bool = False) -> int:
         """The position of the next such words outside of brackets and CASE; the end if none."""

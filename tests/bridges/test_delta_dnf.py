@@ -104,7 +104,7 @@ def test_rows_are_those_of_pyarrow(listed: Any, seed: int) -> None:
 @pytest.mark.parametrize(
     ("item", "reason"),
     [
-        (("s", "like", "a%"), "'like' is none of ="),
+        (("s", "like", "a%"), "the operator 'like' is unknown; known are ="),
         (("s", "=", 1j), "pyarrow has no constant of the value"),
         (("i32", "in", 5), "pyarrow has no constant of the value"),
         (("i32", "=", "1"), "int32"),

@@ -283,7 +283,7 @@ REFUSED: dict[str, tuple[Any, Any, Any, dict[str, Any], str]] = {
     "another offset": (TIME, "10:00:00+01:00", time("ZonedTime", "string"), {}, "another offset"),
     "too large": (pa.int32(), 2**31, None, {}, "int32"),
     "huge": (pa.int64(), 2**64, None, {}, "out of bounds"),
-    "a fraction": (pa.int64(), 1.5, None, {}, "no whole number of 38 digits"),
+    "a fraction": (pa.int64(), 1.5, None, {}, "not a whole number of at most 38 digits"),
     "too many digits": (pa.decimal128(4, 2), "1.234", {"type": "string"}, {}, "data loss"),
     "no number": (pa.int64(), "0x1F", {"type": "string"}, {}, "not a number"),
     "no base64": (pa.binary(), "***", None, {}, "base64"),

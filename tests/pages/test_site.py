@@ -89,7 +89,7 @@ def test_addresses_beyond_loopback_must_be_allowed(address: str) -> None:
 
 def test_names_are_no_addresses() -> None:
     assert checked_address("localhost", remote=False) == "127.0.0.1"
-    with pytest.raises(InvalidInput, match="no IP address"):
+    with pytest.raises(InvalidInput, match="not an IP address"):
         checked_address("localhost.evil.example", remote=True)
 
 

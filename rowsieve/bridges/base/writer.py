@@ -46,7 +46,10 @@ class TreeWriter(ABC, Generic[E]):
             case ir.BooleanOperand(operand=operand):
                 return self.operand(operand)
             case ir.Opaque(description=description):
-                raise UnsupportedOperation(f"{description} is another engine's condition")
+                raise UnsupportedOperation(
+                    f"the condition {description} of another engine has no counterpart in "
+                    f"{self.engine}"
+                )
             case _:
                 assert_never(node)
 
@@ -68,7 +71,9 @@ class TreeWriter(ABC, Generic[E]):
             case ir.Case():
                 return self.case(node)
             case ir.Now():
-                raise UnsupportedOperation(f"{self.engine} has no now(); bind with a time first")
+                raise UnsupportedOperation(
+                    f"{self.engine} has no now(); bind with now_us= first, or write the time"
+                )
             case ir.Condition(predicate=predicate):
                 return self.predicate(predicate)
             case _:

@@ -38,7 +38,7 @@ def found_in(operand: Expr, members: pa.Array) -> Expr:
     values = call.rex_call_operands()[0].python_value().values
     if values.type != members.type or len(values) != len(members) or values.null_count:
         raise UnsupportedOperation(
-            "this version of DataFusion serialises constants in an unknown form"
+            "this version of DataFusion serialises constants in an unknown form; write SQL text"
         )
     return call
 
@@ -87,7 +87,7 @@ def _fields(message: bytes) -> Iterator[tuple[int, bytes]]:
         size, place = decode_varint(message, place)
         if tag & 7 != _LENGTHS:
             raise UnsupportedOperation(
-                "this version of DataFusion serialises constants in an unknown form"
+                "this version of DataFusion serialises constants in an unknown form; write SQL text"
             )
         yield tag >> 3, message[place : place + size]
         place += size

@@ -48,7 +48,9 @@ class Term:
             constant = self._constant(value, stated_type, self.type)
             return ir.Comparison(op, self.operand, constant)
         if self.name in ("bucket", "void"):
-            raise UnsupportedOperation(f"comparisons of {self.shown} are not computed here")
+            raise UnsupportedOperation(
+                f"{self.shown} is not compared with constants; compare the column itself"
+            )
         if isinstance(self.type, logical.String):
             return self._cut_text(op, self._text(value, stated_type))
         return self._floored(op, value, stated_type)

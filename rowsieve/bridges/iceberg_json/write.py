@@ -136,7 +136,7 @@ class IcebergJsonWriter(KeptRows[Any]):
         array, signs = zeros_apart(members)
         if members.bitwise and len(signs) == 1:
             raise UnsupportedOperation(
-                "a list that distinguishes -0.0 from 0.0 is not a list there"
+                "a list that distinguishes -0.0 from 0.0 has no counterpart in Iceberg"
             )
         values = as_ticks(array, members.type).to_pylist()
         constants = [as_json(value, members.type) for value in values] + [0.0] * bool(signs)

@@ -60,7 +60,9 @@ class Operands(TreeReader[Any]):
             if not isinstance(type_, kinds) and not bare_null:
                 wanted = " or ".join(kind.__name__.lower() for kind in kinds)
                 type_text = "a plain number" if type_ is None else type_name(type_)
-                raise UnsupportedOperation(f"{what} is of {wanted} here, not of {type_text}")
+                raise UnsupportedOperation(
+                    f"{what} is read for {wanted} only, not for {type_text}; cast it"
+                )
         return self.type_of(operands[0]) or String()
 
     def met(self, left: ir.Operand, right: ir.Operand) -> tuple[ir.Operand, ir.Operand]:
@@ -68,7 +70,9 @@ class Operands(TreeReader[Any]):
         left, right = as_value(left), as_value(right)
         first, second = self.type_of(left), self.type_of(right)
         if first is None and second is None and (left, right) != (_NULL, _NULL):
-            raise UnsupportedOperation("a comparison of plain constants")
+            raise UnsupportedOperation(
+                "a comparison of constants without a type; write true or false"
+            )
         if first is None:
             return (left if second is None else self._beside(left, second)), right
         if second is None:
@@ -154,7 +158,9 @@ class Operands(TreeReader[Any]):
             return as_float(value, type_)
         if isinstance(type_, Int) and isinstance(value, int | float):
             return operand if isinstance(value, int) else ir.Literal(value, Float(64))
-        raise UnsupportedOperation(f"a comparison of {type_name(type_)} with {value!r}")
+        raise UnsupportedOperation(
+            f"a comparison of {type_name(type_)} with {value!r}; give a constant of that type"
+        )
 
     def _as_float(self, operand: ir.Operand) -> ir.Operand:
         if isinstance(operand, ir.Literal) and operand.type is None and operand.value is not None:

@@ -181,11 +181,14 @@ class PolarsWriter(OperatorWriter[Any]):
             return operand
         if kinds_of(source, target) not in CASTS["polars"]:
             raise UnsupportedOperation(
-                f"a cast of {type_name(source)} to {type_name(target)} may give other values there"
+                f"a cast of {type_name(source)} to {type_name(target)} may give other values in "
+                "polars"
             )
         zoned = isinstance(source, Timestamp) or isinstance(target, Timestamp)
         if zoned and self.semantics.time_zone != "UTC":
-            raise UnsupportedOperation("a time zone other than UTC")
+            raise UnsupportedOperation(
+                "polars casts times in UTC only, and the session has another time zone"
+            )
         may_fail = node.try_ or self.semantics.failed_cast is OnFailure.NULL
         return operand.cast(self.dtype(target), strict=not may_fail)
 

@@ -78,7 +78,9 @@ def written(node: Call, value: Any) -> Any:
     name = text_at(node, 0)
     plain = name_in(name, UNTIL_2100)
     if plain is None:
-        raise UnsupportedOperation(f"polars has other changes of the time zone {shown_zone(name)}")
+        raise UnsupportedOperation(
+            f"polars changes clocks of {shown_zone(name)} at other times; use UTC"
+        )
     if fixed_offset(name) is not None:
         raise UnsupportedOperation(f"polars does not accept the offset {name} as a time zone")
     if node.function == "local_time":
@@ -87,7 +89,9 @@ def written(node: Call, value: Any) -> Any:
     ambiguous = {rule.value: theirs for theirs, rule in _AMBIGUOUS.items()}.get(rules[0])
     missing = {rule.value: theirs for theirs, rule in _NON_EXISTENT.items()}.get(rules[1])
     if not ambiguous or not missing or (node.function == "try_instant" and "fail" in rules):
-        raise UnsupportedOperation(f"a local time by the rules {rules[0]!r} and {rules[1]!r}")
+        raise UnsupportedOperation(
+            f"polars has no local times that are {rules[0]!r} if repeated, {rules[1]!r} if skipped"
+        )
     zoned = value.dt.replace_time_zone(plain, ambiguous=ambiguous, non_existent=missing.lower())
     return zoned.dt.convert_time_zone("UTC")
 
@@ -103,7 +107,9 @@ def _local_time(reader: TreeReader[Any], node: Any) -> Operand | None:
 def _name(value: Any) -> str:
     name = value.get("inner") if isinstance(value, dict) else value
     if not isinstance(name, str) or fixed_offset(name) is not None:
-        raise UnsupportedOperation(f"the time zone {name!r}")
+        raise UnsupportedOperation(
+            f"the time zone {name!r} is not read; write Area/City, as Europe/Berlin"
+        )
     return zone(given_zone(name).name + UNTIL_2100).name if name != "UTC" else name
 
 

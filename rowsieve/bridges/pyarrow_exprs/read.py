@@ -62,7 +62,7 @@ _CAST_OPTIONS = (
 
 def conditions(expression: pc.Expression, schema: Schema) -> tuple[ir.Predicate, ...]:
     """Return the terms of the top-level AND; a term with an `Opaque` is not fully known."""
-    reader = _Reader(schema)
+    reader = _PyArrowReader(schema)
     whole = _judging(as_predicate(decode(expression, reader.read, reader.constant)))
     return whole.terms if isinstance(whole, ir.And) else (whole,)
 
@@ -81,14 +81,14 @@ def comparison_of_column(
     """Return `column op constant`, as that expression would be read."""
     sides = ir.Column(column), literal_of(pa.repeat(constant, 1))
     name = _COMPARISON_NAMES[op]
-    return ir.Comparison(op, *converted_sides.compared(name, sides, _Reader(schema).type_of))
+    return ir.Comparison(op, *converted_sides.compared(name, sides, _PyArrowReader(schema).type_of))
 
 
 def list_of_column(
     column: str, members: pa.Array, schema: Schema, *, negated: bool = False
 ) -> ir.Predicate:
     """Return `column.isin(members)`, or its negation, as read in the top-level AND and OR."""
-    membership = _Reader(schema).is_in(ir.Column(column), members, _MATCH)
+    membership = _PyArrowReader(schema).is_in(ir.Column(column), members, _MATCH)
     return ir.Not(membership) if negated else _judging(membership)
 
 
@@ -109,7 +109,7 @@ def _guarded(term: ir.Predicate) -> ir.InList | None:
     return None
 
 
-class _Reader(TreeReader[Frame]):
+class _PyArrowReader(TreeReader[Frame]):
     """Reads calls whose arguments have been read."""
 
     def __init__(self, schema: Schema) -> None:
@@ -249,7 +249,7 @@ def _list_with_null(test: ir.Predicate) -> ir.Predicate:
 class _Call:
     """A call whose arguments have been read."""
 
-    reader: _Reader
+    reader: _PyArrowReader
     name: str
     operands: tuple[ir.Operand, ...]
     options: Options
@@ -376,7 +376,7 @@ def _cast(call: _Call) -> ir.Operand:
     return ir.Cast(call.operands[0], target)
 
 
-def _clock(reader: _Reader, name: str, operand: ir.Operand, *, dates: bool) -> None:
+def _clock(reader: _PyArrowReader, name: str, operand: ir.Operand, *, dates: bool) -> None:
     type_ = reader.type_of(operand)
     if type_ != Timestamp() and not (dates and type_ == Date()):
         shown = "NULL" if type_ is None else type_name(type_)

@@ -81,14 +81,15 @@ def written(node: ir.Call, value: Any) -> Any:
     plain = name_in(name, IN_ARROW)
     if plain is None or _in_arrow(plain) != name:
         raise UnsupportedOperation(
-            f"Arrow has other changes of the time zone {shown_zone(name)} here"
+            f"Arrow changes clocks of {shown_zone(name)} at other times on this machine; use UTC"
         )
     if node.function == "local_time":
         return _pc().local_timestamp(value.cast(pa.timestamp("us", plain)))
     ambiguous, nonexistent = (_RULES.get(text_at(node, place)) for place in (2, 3))
     if ambiguous is None or nonexistent is None:
         raise UnsupportedOperation(
-            f"a local time by the rules {text_at(node, 2)!r} and {text_at(node, 3)!r}"
+            f"pyarrow has no local times that are {text_at(node, 2)!r} if repeated and "
+            f"{text_at(node, 3)!r} if skipped"
         )
     zoned = _pc().assume_timezone(value, plain, ambiguous=ambiguous, nonexistent=nonexistent)
     return zoned.cast(pa.timestamp("us", "UTC"))

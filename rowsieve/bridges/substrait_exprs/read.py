@@ -194,7 +194,9 @@ class SubstraitSource(TreeReader[Value]):
         operands = [self.operand(item) for item in arguments]
         if name in function_table.COMPARISONS or name == "xor":
             if self.one_type(name, operands) != Bool() and name == "xor":
-                raise UnsupportedOperation("xor of something else than booleans")
+                raise UnsupportedOperation(
+                    "xor is read of booleans only; write <> for other values"
+                )
             op = function_table.COMPARISONS.get(name, ir.ComparisonOp.NE)
             return ir.Comparison(op, *operands)
         if row is not None:

@@ -279,10 +279,12 @@ class SubstraitWriter(TreeWriter[bytes]):
     def _zone(self, name: str) -> bytes:
         if name_in(name) is None:
             raise UnsupportedOperation(
-                f"the time zone {shown_zone(name)}, whose changes may be others there"
+                f"engines may change clocks of {shown_zone(name)} at other times; use UTC"
             )
         if fixed_offset(name) is not None:
-            raise UnsupportedOperation(f"the time zone {name!r}; there it is one of IANA's names")
+            raise UnsupportedOperation(
+                f"the offset {name!r} as a time zone; Substrait has IANA's names, as Europe/Berlin"
+            )
         return self.constant(ir.Literal(name, String()))
 
     def _row(self, row: substrait.Function, result: LogicalType, *arguments: bytes) -> bytes:

@@ -97,7 +97,7 @@ def check_rules(
         field = schema.field(name)
         if rule not in RULES:
             raise InvalidInput(
-                f"{operation}: combine={{{name!r}: {rule!r}}} is no rule; known are "
+                f"{operation}: combine={{{name!r}: {rule!r}}} is not a rule; known are "
                 f"{', '.join(RULES)}{did_you_mean(str(rule), RULES)}"
             )
         if field.name in fixed:

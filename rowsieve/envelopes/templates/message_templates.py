@@ -105,7 +105,7 @@ def _leaves(text: bytes, fixed: set[Path], rows: set[Path]) -> list[_Leaf] | Non
 
     None for a name twice in one object or with an escape.
     """
-    walk = _Walk(_tokens(text), fixed, rows, [])
+    walk = _TemplateWalk(_tokens(text), fixed, rows, [])
     try:
         walk.value(next(walk.tokens), (), within=False)
     except (StopIteration, ValueError, RecursionError):
@@ -127,7 +127,7 @@ def _tokens(text: bytes) -> Iterator[_Lexeme]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Walk:
+class _TemplateWalk:
     """Finds the leaves of a document. `within`: a leaf is being read, which has no leaves."""
 
     tokens: Iterator[_Lexeme]

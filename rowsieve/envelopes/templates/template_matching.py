@@ -83,7 +83,7 @@ class Matched:
 
 def match(template: Template, messages: MessageBytes, rows: Places) -> Matched:
     """Match these messages of a block with a template."""
-    walk = _Walk(messages, rows, messages.starts[rows])
+    walk = _MessageWalk(messages, rows, messages.starts[rows])
     for fragment, slot in zip(template.fragments, template.slots, strict=False):
         walk.fragment(fragment)
         _READINGS[slot.kind](walk, slot)
@@ -101,7 +101,7 @@ def _array(messages: MessageBytes, first: Any, second: Any, null: Any) -> pa.Arr
 
 
 @dataclass(slots=True)
-class _Walk:
+class _MessageWalk:
     """Where the matching of each message is: at `at`. Messages that do not match are left out."""
 
     messages: MessageBytes
@@ -197,9 +197,9 @@ class _Walk:
         self.keep(right)
 
 
-_READINGS: Final[Mapping[SlotKind, Callable[[_Walk, Slot], None]]] = {
-    SlotKind.INTEGER: _Walk.integer,
-    SlotKind.TEXT: _Walk.text,
+_READINGS: Final[Mapping[SlotKind, Callable[[_MessageWalk, Slot], None]]] = {
+    SlotKind.INTEGER: _MessageWalk.integer,
+    SlotKind.TEXT: _MessageWalk.text,
 }
 
 

@@ -80,7 +80,9 @@ def _whole(texts: pa.Array) -> pa.Array:
     try:
         return pc.replace_substring_regex(texts, r"^\+", "").cast(pa.decimal128(38, 0))
     except pa.ArrowInvalid as error:
-        raise ValueError(f"it is no whole number of 38 digits, {WITH_FRACTIONS}") from error
+        raise ValueError(
+            f"it is not a whole number of at most 38 digits, {WITH_FRACTIONS}"
+        ) from error
 
 
 def nearest_single(values: pa.Array) -> pa.Array:

@@ -115,7 +115,7 @@ def unpacked(kind: str, data: bytes, type_: type[_T], where: str) -> _T:
     start = b"rowsieve database %b " % kind.encode()
     number = head.removeprefix(start)
     if not head.startswith(start) or not number.isdigit() or not rest:
-        raise CorruptData(f"{where} is no {kind} of a database; restore it from a copy")
+        raise CorruptData(f"{where} is not a {kind} of a database; restore it from a copy")
     if int(number) > _FORMAT:
         raise UnsupportedProtocol(
             f"{where} has format {int(number)}; this version of rowsieve knows up to {_FORMAT}: "

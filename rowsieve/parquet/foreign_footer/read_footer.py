@@ -60,7 +60,7 @@ def check_footer(footer: bytes) -> CheckedFooter:
     key = checksum(footer)
     if (checked := _CACHE.get(key)) is None:
         try:
-            checked = _Reader(footer).read()
+            checked = _FooterReader(footer).read()
         except (IndexError, OverflowError) as error:
             raise MalformedThrift(str(error) or "the bytes end within a struct") from error
         fields = len(WANTED)
@@ -79,7 +79,7 @@ def foreign_footer(
     return checked
 
 
-class _Reader:
+class _FooterReader:
     """Reads one footer."""
 
     def __init__(self, data: bytes) -> None:

@@ -26,11 +26,11 @@ def condition_verdicts(
     bound: BoundPredicate, statistics: PartStatistics, describe: Callable[[ir.Predicate], str]
 ) -> ConditionNode:
     """Return the tree of a bound predicate that is not simplified; wide and deep ones are cut."""
-    return _Walk(bound, statistics, describe).node(bound.source, bound.root)
+    return _VerdictWalk(bound, statistics, describe).node(bound.source, bound.root)
 
 
 @dataclass(slots=True)
-class _Walk:
+class _VerdictWalk:
     """One walk: how many nodes it may still visit."""
 
     bound: BoundPredicate

@@ -321,7 +321,9 @@ def _constructed(call: ir.Call, type_: LogicalType) -> _Range:
     name, ends = call.function, call.arguments[:2]
     form = call.arguments[2] if len(call.arguments) > 2 else ir.Literal("[)")
     if not isinstance(type_, _CONSTRUCTORS[name]):
-        raise InvalidPredicate(f"{name} makes no range of {type_name(type_)}")
+        raise InvalidPredicate(
+            f"{name} does not construct ranges of {type_name(type_)}; use the function of that type"
+        )
     constants = [end for end in ends if isinstance(end, ir.Literal)]
     if len(call.arguments) not in (2, 3) or len(constants) < 2:
         raise InvalidPredicate(f"{name} takes two constants, and a third one such as '[)'")

@@ -163,6 +163,6 @@ def _flat(nested: list[_Nested]) -> list[_Item]:
 
 def _refuse(text: str) -> NoReturn:
     raise InvalidPredicate(
-        f"the text {text!r} is compared with an array and is none; write its items in braces, as "
-        "in '{1,2}' or '{{1,2},{3,4}}'"
+        f"the text {text!r} is compared with an array and is not the text of "
+        "one; write its items in braces, as in '{1,2}' or '{{1,2},{3,4}}'"
     )

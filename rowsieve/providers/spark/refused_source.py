@@ -34,4 +34,7 @@ class RefusedSource(DataSource):
 
 def _refuse() -> NoReturn:
     imported("pyspark", "spark")
-    raise UnsupportedOperation("this release of PySpark is not supported")
+    raise UnsupportedOperation(
+        "this release of PySpark is not supported: pip install 'rowsieve[spark]' installs one that "
+        "is"
+    )

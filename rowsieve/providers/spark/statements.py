@@ -78,7 +78,7 @@ def _may_be_named(spark: Any, statement: str, catalog: Any) -> bool:
 
 
 def _may_name_ours(statement: str, catalog: Any) -> bool:
-    """Return whether a statement may name a table of a catalog of ours, or one at a path."""
+    """Return whether a statement may name a table of a Rowsieve catalog, or one at a path."""
     return catalog is not None or "rowsieve" in statement.casefold()
 
 
@@ -116,7 +116,7 @@ def _is_for_spark(spark: Any, statement: CallStatement, catalog: Any) -> bool:
     }
     if isinstance(catalog, Mapping) and (both := of_spark & set(catalog)):
         raise InvalidInput(
-            f"sql: {next(iter(both))} is a catalog of ours and one of Spark's; nothing was "
+            f"sql: {next(iter(both))} is a Rowsieve catalog and one of Spark's; nothing was "
             "run. Give ours another name"
         )
     return bool(of_spark)

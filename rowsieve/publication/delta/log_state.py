@@ -31,7 +31,7 @@ _ENTRY: Final = re.compile(rf"{LOG}/(\d{{20}})\.json", re.ASCII)
 _CHECKPOINT: Final = re.compile(rf"{LOG}/\d{{20}}\.checkpoint\.parquet", re.ASCII)
 
 
-class _File(msgspec.Struct):
+class _DeltaFile(msgspec.Struct):
     path: str
 
 
@@ -61,7 +61,7 @@ class _Action(msgspec.Struct):
     """The fields that we read of a line of the log."""
 
     add: dict[str, Any] | None = None
-    remove: _File | None = None
+    remove: _DeltaFile | None = None
     metadata: _Metadata | None = msgspec.field(name="metaData", default=None)
     info: _Info | None = msgspec.field(name="commitInfo", default=None)
     protocol: _Protocol | None = None

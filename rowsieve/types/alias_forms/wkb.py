@@ -110,7 +110,7 @@ class _Steps:
         self._parts[many] = self._count(many)
 
     def _count(self, rows: _Integers) -> _Integers:
-        """Read four bytes as a number; `_Reader` reads a geometry that ends before."""
+        """Read four bytes as a number; `_WkbReader` reads a geometry that ends before."""
         place = self._place[rows]
         beyond = place + 4 > self._ends[rows]
         self._odd[rows[beyond]] = True
@@ -165,7 +165,7 @@ class _MalformedError(Exception):
 
 def _extent(data: bytes) -> Any:
     """Return the four sides of one geometry; None without an extent."""
-    reader = _Reader(data)
+    reader = _WkbReader(data)
     try:
         reader.geometry(0)
     except _MalformedError:
@@ -179,7 +179,7 @@ def _extent(data: bytes) -> Any:
     return np.concatenate([pairs.min(axis=0), pairs.max(axis=0)])
 
 
-class _Reader:
+class _WkbReader:
     """Reads one geometry; `runs` are its pairs of x and y."""
 
     def __init__(self, data: bytes) -> None:

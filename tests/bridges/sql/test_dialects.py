@@ -133,7 +133,7 @@ UNWRITABLE: list[tuple[str, ir.Node, str]] = [
     ("spark", ir.Call("add_interval", (A, *_PARTS)), "add_interval has no counterpart"),
     ("spark", ir.Call("left", (A, ir.Literal(-1))), "no counterpart in spark"),
     ("trino", ir.Literal(3_000_000, Date()), "years 1 to 9999"),
-    ("postgres", ir.Opaque("rlike(a, 'x')", "spark"), "another engine's"),
+    ("postgres", ir.Opaque("rlike(a, 'x')", "spark"), "another engine has no counterpart in SQL"),
     ("postgres", ir.Cast(A, List(Field(1, "element", String()))), "no type for list<string>"),
 ]
 

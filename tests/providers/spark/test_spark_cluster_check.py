@@ -149,7 +149,7 @@ def _facts(problem: str) -> dict[str, str]:
 
 
 def test_what_is_no_session_of_a_driver_is_refused(spark: Any) -> None:
-    with pytest.raises(UnsupportedOperation, match="no session with a driver of its own"):
+    with pytest.raises(UnsupportedOperation, match="not a session with a driver of its own"):
         check(object())
     with pytest.raises(InvalidInput, match="give its uri"):
         check(spark, writes=True)

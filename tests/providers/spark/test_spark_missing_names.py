@@ -65,7 +65,7 @@ def test_a_name_that_only_we_could_have(
 
 def test_names_of_several_catalogs(spark: Any, lake: rs.Catalog) -> None:
     both = {"lake": lake, "pond": lake}
-    with pytest.raises(TableNotFound, match="catalogs of ours are lake, pond"):
+    with pytest.raises(TableNotFound, match="Rowsieve catalogs are lake, pond"):
         sql(spark, "SELECT * FROM sea.db.t", both)
     with pytest.raises(RowsieveError, match="sea"):
         sql(spark, "CALL sea.system.rewrite_data_files(table => 'db.t')", both)
@@ -77,7 +77,7 @@ def test_other_names_are_sparks(spark: Any, lake: rs.Catalog) -> None:
         with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
             sql(spark, statement, lake)
     for statement in ("OPTIMIZE nope", "VACUUM other.nope", "DESCRIBE HISTORY nope"):
-        with pytest.raises(TableNotFound, match="no table of ours"):
+        with pytest.raises(TableNotFound, match="not a Rowsieve table"):
             sql(spark, statement, lake)
     sql(spark, "DROP TABLE IF EXISTS lake.db.nope", lake)
     sql(spark, "CREATE TABLE IF NOT EXISTS db.t (id BIGINT)", lake)

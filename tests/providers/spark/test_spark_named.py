@@ -151,7 +151,7 @@ def test_neither_of_two_tables_hides_the_other(
     own.create_table(f"{database}.t", rows)
     for text in ("SELECT id FROM both.t", "INSERT INTO both.t SELECT 5L", "TRUNCATE TABLE both.t"):
         with pytest.raises(
-            InvalidInput, match="a table of ours and one of Spark's; nothing was run"
+            InvalidInput, match="a Rowsieve table and one of Spark's; nothing was run"
         ):
             sql(spark, text, own)
     assert rows_of(spark, "SELECT id FROM spark_catalog.both.t", own) == [(99,)]
@@ -161,7 +161,7 @@ def test_neither_of_two_tables_hides_the_other(
     assert rows_of(spark, "SELECT t.id, x.id FROM t, lake.db.t x WHERE x.id = 1", lake) == [(7, 1)]
     spark.catalog.dropTempView("t")
     own.create_table("db.t", rows)
-    with pytest.raises(InvalidInput, match="several tables of ours"):
+    with pytest.raises(InvalidInput, match="several Rowsieve tables"):
         sql(spark, "SELECT * FROM db.t", {"one": own, "other": lake})
     assert rows_of(spark, "SELECT count(*) FROM other.db.t", {"one": own, "other": lake}) == [(3,)]
     with pytest.raises(Exception, match=r"both.*none"):
@@ -419,7 +419,7 @@ def test_a_table_is_created_at_a_path(spark: Any, own: rs.Catalog, tmp_path: Pat
     assert len(rows_of(spark, f"DESCRIBE HISTORY '{placed}'", own)) == 2
     sql(spark, f"OPTIMIZE '{placed}'", own)
     sql(spark, f"VACUUM '{placed}' RETAIN 168 HOURS", own)
-    with pytest.raises(UnsupportedOperation, match="a path is no name"):
+    with pytest.raises(UnsupportedOperation, match="named by its path"):
         sql(spark, f"ALTER TABLE {name} RENAME TO db.x", own)
     other = f"rowsieve.`{tmp_path / 'filled'}`"
     sql(spark, f"CREATE TABLE {other} USING rowsieve AS SELECT * FROM {name}")

@@ -100,7 +100,9 @@ class Exact:
             case ir.Like():
                 return self.like(node)
             case ir.Opaque(description=description):
-                raise UnsupportedOperation(f"{description} is another engine's condition")
+                raise UnsupportedOperation(
+                    f"the condition {description} of another engine has no counterpart in SQL"
+                )
             case _:
                 return ir.map_children(node, self.predicate, self.operand)
 

@@ -243,7 +243,7 @@ class Words:
         if name == "locate" and arguments[2:] == ["1"]:
             return f"position({arguments[0]}, {arguments[1]})"
         if not _NAME.fullmatch(name) or self._is_ours_alone(name):
-            raise UnsupportedOperation(f"a function {name} is not resolved here")
+            raise UnsupportedOperation(f"the function {name} has no counterpart in Rowsieve")
         name = self._size if name in ("size", "cardinality") else name
         return f"{name}({', '.join(arguments)})"
 

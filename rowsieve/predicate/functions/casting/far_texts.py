@@ -36,7 +36,7 @@ _PARTS: Final = ("sign", "year", "month", "day", "era", "hour", "minute", "secon
 
 
 @dataclass(frozen=True, slots=True)
-class _Form:
+class _TextForm:
     """The far texts of an engine; `first` and `last` bound the days that the engine has."""
 
     date: str
@@ -47,20 +47,20 @@ class _Form:
     bounded: bool = True  # other days have no value; otherwise they are not known
 
 
-_FORMS: Final[Mapping[TextReading, _Form]] = {
-    TextReading.DUCKDB: _Form(
+_FORMS: Final[Mapping[TextReading, _TextForm]] = {
+    TextReading.DUCKDB: _TextForm(
         rf"^(?P<sign>-?)(?P<year>[0-9]{{4,6}}){_DAY}(?P<era> \((?i:bc)\))?$",
         rf"^(?P<sign>-?)(?P<year>[0-9]{{4,6}}){_DAY}(?P<era> \((?i:bc)\))?{_CLOCK}$",
         r"^-|^[0-9]{5}|^0000|\)",
         *(-(2**31) + 2, 2**31 - 2),
     ),
-    TextReading.POSTGRES: _Form(
+    TextReading.POSTGRES: _TextForm(
         rf"^(?P<year>[0-9]{{4}}|[1-9][0-9]{{4,6}}){_DAY}(?P<era> (?i:bc))?$",
         rf"^(?P<year>[0-9]{{4}}|[1-9][0-9]{{4,6}}){_DAY}{_CLOCK}(?P<era> (?i:bc))?$",
         r"^[0-9]{5}|(?i:bc)$",
         *(-2_440_588, 2_145_042_905),
     ),
-    TextReading.DATAFUSION: _Form(
+    TextReading.DATAFUSION: _TextForm(
         rf"^(?P<sign>[+-])(?P<year>[0-9]{{4,6}}){_DAY}$",
         None,
         "",
@@ -109,7 +109,7 @@ def far_constant(text: str, type_: LogicalType, reading: TextReading) -> int | N
 
 
 def _read(
-    texts: pa.Array, pattern: str, form: _Form, target: LogicalType, reading: TextReading
+    texts: pa.Array, pattern: str, form: _TextForm, target: LogicalType, reading: TextReading
 ) -> Computed:
     parts = _with_all(pc.extract_regex(texts, pattern=pattern))
     days, good = _days(parts)

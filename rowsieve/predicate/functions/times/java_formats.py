@@ -72,14 +72,14 @@ def pattern_of(form: str) -> tuple[str, str]:
     Their groups are the parts: `sign year short_year month name day day_of_year hour clock_hour
     half_hour last_hour half minute second fraction offset`, empty in a text without their section.
     """
-    walk = _Walk(form)
+    walk = _FormatWalk(form)
     whole = f"(?i)^{walk.read()[0]}$"
     for fields in walk.choices:
         _check_parts(fields, form)
     return whole, whole.replace(_SIGNED_YEAR, "[+-][0-9]{7,19}")
 
 
-class _Walk:
+class _FormatWalk:
     """Parses a format from left to right; `choices` collects fields by optional sections.
 
     Afterwards it has the fields of the text for each combination of sections.
@@ -167,7 +167,7 @@ def _check_parts(fields: list[str], form: str) -> None:
         for order in ("yMdD", "HmsS", "aX")
     )
     if date not in _DATES or clock not in _CLOCKS or not date + clock:
-        raise UnknownFormat(f"the fields of the format {form!r} name no one time")
+        raise UnknownFormat(f"the fields of the format {form!r} do not name one time")
     if others not in ("", "a", "X", "aX"):
         raise UnknownFormat(f"a field of the format {form!r} is there twice")
     if "a" in fields and not any(field[0] in "hK" for field in fields):

@@ -100,7 +100,9 @@ def insert(queries: Queries, statement: Insert, returned: ReturnedRows | None = 
     schema, key = table.handle.pinned.schema, table.key
     columns = columns_of(schema, statement.columns)
     if not key and statement.on_conflict is not OnConflict.FAIL:
-        raise UnsupportedOperation("sql: the table has no key, so no row can conflict")
+        raise UnsupportedOperation(
+            "sql: the table has no key, so no row can conflict; leave ON CONFLICT or OR REPLACE out"
+        )
     check_conflict_columns(statement, key)
     _refuse_combined(table, statement)
     itself = queries.reads_table(statement.source, "" if returned is None else returned.text)

@@ -120,7 +120,9 @@ def insert_or_update(queries: Queries, statement: Insert) -> int:
     """Run INSERT … ON CONFLICT (key) DO UPDATE as a merge whose source is called `excluded`."""
     check_conflict_columns(statement, queries.table.key)
     if not queries.table.key:
-        raise UnsupportedOperation("sql: the table has no key, so no row can conflict")
+        raise UnsupportedOperation(
+            "sql: the table has no key, so no row can conflict; leave ON CONFLICT out"
+        )
     schema = queries.table.handle.pinned.schema
     columns = columns_of(schema, statement.columns)
     target = statement.target

@@ -64,7 +64,8 @@ def check(
     engines.spark()  # MissingExtra without PySpark
     if not hasattr(spark, "sparkContext") or not hasattr(spark, "_jsparkSession"):
         raise UnsupportedOperation(
-            f"check: {type(spark).__name__} is no session with a driver of its own; run it there"
+            f"check: {type(spark).__name__} is not a session with a driver of its own, which "
+            "a client of Spark Connect lacks; call check on the driver"
         )
     if uri is None and (writes or storage_options):
         raise InvalidInput("check: storage_options= and writes= are of a table; give its uri")

@@ -36,7 +36,9 @@ def run_command(session: Any, named: NamedTable, command: TableCommand) -> pa.Ta
     """Run a command on a table; return its result as rows."""
     table = named.table
     if named.view:
-        raise UnsupportedOperation(f"sql: {named.name} is not a table that can be changed")
+        raise UnsupportedOperation(
+            f"sql: {named.name} is a view of a table, and commands take tables; name the table"
+        )
     match command:
         case DescribeHistory(limit=limit):
             return commits_of(table, limit)
@@ -68,8 +70,8 @@ def no_table_of(command: TableCommand, names: Names) -> RowsieveError:
     except TableNotFound as error:
         return error
     return TableNotFound(
-        f"sql: there is no table of ours that is called {command.target.name} here; nothing was "
-        "changed. Name it as db.t, with the catalog of sql, or as rowsieve.`/path`"
+        f"sql: {command.target.name} is not a Rowsieve table of this session; nothing was changed. "
+        "Name it as db.t with the catalog of sql, or as rowsieve.`/path`"
     )
 
 

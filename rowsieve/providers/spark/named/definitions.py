@@ -147,7 +147,9 @@ def rename_named(named: NamedTable, actions: str) -> None:
     parts = tuple(name_parts(actions.split(maxsplit=2)[2]))
     if named.home is None:
         raise UnsupportedOperation(
-            f"sql: ALTER TABLE {named.name} RENAME TO: a path is no name; nothing was changed"
+            f"sql: ALTER TABLE {named.name} RENAME TO: the table is named by its path, and only "
+            "names in a catalog can change; nothing was changed. Register it in a catalog, or move "
+            "its folder"
         )
     catalog, name = named.home
     space = name.partition(".")[0]
@@ -172,7 +174,8 @@ def drop_named(named: NamedTable, *, purge: bool) -> None:
     """Drop the name of a table in its catalog; with `purge` its files, too."""
     if named.home is None:
         raise UnsupportedOperation(
-            f"sql: DROP TABLE {named.name}: a path has no name to drop; nothing was changed"
+            f"sql: DROP TABLE {named.name}: the table is named by its path, and only names in a "
+            "catalog can be dropped; nothing was changed. rowsieve.drop_table deletes a table"
         )
     catalog, name = named.home
     catalog.drop_table(name, purge=purge)

@@ -149,7 +149,10 @@ class NamedReads:
             first = next((line for line in str(error).splitlines() if line), "")
             raise InvalidInput(f"sql: {name} TIMESTAMP AS OF: {first}") from error
         if moment_us is None:
-            raise InvalidInput(f"sql: {name} TIMESTAMP AS OF {expression.sql()} is not a time")
+            raise InvalidInput(
+                f"sql: {name} TIMESTAMP AS OF {expression.sql()} is not a time; write one such as "
+                "'2026-01-31 12:00:00'"
+            )
         return from_microseconds(moment_us)
 
     def _is_changes(self, node: Any) -> bool:

@@ -149,7 +149,8 @@ def _changed(session: Any, names: Names, reads: NamedReads, plan: Any) -> Any | 
         reads.show(named.parts, view)
         if not change_by_plan(session, reads.inside(plan)):
             raise UnsupportedOperation(
-                f"sql: {named.name} cannot be changed by this statement; nothing was changed"
+                f"sql: {named.name} cannot be changed by this statement; nothing was changed. Use "
+                "MERGE, UPDATE or DELETE, or a method of the table"
             )
     return _nothing(session)
 
@@ -238,8 +239,8 @@ def _run_on(session: Any, named: NamedTable, kind: str, plan: Any) -> Any:
             pass  # each statement reads the newest version
         case _:
             raise UnsupportedOperation(
-                f"sql: {split_words(kind)} of {named.name} is not available for a table of ours; "
-                "nothing was changed. Its methods are the other way"
+                f"sql: {split_words(kind)} of {named.name} is not available for a Rowsieve table; "
+                "nothing was changed. Use a method of the table, such as alter"
             )
     return _nothing(session)
 

@@ -67,7 +67,7 @@ def dotted(parts: Sequence[str]) -> str:
 class Names:
     """The names of one statement: all uses of a table, by any of its names, see one version.
 
-    `catalogs` is a catalog of ours, several by their first names, or None.
+    `catalogs` is a Rowsieve catalog, several by their first names, or None.
     """
 
     session: Any
@@ -112,7 +112,9 @@ class Names:
             )
         if isinstance(self.catalogs, Mapping) and len(parts) == 3 and not list(self._places(parts)):
             known = ", ".join(self.catalogs)
-            return TableNotFound(f"{begin}The catalogs of ours are {known}, and Spark has no other")
+            return TableNotFound(
+                f"{begin}The Rowsieve catalogs are {known}, and Spark has no other"
+            )
         tables = [name for catalog, space in spaces for name in catalog.tables(space)]
         if tables:
             return TableNotFound(f"{begin}The namespace has {_some(tables)}")
@@ -151,7 +153,7 @@ class Names:
         return next((c for first, c in self.catalogs.items() if self._same(first, name)), None)
 
     def information(self, parts: Sequence[str]) -> pa.Table | None:
-        """The rows of a view of the information schema of a catalog of ours; None for others."""
+        """The rows of a view of the information schema of a Rowsieve catalog; None for others."""
         if len(parts) not in (2, 3) or parts[-2].lower() != INFORMATION_SCHEMA:
             return None
         catalogs = [catalog for catalog, *_ in self._places(parts)]
@@ -160,7 +162,7 @@ class Names:
         if len(catalogs) > 1:
             raise _ambiguous(parts, "a view of several catalogs")
         if self.is_of_spark(parts):
-            raise _ambiguous(parts, "a view of a catalog of ours and a table of Spark's")
+            raise _ambiguous(parts, "a view of a Rowsieve catalog and a table of Spark's")
         name = parts[0] if len(parts) == 3 else _BY_PATH
         return view_of(catalogs[0], name, parts[-1])
 
@@ -199,9 +201,9 @@ class Names:
         if not candidates:
             return None
         if len(candidates) > 1:
-            raise _ambiguous(parts, "the name of several tables of ours")
+            raise _ambiguous(parts, "the name of several Rowsieve tables")
         if self.is_of_spark(parts):
-            raise _ambiguous(parts, "a table of ours and one of Spark's")
+            raise _ambiguous(parts, "a Rowsieve table and one of Spark's")
         return candidates[0]
 
     def _candidates(self, parts: tuple[str, ...]) -> Iterator[NamedTable]:
@@ -240,7 +242,7 @@ class Names:
         namespace, name = parts[-2:]
         if len(parts) == 3 and self._is_catalog_of_spark(parts[0]):
             if isinstance(self.catalogs, Mapping) and parts[0] in self.catalogs:
-                raise _ambiguous(parts, "in a catalog of ours and in one of Spark's")
+                raise _ambiguous(parts, "in a Rowsieve catalog and in one of Spark's")
             return
         if not isinstance(self.catalogs, Mapping):
             yield self.catalogs, namespace, name
@@ -299,5 +301,5 @@ def _some(names: Sequence[str]) -> str:
 def _ambiguous(parts: Sequence[str], both: str) -> InvalidInput:
     return InvalidInput(
         f"sql: {dotted(parts)} is {both}; nothing was run. Name one of them: spark_catalog.db.t is "
-        "Spark's, catalog.db.t is of a catalog of ours, and rowsieve.`/path` is at a path"
+        "Spark's, catalog.db.t is of a Rowsieve catalog, and rowsieve.`/path` is at a path"
     )

@@ -17,7 +17,7 @@ class Refusal(Enum):
     RANDOM = "it is not deterministic"
     TIME = "it depends on the time or the user: it may run later than it is pruned"
     NO_READS = (
-        "no read of ours was found; those in cached frames, in subqueries of expressions, below "
+        "no read of a table was found; those in cached frames, in subqueries of expressions, below "
         "operators over partitions or by format('rowsieve') are not"
     )
     FAILS = "Spark cannot plan it"

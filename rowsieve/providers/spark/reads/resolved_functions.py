@@ -102,7 +102,9 @@ def predicate_by_text(node: Node, columns: Columns, rules: Rules) -> ir.Predicat
 
 def _check_names(schema: Schema) -> None:
     if len({name.lower() for name in schema.names}) < len(schema.names):
-        raise UnsupportedOperation("the table has a name in two cases")
+        raise UnsupportedOperation(
+            "two columns differ in the case of their names only, which SQL text does not tell apart"
+        )
 
 
 def _form(node: Node, columns: Columns, rules: Rules) -> Form:

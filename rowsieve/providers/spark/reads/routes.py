@@ -244,7 +244,7 @@ def _is_one_scan(alike: Sequence[PartRoute]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
+class _RoutedFile:
     """The files of one schema, for Spark; `shape` is None if it cannot read the columns."""
 
     shape: Shape | None
@@ -270,7 +270,7 @@ class _Chooser:
         names = chosen.part_ids
         self._safe = dict(zip(names, chosen.column("native_safe").to_pylist(), strict=True))
         self._schemas = dict(zip(names, chosen.column("schema_id").to_pylist(), strict=True))
-        self._files: dict[int, _File] = {}
+        self._files: dict[int, _RoutedFile] = {}
         self._shapes: dict[Shape | None, Shape | None] = {}
         self._bitmaps = self._bitmap_rows = 0
 
@@ -313,7 +313,7 @@ class _Chooser:
                 return Reason.MANY_BITMAPS
         return None
 
-    def _file(self, part: PlannedPart) -> _File:
+    def _file(self, part: PlannedPart) -> _RoutedFile:
         """Describe the part's file for Spark; one file of each schema shows the names in all."""
         schema_id = self._schemas[part.part_id]
         if schema_id not in self._files:
@@ -321,7 +321,7 @@ class _Chooser:
             stored = fields_by_id(read_metadata(self._store, part.data))
             shape = spark_shape(self._wanted.columns, stored, schema_id)
             shape = self._shapes.setdefault(shape, shape)
-            self._files[schema_id] = _File(shape, is_misread(list(stored.values())))
+            self._files[schema_id] = _RoutedFile(shape, is_misread(list(stored.values())))
         return self._files[schema_id]
 
 

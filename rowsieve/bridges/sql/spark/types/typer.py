@@ -434,7 +434,8 @@ class _Typer:
         common = self.common(left, right)
         if not isinstance(common, Int | Float):
             raise UnsupportedOperation(
-                f"{name} of {' and '.join(map(type_name, types))} has no rule here"
+                f"{name} of {' and '.join(map(type_name, types))} is not supported; cast both "
+                "sides to numbers"
             )
         return Value(
             ir.Call(name, (self.as_type(left, common), self.as_type(right, common))), common

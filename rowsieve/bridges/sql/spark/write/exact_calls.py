@@ -327,7 +327,9 @@ def _named(name: str) -> str:
     """Return the name of a zone in Spark; raise if its database has other changes of it."""
     zone = name_in(name)
     if zone is None:
-        raise UnsupportedOperation(f"Spark has other changes of the time zone {shown_zone(name)}")
+        raise UnsupportedOperation(
+            f"Spark changes clocks of {shown_zone(name)} at other times; use UTC"
+        )
     return zone
 
 
