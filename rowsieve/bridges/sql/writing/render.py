@@ -86,7 +86,7 @@ class SqlWriter:
                 return self._operand(operand)
             case ir.Opaque(description=description):
                 raise UnsupportedOperation(
-                    f"the condition {description!r} is another engine's and has no SQL text here"
+                    f"the condition {description!r} of another engine has no counterpart in SQL"
                 )
             case _:
                 assert_never(node)
