@@ -82,9 +82,9 @@ class BloomReader:
         """Those whose filter needs a round trip of its own: it does not arrive with the tail."""
         if not self._store.overlaps:
             return []
-        near, sealed_places = self._ref.tail_start - NEAR_BYTES, self._filter_digests()
+        near, places = self._ref.tail_start - NEAR_BYTES, self._filter_digests()
         missing = self._missing(column, row_groups)
-        return [group for group in missing if sealed_places[group, column.index][0] < near]
+        return [group for group in missing if places[group, column.index][0] < near]
 
     def _missing(self, column: FileColumn, row_groups: Sequence[int]) -> list[int]:
         """Those that have a filter that is not cached."""
@@ -100,7 +100,7 @@ class BloomReader:
 
     def _filter_digests(self) -> dict[FilterPlace, tuple[int, int, str]]:
         """The byte range and digest of each filter; the digest is empty for foreign files."""
-        return _sealed_of(self._metadata, self._ref)
+        return _digests_of(self._metadata, self._ref)
 
     def _read(self, column: FileColumn, groups: list[int]) -> Iterator[tuple[int, memoryview]]:
         places = {group: self._filter_digests()[group, column.index][:2] for group in groups}
@@ -156,10 +156,10 @@ _CACHE: ByteCache[tuple[object, ...], BloomFilter] = ByteCache(CACHE_BYTES, "blo
 
 
 @cached_per_footer
-def _sealed_of(
+def _digests_of(
     metadata: pq.FileMetaData, ref: ParquetRef
 ) -> dict[FilterPlace, tuple[int, int, str]]:
-    """`BloomReader._sealed`: asking a footer for all of its filters takes longer than a probe."""
+    """`BloomReader._filter_digests`: asking a footer for all filters takes longer than a probe."""
     if (checked := foreign_footer(metadata)) is not None:
         return {
             (group, leaf): (start, stop, "")
