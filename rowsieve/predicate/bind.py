@@ -49,10 +49,9 @@ from rowsieve.predicate.binding.nested_constants import adapted, is_constructor
 from rowsieve.predicate.binding.nested_types import member_of
 from rowsieve.predicate.binding.simplify import simplify
 from rowsieve.predicate.binding.stored_comparisons import (
-    as_exact,
     as_length,
+    as_listed_numbers,
     as_stored,
-    exact_members,
     lengths,
     without_widening,
 )
@@ -404,9 +403,8 @@ class _Binder:
         if isinstance(type_, Interval):
             operand, type_ = as_length(operand, type_, self.semantics)
             values = lengths(values)
-        elif isinstance(type_, Numeric):
-            operand, type_ = as_exact(operand, type_)
-            values = exact_members(values)
+        elif isinstance(type_, Numeric) or values.type == Numeric():
+            operand, type_, values = as_listed_numbers(operand, type_, values)
         elif isinstance(type_, Enum):
             values = enum_members(values, type_)
             operand, type_ = as_text(operand), String()

@@ -17,9 +17,27 @@ import pyarrow.compute as pc
 from rowsieve.predicate import ir
 from rowsieve.predicate.arrays import compare
 from rowsieve.predicate.limits import check_limits
-from rowsieve.predicate.literal_values import scalar
+from rowsieve.predicate.literal_values import array_of, scalar
 from rowsieve.predicate.semantics import NanOrder, Semantics
-from rowsieve.types.logical import Date, Float, Int, LogicalType, Timestamp
+from rowsieve.types.logical import (
+    Binary,
+    Bool,
+    Date,
+    Decimal,
+    Float,
+    Int,
+    LogicalType,
+    Nanos,
+    Numeric,
+    String,
+    Time,
+    Timestamp,
+    Uuid,
+)
+from rowsieve.types.numeric_bytes import exact_of, of_exact
+
+# Equal intervals, numerics and JSON values may have different bytes; -0.0 and NaN are the engine's.
+_COMPARED_AS_STORED = (Bool, Int, Decimal, Date, Time, Timestamp, Nanos, String, Binary, Uuid)
 
 _Points: TypeAlias = tuple[ir.Operand, LogicalType | None, type | None, ir.ComparisonOp]
 
@@ -89,7 +107,7 @@ def _folded(node: ir.Comparison) -> ir.Predicate:
         return node
     if left.type is None or right.type is None or left.value is None or right.value is None:
         return node
-    if isinstance(left.type, Float) or type(left.type) is not type(right.type):
+    if not isinstance(left.type, _COMPARED_AS_STORED) or type(left.type) is not type(right.type):
         return node
     if isinstance(left.type, Timestamp) and left.type != right.type:
         return node  # the session's time zone decides the result
@@ -220,5 +238,8 @@ def _members(terms: Sequence[ir.Predicate], type_: LogicalType | None) -> ir.Val
         if type_ is None:
             arrays.append(pa.array([term.right.value]))
         else:
-            arrays.append(pa.repeat(scalar(term.right), 1))
-    return ir.ValueSet(pc.unique(pa.concat_arrays(arrays)), type_)
+            arrays.append(array_of([term.right.value], type_))
+    joined = pa.concat_arrays(arrays)
+    if isinstance(type_, Numeric):
+        return ir.ValueSet(of_exact(pc.unique(exact_of(joined))), type_)
+    return ir.ValueSet(pc.unique(joined), type_)

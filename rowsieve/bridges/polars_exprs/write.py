@@ -39,6 +39,7 @@ from rowsieve.types.logical import (
     Float,
     Int,
     LogicalType,
+    Numeric,
     String,
     Time,
     Timestamp,
@@ -98,6 +99,8 @@ class PolarsWriter(OperatorWriter[Any]):
         """Write a constant of its type."""
         assert literal.type is not None
         value, type_ = literal.value, literal.type
+        if isinstance(type_, Numeric):
+            raise UnsupportedOperation("a constant of type numeric")
         if isinstance(type_, Float) and isinstance(value, float) and math.isnan(value):
             value = math.nan
         days = value if isinstance(type_, Date) else None

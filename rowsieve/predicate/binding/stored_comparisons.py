@@ -40,7 +40,14 @@ from rowsieve.types.logical import (
     Struct,
     type_name,
 )
-from rowsieve.types.numeric_bytes import encoded, exact_of, from_numbers, from_text, spelled
+from rowsieve.types.numeric_bytes import (
+    approx_of,
+    encoded,
+    exact_of,
+    from_numbers,
+    from_text,
+    spelled,
+)
 
 _T = TypeVar("_T", bound=LogicalType | None)
 
@@ -178,7 +185,19 @@ def as_exact(operand: ir.Operand, type_: LogicalType | None) -> tuple[ir.Operand
     )
 
 
-def exact_members(values: ir.ValueSet) -> ir.ValueSet:
+def as_listed_numbers(
+    operand: ir.Operand, type_: LogicalType | None, values: ir.ValueSet
+) -> tuple[ir.Operand, LogicalType, ir.ValueSet]:
+    """Replace the operand and the members of its IN list by their exact bytes.
+
+    By floats if the operand is one. InvalidPredicate if a side is not a number.
+    """
+    if isinstance(type_, Float):
+        return operand, type_, ir.ValueSet(approx_of(values.array), APPROX_TYPE)
+    return (*as_exact(operand, type_), _exact_members(values))
+
+
+def _exact_members(values: ir.ValueSet) -> ir.ValueSet:
     """Return the exact bytes of the members of an IN list; InvalidPredicate for other members."""
     array = values.array
     if pa.types.is_dictionary(array.type):

@@ -37,6 +37,7 @@ from rowsieve.predicate.literal_values import scalar
 from rowsieve.predicate.semantics import NanOrder
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Bool, Float, LogicalType, Numeric, is_nested, is_ordered
+from rowsieve.types.numeric_bytes import exact_of, is_stored
 
 MAX_ALTERNATIVES: Final = 4
 
@@ -365,6 +366,8 @@ def limited(value: AbstractValue, where: Mask) -> AbstractValue:
 
 def known(op: ComparisonOp, left: pa.Array, right: pa.Array) -> Mask:
     """Where both bounds exist and the comparison holds; NaN is greatest."""
+    if is_stored(left.type):  # an unbounded number, which its exact bytes order
+        left, right = exact_of(left), exact_of(right)
     return as_mask(compare(op, left, right, NanOrder.GREATEST))
 
 
