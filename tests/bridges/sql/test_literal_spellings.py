@@ -73,6 +73,14 @@ def test_escapes_of_one_engine_are_refused(table: rs.Table, text: str) -> None:
             table.scan(text, dialect=dialect)
 
 
+@pytest.mark.parametrize("tag", ["a-b", "a.b", "a+", "a'"])
+def test_a_tag_between_dollars_is_a_name(table: rs.Table, tag: str) -> None:
+    for dialect in ("postgres", "duckdb", "datafusion"):
+        with pytest.raises(InvalidPredicate, match="the tag between dollars is a name"):
+            table.scan(f"s = ${tag}$a${tag}$", dialect=dialect)
+        assert numbers(table.scan("s = $é_1$a$é_1$", dialect=dialect).to_arrow()) == [1]
+
+
 def test_bits_of_postgres_are_not_bytes(table: rs.Table) -> None:
     assert numbers(table.scan("b IN (X'0f', X'FF')").to_arrow()) == [1, 5]  # PostgreSQL fails
     for text in ("length(X'0f') = 1", "b = b || X'0f'", "octet_length(coalesce(b, X'')) = 0"):

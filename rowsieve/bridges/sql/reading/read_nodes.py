@@ -48,6 +48,7 @@ from rowsieve.types.logical import (
 
 _READ_BY_ENGINES = (Bool, Int, Float, Decimal)
 _UNCLEAR = "put this condition in parentheses, its place among the operators is unclear"
+_TAG = re.compile(r"\$([^$]*)\$")
 _ESCAPES = re.compile(r"\\(?:u([0-9a-fA-F]{4})|([\\'\"nrt]))")
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.In, exp.Between,
                 exp.NullSafeEQ, exp.NullSafeNEQ)  # fmt: skip
@@ -255,6 +256,12 @@ def _member(reader: SqlReader, node: Any) -> ir.Operand:
 
 def _raw(reader: SqlReader, node: Any) -> ir.Operand:
     reader.only(node, "this")
+    if (start := node.meta.get("start")) is not None:
+        tag = _TAG.match(reader.source.lifted.text, start)
+        if tag is not None and tag[1] and not tag[1].isidentifier():
+            raise reader.source.refusal(
+                node, "the tag between dollars is a name of letters, digits and _, or empty"
+            )
     return ir.Literal(str(node.this))
 
 
