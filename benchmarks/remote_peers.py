@@ -15,7 +15,7 @@ import importlib.util
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -330,21 +330,32 @@ PEERS: Final[dict[str, tuple[str, type[Peer]]]] = {
 }
 
 
-def measure(store: SlowStore, peer: Peer, delay_s: float, repeats: int) -> dict[str, str]:
-    """Seconds, requests and megabytes of each call, as text."""
+def measure(
+    store: SlowStore, peer: Peer, delay_s: float, repeats: int, without: Sequence[str] = ()
+) -> dict[str, str]:
+    """Seconds, requests and megabytes of each call, as text.
+
+    Calls whose name contains a text of `without` are left out; the commits before the last calls
+    too, if none of those is left.
+    """
     total = peer.rows * PARTS
     upserts: dict[str, Work] = {
         "upsert of 1": (lambda: peer.upsert(_rows(total // 2, 1)), 1),
         f"upsert of {UPSERTED:,}": (lambda: peer.upsert(_rows(total // 2, UPSERTED)), UPSERTED),
     }
-    cells = _all_measured(store, _reads(peer, total) | upserts, delay_s, repeats)
+    reads = _reads(peer, total)
+    again = {f"{name}, after {COMMITS} commits": work for name, work in reads.items()}
+    first, again = (
+        {name: work for name, work in works.items() if not any(text in name for text in without)}
+        for works in (reads | upserts, again)
+    )
+    cells = _all_measured(store, first, delay_s, repeats)
+    if not again:
+        return cells
     share = total // 100
     changes = [peer.upsert(_rows(number * total // COMMITS, share)) for number in range(COMMITS)]
-    again = (
-        _reads(peer, total) if None not in changes else dict.fromkeys(_reads(peer, total), _NONE)
-    )
-    after = _all_measured(store, again, delay_s, repeats)
-    return cells | {f"{name}, after {COMMITS} commits": cell for name, cell in after.items()}
+    works = again if None not in changes else dict.fromkeys(again, _NONE)
+    return cells | _all_measured(store, works, delay_s, repeats)
 
 
 def _reads(peer: Peer, total: int) -> dict[str, Work]:
@@ -423,6 +434,9 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--delays", type=float, nargs="*", default=[0.02, 0.05])
     parser.add_argument("--peers", nargs="*", default=list(PEERS))
+    parser.add_argument(
+        "--without", nargs="*", default=[], metavar="TEXT", help="leave out calls, by their names"
+    )
     arguments = parser.parse_args()
     named = {name: PEERS[name] for name in arguments.peers}
     for delay_s in arguments.delays:
@@ -433,7 +447,7 @@ def main() -> None:
                 continue
             with slow_store() as store:
                 peer = kind(store, arguments.rows)
-                results[name] = measure(store, peer, delay_s, arguments.repeats)
+                results[name] = measure(store, peer, delay_s, arguments.repeats, arguments.without)
         lines = [f"| behind {delay_s * 1e3:.0f} ms | {' | '.join(results)} |"]
         lines.append(f"|---|{'---|' * len(results)}")
         lines += [

@@ -24,6 +24,7 @@ from rowsieve.retention.listing import Listing
 from rowsieve.storage.log.checkpoint import checkpoint_path, read_checkpoint, write_checkpoint
 from rowsieve.storage.log.conflicts import RETENTION_OPERATIONS
 from rowsieve.storage.log.floors import floors_of
+from rowsieve.storage.log.incremental_checkpoint import incremental_path
 from rowsieve.storage.log.log_entry import log_path
 from rowsieve.storage.log.log_reader import LogReader
 from rowsieve.storage.manifests.segments import STATISTICS
@@ -130,8 +131,12 @@ def _expired_log(
 
     `ids` are the commit ids of the entries that could be read; the others stay.
     The newest checkpoint below it stays if it is in shards: a process that opened the table by it
-    may not have read all columns of the parts yet.
+    may not have read all columns of the parts yet. Incremental checkpoints go with the one that
+    they follow.
     """
+    for version, base in listing.incremental:
+        if base < oldest:
+            yield incremental_path(version, base)
     versions = [version for version in listing.entries if version < oldest]
     checkpoints = [version for version in listing.checkpoints if version < oldest]
     for version in sorted({*versions, *checkpoints}):

@@ -17,6 +17,7 @@ from rowsieve.retention.leases import LEASES, leased_version_of
 from rowsieve.storage.data_paths import base_of_path, writer_of_path
 from rowsieve.storage.log.checkpoint import CHECKPOINTS, checkpoint_version_of
 from rowsieve.storage.log.commit_ids import base_of
+from rowsieve.storage.log.incremental_checkpoint import versions_of_incremental
 from rowsieve.storage.log.log_entry import LOG, version_of
 
 _LIST: Final = re.compile(rf"{LOG}/(?P<id>[0-9a-f]{{32}})\.(arrow|stats)")
@@ -30,7 +31,8 @@ class Listing:
     `data` are the data files that the log of this store wrote, or foreign ones; `of_others` those
     of branches, by their tags. `details` are the files of log and checkpoints; `lists` the paths of
     lists of parts, by commit id; `checkpoint_parts` the paths of files with the parts of a
-    checkpoint, by their ids; `leases` the versions.
+    checkpoint, by their ids; `incremental` the versions of incremental checkpoints, each with the
+    one of its checkpoint; `leases` the versions.
     """
 
     data: Details
@@ -39,6 +41,7 @@ class Listing:
     checkpoints: tuple[int, ...] = ()
     lists: dict[str, list[str]] = field(default_factory=dict)
     checkpoint_parts: dict[str, str] = field(default_factory=dict)
+    incremental: tuple[tuple[int, int], ...] = ()
     leases: tuple[int, ...] = ()
     of_others: dict[str, Details] = field(default_factory=dict)
 
@@ -67,6 +70,7 @@ class Listing:
             ),
             lists,
             {name["id"]: name[0] for name in parts if name is not None},
+            tuple(both for path in checkpoints if (both := versions_of_incremental(path))),
             tuple(v for path in leases if (v := leased_version_of(path)) is not None),
             {tag: details for tag, details in by_writer.items() if tag is not None},
         )

@@ -15,6 +15,7 @@ from rowsieve.config import current
 from rowsieve.flags.resolution import TableFlags
 from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.storage.changes_since import ChangesSince
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.types.instants import from_microseconds
 from rowsieve.types.logical import Field
@@ -136,7 +137,8 @@ class Snapshot:
     rows writes it; see `rowsieve.storage.log.checkpoint_turns`. A version inside a transaction
     calls `on_read` for each condition that a read of it is planned for, and names with `based_on`
     the committed version that the transaction began with. `reading`: how the updates of a
-    differential table are read; its own version has none, and is not planned.
+    differential table are read; its own version has none, and is not planned. `since`: the changes
+    after the last checkpoint, where incremental checkpoints may follow it.
     """
 
     version: int
@@ -151,6 +153,7 @@ class Snapshot:
     on_read: OnRead | None = field(default=None, compare=False)
     based_on: int | None = field(default=None, compare=False)
     reading: Reading | None = field(default=None, compare=False)
+    since: ChangesSince | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         return (

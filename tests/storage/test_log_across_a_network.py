@@ -14,7 +14,7 @@ import pytest
 from rowsieve.errors import StoreError, UnsupportedOperation
 from rowsieve.objects import ObjectStore, RemoteStore, Uploads
 from rowsieve.objects.uploads import MAX_BYTES
-from rowsieve.storage.log import commit_log as commit_log_module
+from rowsieve.storage.log import incremental_checkpoint
 from rowsieve.storage.log.checkpoint import CHECKPOINTS, checkpoint_path, write_checkpoint
 from rowsieve.storage.log.commit_log import CommitLog, CommitRequest
 from rowsieve.storage.log.log_entry import log_path
@@ -35,7 +35,7 @@ __all__ = ["_checkpoints", "_no_pauses", "new_process"]
 def across_a_network(monkeypatch: pytest.MonkeyPatch) -> None:
     """Requests of memory overlap; checkpoints are written before a commit returns."""
     monkeypatch.setattr(RemoteStore, "overlaps", property(lambda _: True))
-    monkeypatch.setattr(commit_log_module, "in_background", lambda _, task: task())
+    monkeypatch.setattr(incremental_checkpoint, "in_background", lambda _, task: task())
 
 
 def test_refreshing_asks_for_new_entries_at_once() -> None:

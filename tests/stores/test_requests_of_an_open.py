@@ -9,7 +9,7 @@ import pytest
 
 import rowsieve as rs
 from rowsieve import Table
-from rowsieve.storage.log import log_head
+from rowsieve.storage.log import checkpoint_turns, log_head
 from rowsieve.storage.log.checkpoint import CHECKPOINTS, checkpoint_path
 from tests.objects.background import finish_background
 from tests.stores.proxy import Proxy, proxy_to
@@ -50,8 +50,13 @@ def requests_of_an_open(table: Table, proxy: Proxy) -> list[int]:
     return trips.requests
 
 
+@pytest.mark.parametrize("is_large", [False, True])
 @pytest.mark.parametrize("count", [3, 200], ids=["inline rows", "files"])
-def test_an_open_takes_six_requests_in_two_round_trips(count: int, s3: S3, proxy: Proxy) -> None:
+def test_an_open_takes_six_requests_in_two_round_trips(
+    count: int, is_large: bool, s3: S3, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if is_large:
+        monkeypatch.setattr(checkpoint_turns, "_SMALL_BYTES", -1)
     table = create(s3, count)
     for number in range(1, COMMITS):
         table.upsert(rows(number, count))
@@ -91,7 +96,12 @@ def test_a_stated_interval_holds_and_tables_of_older_releases_have_the_former_on
     assert {each for each in table.handle.store.list(CHECKPOINTS) if each[-5:] == ".json"} == names
 
 
-def test_retention_removes_checkpoints_that_are_one_object(s3: S3) -> None:
+@pytest.mark.parametrize("is_large", [False, True])
+def test_retention_removes_checkpoints_that_are_one_object(
+    is_large: bool, s3: S3, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if is_large:
+        monkeypatch.setattr(checkpoint_turns, "_SMALL_BYTES", -1)
     table = create(s3, 200)
     for number in range(1, 14):
         table.upsert(rows(number, 200))
@@ -100,7 +110,7 @@ def test_retention_removes_checkpoints_that_are_one_object(s3: S3) -> None:
     table.remove_orphans()
     store = table.handle.store
     oldest = table.version - 4
-    assert all(path >= checkpoint_path(oldest) for path in store.list(CHECKPOINTS))
+    assert all(path >= f"{CHECKPOINTS}/{oldest:020d}." for path in store.list(CHECKPOINTS))
     opened = rs.open_table(table.uri, storage_options=s3.options)
     assert opened.to_arrow().num_rows == table.count()
     assert table.verify().is_whole

@@ -29,6 +29,7 @@ from rowsieve.errors import (
 )
 from rowsieve.objects import ObjectExists, ObjectStore, put_fresh, reading_whole
 from rowsieve.objects.cached_store import forget_kept
+from rowsieve.storage.changes_since import ChangesSince
 from rowsieve.storage.log.commit_ids import new_id
 from rowsieve.storage.log.inline_parts import decode_inline, short_list
 from rowsieve.storage.log.log_entry import (
@@ -60,7 +61,7 @@ from rowsieve.storage.snapshot import Snapshot, Token
 CHECKPOINTS: Final = "_rowsieve/checkpoints"
 _NAME = re.compile(rf"{CHECKPOINTS}/(\d{{20}})\.json")
 SHARDED_FROM: Final = 8_192  # parts; fewer load faster as one Arrow file
-LIST_BYTES: Final = 64 * 1024  # of a compressed list that the lines have
+LIST_BYTES: Final = 512 * 1024  # of a compressed list that the lines have
 _OF_FILES: Final = ("data.", "deletes.", "dv.", PREFIX)  # columns of a list
 _KINDS: Final = ("checkpoint", "protocol", "table", "schema", "tokens", "add", "shards")
 _SHARDS_NAME = re.compile(r"[0-9a-f]{32}\.shards")
@@ -114,20 +115,25 @@ def write_checkpoint(store: ObjectStore, snapshot: Snapshot) -> None:
     Checkpoints of few parts are that one file. Its own checksum covers them.
     """
     file = _put_parts(store, snapshot)
-    head = _CheckpointLine(
-        snapshot.version, snapshot.commit_id, snapshot.timestamp_us, snapshot.table.uuid
-    )
-    lines: list[dict[str, Any]] = [
-        {"checkpoint": head},
-        *info_lines(snapshot.table),
-        schema_line(snapshot.schema, snapshot.next_field_id),
-        {"tokens": snapshot.tokens},
-        {"shards": file} if isinstance(file, _ShardsLine) else {"add": file},
-    ]
+    parts = {"shards": file} if isinstance(file, _ShardsLine) else {"add": file}
+    lines = [*checkpoint_lines(snapshot), parts]
     try:
         store.put_new(checkpoint_path(snapshot.version), seal(lines))
     except ObjectExists:
         return  # a checkpoint of the same version has the same content
+
+
+def checkpoint_lines(snapshot: Snapshot) -> list[dict[str, Any]]:
+    """Return the lines of a version's checkpoint without its parts."""
+    head = _CheckpointLine(
+        snapshot.version, snapshot.commit_id, snapshot.timestamp_us, snapshot.table.uuid
+    )
+    return [
+        {"checkpoint": head},
+        *info_lines(snapshot.table),
+        schema_line(snapshot.schema, snapshot.next_field_id),
+        {"tokens": snapshot.tokens},
+    ]
 
 
 def _put_parts(store: ObjectStore, snapshot: Snapshot) -> AddedFile | _ShardsLine:
@@ -173,22 +179,44 @@ def read_checkpoint(store: ObjectStore, version: int, recover: Recover | None = 
     path = checkpoint_path(version)
     where = f"{path} in {store.uri}"
     lines = reading_whole(store, lambda: lines_by_kind(store.get(path), where, _KINDS))
-    head = _head(lines, version, where)
-    info = read_info(lines, where) if "protocol" in lines or "table" in lines else None
-    schema, next_field_id = read_schema(lines, where) if "schema" in lines else (None, None)
-    if info is None or schema is None or next_field_id is None or _lacks_parts(lines):
+    _head(lines, version, where)
+    if _lacks_parts(lines):
         raise damaged(f"{where} lacks a required line")
-    if info.uuid != head.table:
-        raise damaged(f"{where} has two table ids: {info.uuid} and {head.table}")
-    tokens = convert(lines.get("tokens", {}).get("tokens", {}), dict[str, Token], where)
     if "shards" in lines:
         parts = _open_shards(store, convert(lines["shards"]["shards"], _ShardsLine, where), recover)
     else:
         file = read_added_file(lines, where)
         assert file is not None
         parts = read_parts(store, CHECKPOINTS, file)
+    return read_state(lines, version, where, parts)
+
+
+def read_state(
+    lines: Mapping[str, Any],
+    version: int,
+    where: str,
+    parts: PartTable,
+    since: ChangesSince | None = None,
+) -> Snapshot:
+    """Return the version with these parts; the lines have all else, or CorruptData is raised."""
+    head = _head(lines, version, where)
+    info = read_info(lines, where) if "protocol" in lines or "table" in lines else None
+    schema, next_field_id = read_schema(lines, where) if "schema" in lines else (None, None)
+    if info is None or schema is None or next_field_id is None:
+        raise damaged(f"{where} lacks a required line")
+    if info.uuid != head.table:
+        raise damaged(f"{where} has two table ids: {info.uuid} and {head.table}")
+    tokens = convert(lines.get("tokens", {}).get("tokens", {}), dict[str, Token], where)
     return Snapshot(
-        version, head.commit_id, head.timestamp_us, info, schema, next_field_id, parts, tokens
+        version,
+        head.commit_id,
+        head.timestamp_us,
+        info,
+        schema,
+        next_field_id,
+        parts,
+        tokens,
+        since=since,
     )
 
 

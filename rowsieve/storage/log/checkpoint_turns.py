@@ -6,8 +6,8 @@ writes it instead, or the commit at which the next checkpoint is due, even if th
 columns. So a checkpoint is late by less than one interval.
 
 On a store across a network a version of few parts has one more often, in one put beside the commit,
-so that opening reads two entries at most. Versions of more parts have them less often: a commit
-pays for `_BYTES_PER_COMMIT` of them on average.
+so that opening reads two entries at most. Versions of more parts have an incremental checkpoint
+instead, at every second version, so that opening reads that and one entry at most.
 
 Soundness: a checkpoint that is missing, early or late changes no result. The rule depends only on
 log entries since the last checkpoint, so processes agree on it, unless one began from a checkpoint
@@ -28,10 +28,13 @@ from rowsieve.types.encodings import sizes_of
 
 DEFAULT_INTERVAL: Final = 32
 _INTERVAL: Final = "checkpoint_interval"
-_CHEAP_TURNS: Final = (3, 6, 12, 24)  # each is a multiple of the one before
-_BYTES_PER_COMMIT: Final = 24 * 1024  # in memory; less than a quarter of it when compressed
-_CHEAP_PARTS: Final = 2_000
-_CHEAP_VERSIONS: Final = 2_048
+_SMALL_TURN: Final = 3
+_SMALL_BYTES: Final = 72 * 1024  # of the list in memory; less than a quarter of it when compressed
+_SMALL_PARTS: Final = 2_000
+_INCREMENTAL_TURN: Final = 2
+_INCREMENTAL_PARTS: Final = 8_000
+_FIRST_TURN: Final = 8  # of the checkpoint that incremental ones follow, if a process knows none
+_LISTED_VERSIONS: Final = 1_792
 """Versions kept by retention up to which all checkpoints fit in one page of a listing."""
 
 
@@ -53,26 +56,53 @@ def is_turn(version: int, properties: Mapping[str, str]) -> bool:
         return False
 
 
-def is_cheap_turn(snapshot: Snapshot) -> bool:
-    """Return whether a version has a checkpoint that no interval asks for, because it is small.
+def is_early_turn(snapshot: Snapshot) -> bool:
+    """Return whether a version has a checkpoint that no interval asks for.
+
+    It has one if it is small, or if incremental checkpoints have none to follow.
+    """
+    if not _has_more_checkpoints(snapshot):
+        return False
+    if _is_small(snapshot):
+        return snapshot.version % _SMALL_TURN == 0
+    is_turn_of_first = snapshot.version == _INCREMENTAL_TURN or not snapshot.version % _FIRST_TURN
+    return snapshot.since is None and is_turn_of_first and _may_be_incremental(snapshot)
+
+
+def is_incremental_turn(snapshot: Snapshot) -> bool:
+    """Return whether a version that has no checkpoint has an incremental one."""
+    return (
+        snapshot.version % _INCREMENTAL_TURN == 0
+        and snapshot.since is not None
+        and _may_be_incremental(snapshot)
+        and _has_more_checkpoints(snapshot)
+        and not _is_small(snapshot)
+    )
+
+
+def _has_more_checkpoints(snapshot: Snapshot) -> bool:
+    """Return whether a version may have a checkpoint that no interval asks for.
 
     False if the table states its interval, or if an older release reads it: its checkpoints are two
     objects.
     """
     info = snapshot.table
     version_count = snapshot.version - floors_of(info.properties).oldest_version
-    if (
-        snapshot.version % _CHEAP_TURNS[0]
-        or info.reader_version < INLINE_PROTOCOL
-        or _INTERVAL in info.properties
-        or snapshot.owes_checkpoint
-        or version_count >= _CHEAP_VERSIONS
-        or len(snapshot.parts) > _CHEAP_PARTS
-    ):
-        return False
-    size_bytes = sum(sizes_of(snapshot.parts.table))
-    turns = (each for each in _CHEAP_TURNS if size_bytes <= each * _BYTES_PER_COMMIT)
-    return snapshot.version % next(turns, snapshot.version + 1) == 0
+    return (
+        info.reader_version >= INLINE_PROTOCOL
+        and _INTERVAL not in info.properties
+        and not snapshot.owes_checkpoint
+        and version_count < _LISTED_VERSIONS
+    )
+
+
+def _may_be_incremental(snapshot: Snapshot) -> bool:
+    return len(snapshot.parts) <= _INCREMENTAL_PARTS
+
+
+def _is_small(snapshot: Snapshot) -> bool:
+    parts = snapshot.parts
+    return len(parts) <= _SMALL_PARTS and sum(sizes_of(parts.table)) <= _SMALL_BYTES
 
 
 def owes_after(entry: LogEntry, properties: Mapping[str, str], *, owed: bool) -> bool:

@@ -36,7 +36,6 @@ from rowsieve.objects import (
     ObjectNotFound,
     SyncFailed,
     Uploads,
-    in_background,
     put_fresh,
     together,
 )
@@ -47,12 +46,9 @@ from rowsieve.storage.differential import ONLY_DIFFERENTIAL, check_mode
 from rowsieve.storage.log.checkpoint import (
     read_commit_id,
     write_checkpoint,
-    write_due_checkpoint,
 )
 from rowsieve.storage.log.checkpoint_turns import (
     checkpoint_interval,
-    has_checkpoint,
-    is_cheap_turn,
     is_turn,
 )
 from rowsieve.storage.log.commit_ids import base_of, new_id
@@ -66,6 +62,7 @@ from rowsieve.storage.log.commit_request import (
 )
 from rowsieve.storage.log.create_only import prove_create_only
 from rowsieve.storage.log.floors import check_open, floors_of, raised
+from rowsieve.storage.log.incremental_checkpoint import begin_due_checkpoint
 from rowsieve.storage.log.inline_parts import LIST_BYTES, short_list
 from rowsieve.storage.log.log_entry import (
     LOG,
@@ -238,12 +235,8 @@ class CommitLog(LogReader):
             if published is not None:
                 self._check_neighbours(head, published)
                 entry = _with_draft_parts(published, draft)
-                snapshot = self.remember(replay(head, (entry,)))
-                if has_checkpoint(snapshot, head) or (
-                    self._store.overlaps and is_cheap_turn(snapshot)
-                ):
-                    in_background(self._store, partial(write_due_checkpoint, self._store, snapshot))
-                return entry.commit, snapshot
+                snapshot = begin_due_checkpoint(self._store, replay(head, (entry,)), head)
+                return entry.commit, self.remember(snapshot)
             retries.wait()
             newer, entries = self._read_newer(head)
             if self.committed_before(request.token, newer) is None:

@@ -34,6 +34,7 @@ from rowsieve.objects import (
     together,
 )
 from rowsieve.properties import MOVED
+from rowsieve.storage.changes_since import ChangesSince
 from rowsieve.storage.log.checkpoint import (
     CHECKPOINTS,
     checkpoint_path,
@@ -43,6 +44,12 @@ from rowsieve.storage.log.checkpoint import (
 )
 from rowsieve.storage.log.checkpoint_turns import is_turn, owes_after
 from rowsieve.storage.log.floors import check_not_dropped, floors_of, reads_expired_files
+from rowsieve.storage.log.incremental_checkpoint import (
+    apply_incremental,
+    newest_incremental,
+    read_incremental_lines,
+    versions_of_incremental,
+)
 from rowsieve.storage.log.kept_snapshots import forget_snapshot, keep_snapshot, kept_snapshot
 from rowsieve.storage.log.log_entry import (
     LOG,
@@ -365,17 +372,20 @@ class LogHead:
         follow a checkpoint. The checkpoint's own entry is needed only if no other follows it.
         """
         until = log_path(_LISTED)
-        listings: list[Callable[[], list[int]]] = [
-            self._checkpoints,
-            partial(self._versions, LOG, None, version_of, until),
-        ]
-        checkpoints, listed = together(self._store, listings)
-        newest = max(checkpoints, default=-1)
-        base = in_thread(partial(self._newest_readable, checkpoints))
+        names = partial(self._store.list, CHECKPOINTS, None, f"{CHECKPOINTS}/{_END_OF_NUMBERS}")
+        entries = partial(self._versions, LOG, None, version_of, until)
+        requests: list[Callable[[], object]] = [names, entries]
+        paths, listed = together(self._store, requests)
+        assert isinstance(paths, list)
+        assert isinstance(listed, list)
+        checkpoints = sorted(v for path in paths if (v := checkpoint_version_of(path)) is not None)
+        incremental = newest_incremental(paths, checkpoints)
+        newest = max(checkpoints, default=-1) if incremental is None else incremental[0]
+        base = in_thread(partial(self._base, checkpoints, incremental))
         head = max([newest, *listed])
         is_long = head >= _LISTED - 1
         first = newest + 1 if head > newest else max(newest, 0)
-        numbers = range(first, (newest + _following(checkpoints) if is_long else head) + 2)
+        numbers = range(first, (newest + _following(paths) if is_long else head) + 2)
         after = None if newest < 0 else log_path(newest)
         rest = begin(partial(self._versions, LOG, after, version_of)) if is_long else None
         known = dict(zip(numbers, self._entries(numbers), strict=True))
@@ -389,7 +399,24 @@ class LogHead:
                 for number, entry in known.items()
                 if entry is not None or number > max(listed, default=-1)
             }
-        return base.result(), [*checkpoints, *listed], known, loading
+        return base.result(), [newest, *listed], known, loading
+
+    def _base(
+        self, checkpoints: Sequence[int], incremental: tuple[int, int] | None
+    ) -> Snapshot | None:
+        """The version of the newest readable checkpoint, or of the incremental one after it."""
+        if incremental is not None:
+            version, after = incremental
+            reading = begin(partial(read_incremental_lines, self._store, version, after))
+            base = self._newest_readable([each for each in checkpoints if each <= after])
+            try:
+                lines = reading.result()
+                if base is not None and base.version == after:
+                    return apply_incremental(self._store, base, version, lines)
+            except (CorruptData, ObjectNotFound):
+                pass  # it is damaged, or has just expired
+        base = self._newest_readable(checkpoints)
+        return base and replace(base, since=ChangesSince(base.version, base.commit_id))
 
     def _known_or_read(self, version: int, known: Mapping[int, LogEntry | None]) -> LogEntry | None:
         return known[version] if version in known else self.entry(version)
@@ -529,8 +556,14 @@ class LogHead:
         )
 
 
-def _following(checkpoints: Sequence[int]) -> int:
+def _following(paths: Sequence[str]) -> int:
     """How many entries usually follow the newest checkpoint: as many as followed the last ones."""
-    last = checkpoints[-4:]
+    versions = {
+        version
+        for path in paths
+        for version in (checkpoint_version_of(path), *(versions_of_incremental(path) or ())[:1])
+        if version is not None
+    }
+    last = sorted(versions)[-4:]
     between = [after - before for before, after in pairwise(last)]
     return min(max(between, default=_GUESSED), _GUESSED)

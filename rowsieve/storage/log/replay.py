@@ -12,7 +12,8 @@ from typing import Final
 import pyarrow.compute as pc
 
 from rowsieve.errors import CorruptData
-from rowsieve.storage.log.checkpoint_turns import owes_after
+from rowsieve.storage.changes_since import ChangesSince
+from rowsieve.storage.log.checkpoint_turns import is_turn, owes_after
 from rowsieve.storage.log.log_entry import LogEntry, log_path
 from rowsieve.storage.log.sealed_lines import damaged
 from rowsieve.storage.manifests.manifest import PartTable
@@ -32,7 +33,7 @@ def replay(base: Snapshot | None, entries: Sequence[LogEntry]) -> Snapshot:
     if not entries:
         return base
     info, schema, next_field_id = base.table, base.schema, base.next_field_id
-    tokens, owed = base.tokens, base.owes_checkpoint
+    tokens, owed, since = base.tokens, base.owes_checkpoint, base.since
     for entry in entries:
         before = schema
         if entry.schema is not None and entry.next_field_id is not None:
@@ -43,6 +44,9 @@ def replay(base: Snapshot | None, entries: Sequence[LogEntry]) -> Snapshot:
         if entry.token is not None:
             tokens = {**tokens, entry.token[0]: _token(entry, entry.token[1])}
         owed = owes_after(entry, info.properties, owed=owed)
+        since = since and since.followed_by(entry.removed, entry.added)
+        if since and is_turn(entry.version, info.properties):
+            since = ChangesSince(entry.version, entry.commit_id)
     return Snapshot(
         entries[-1].version,
         entries[-1].commit_id,
@@ -53,6 +57,7 @@ def replay(base: Snapshot | None, entries: Sequence[LogEntry]) -> Snapshot:
         _apply(base.parts, entries),
         tokens,
         owed,
+        since=since,
     )
 
 
