@@ -48,8 +48,8 @@ def upsert_whole(
 
     def prepare(schema: Schema) -> Changes:
         order = KeyOrder.of(schema, key)
-        refuse_null_keys(table, order, "upsert")
         if not set(schema.names).issubset(table.column_names):
+            refuse_null_keys(table, order, "upsert")  # `prepare_rows` does it for complete rows
             _refuse_lacking(table, schema)
         rows = prepare_rows(table, schema, order, on_duplicate, "upsert", sequence)
         return Changes(rows, None)

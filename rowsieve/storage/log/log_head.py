@@ -70,6 +70,7 @@ _ATTEMPTS: Final = 4  # attempts to read a log whose oldest entries are being re
 _AHEAD: Final = 16  # entries that a refresh requests at once, after it met one
 _LISTED: Final = 900  # entries that fit in one page of a listing for certain
 _GUESSED: Final = 40  # entries at most that are read before it is known how many there are
+_PARTS_OF_PREDECESSOR: Final = 10_000  # at most, of one that stays in memory
 _AT_ONCE_S: Final = 10.0  # longer batches do not count as simultaneous
 Loading: TypeAlias = Mapping[str, Future[LogEntry]]
 """Entries whose parts are loading, by commit id."""
@@ -100,7 +101,9 @@ class LogHead:
     def __init__(self, store: ObjectStore) -> None:
         self._store = store
         self._decoded: dict[int, tuple[bytes, LogEntry]] = {}  # the last two, by version
-        self._newest: Snapshot | None = None  # so that `at` need not read the whole log again
+        # so that `at` need not read the whole log again: the newest version, the one right before
+        self._newest: Snapshot | None = None
+        self._predecessor: Snapshot | None = None
 
     @property
     def store(self) -> ObjectStore:
@@ -178,7 +181,10 @@ class LogHead:
         check_place(self._store, snapshot.table)
 
     def remember(self, snapshot: Snapshot) -> Snapshot:
-        """Record a version as seen, so that no later read of this process returns an older one."""
+        """Record a version as seen, so that no later read of this process returns an older one.
+
+        The version right before stays in memory if it is small.
+        """
         if MOVED in snapshot.table.properties:
             self.check_in_place(snapshot)
         uuid = snapshot.table.uuid
@@ -190,7 +196,10 @@ class LogHead:
             versions[uuid] = max(snapshot.version, versions.pop(uuid, -1))
             if len(versions) > _TABLES_SEEN:
                 del versions[next(iter(versions))]
-        self._newest = snapshot
+        before, self._newest = self._newest, snapshot
+        if before is not None and before.version == snapshot.version - 1:
+            is_small = len(before.parts) <= _PARTS_OF_PREDECESSOR
+            self._predecessor = before if is_small else None
         return snapshot
 
     def _seen_versions(self) -> dict[str, int]:

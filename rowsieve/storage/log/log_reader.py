@@ -41,7 +41,6 @@ from rowsieve.types.instants import from_microseconds
 _HISTORY_BLOCK: Final = 32
 _HISTORY_BLOCK_ACROSS_A_NETWORK: Final = 128
 _TIMES_AT_ONCE: Final = 32  # checkpoints whose times are read at once
-_KEPT_PARTS: Final = 10_000  # most parts of a predecessor that stays in memory
 
 
 class LogReader(LogHead):
@@ -50,14 +49,6 @@ class LogReader(LogHead):
     def __init__(self, store: ObjectStore) -> None:
         super().__init__(store)
         self._older: Snapshot | None = None
-        self._predecessor: Snapshot | None = None
-
-    def remember(self, snapshot: Snapshot) -> Snapshot:
-        """Record a version as seen; the one right before stays in memory if it is small."""
-        before = self._newest
-        if before is not None and before.version == snapshot.version - 1:
-            self._predecessor = before if len(before.parts) <= _KEPT_PARTS else None
-        return super().remember(snapshot)
 
     def in_memory(self, version: int, table_uuid: str) -> Snapshot | None:
         """A version of the table that this object has read; it may have expired since."""

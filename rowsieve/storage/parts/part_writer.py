@@ -13,7 +13,7 @@ never overwritten; its name contains the version that it was based on (rule 15).
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -404,19 +404,31 @@ def write_parts(
     writer = PartWriter(
         store, schema, key, properties, base_version, collecting, uploads, sequence=sequence
     )
-    show = ROWS_WRITTEN.get()
-    total = sum(each.num_rows for each in (rows, deletes) if each is not None)
-    if rows is not None and show is not None:
-        for start in range(0, rows.num_rows, ROW_GROUP_ROWS):
-            writer.write(rows.slice(start, ROW_GROUP_ROWS))
-            show(min(start + ROW_GROUP_ROWS, rows.num_rows), total)
-    elif rows is not None:
+    if (show := ROWS_WRITTEN.get()) is not None:
+        _write_shown(writer, rows, deletes, show)
+        return writer.finish()
+    if rows is not None:
         writer.write(rows)
     if deletes is not None:
         writer.write_deletes(deletes)
-        if show is not None:
-            show(total, total)
     return writer.finish()
+
+
+def _write_shown(
+    writer: PartWriter,
+    rows: pa.Table | None,
+    deletes: pa.Table | None,
+    show: Callable[[int, int], None],
+) -> None:
+    """Write rows by row groups; `show` gets the number written so far, and that of all."""
+    total = sum(each.num_rows for each in (rows, deletes) if each is not None)
+    if rows is not None:
+        for start in range(0, rows.num_rows, ROW_GROUP_ROWS):
+            writer.write(rows.slice(start, ROW_GROUP_ROWS))
+            show(min(start + ROW_GROUP_ROWS, rows.num_rows), total)
+    if deletes is not None:
+        writer.write_deletes(deletes)
+        show(total, total)
 
 
 @dataclass(slots=True)
