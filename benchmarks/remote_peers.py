@@ -3,9 +3,10 @@
 `python -m benchmarks.remote_peers` prints them, in Markdown. The server is on loopback.
 
 Each call opens its table anew, as a process that starts; what ours knows of files is forgotten
-before. A warm call asks a table that is open, and was asked the same before. The rows are checked
-before a time counts. DuckDB (with httpfs) and polars read the plain
-Parquet files and have no upserts there. Peers that are not installed are left out.
+before. `eager` is ours with the property `visibility=eager`. A warm call asks a table that is open,
+and was asked the same before. The rows are checked before a time counts. DuckDB (with httpfs) and
+polars read the plain Parquet files and have no upserts there. Peers that are not installed are left
+out.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import obstore
@@ -75,6 +76,7 @@ class Rowsieve(Peer):
     """Ours."""
 
     _stays: rs.Table | None = None
+    _created_with: ClassVar[dict[str, str | int]] = {"inline_bytes": 16_384}
 
     def load(self, parts: Iterator[pa.Table]) -> None:
         """Write each part by a commit."""
@@ -85,7 +87,7 @@ class Rowsieve(Peer):
             next(parts),
             key=["id"],
             storage_options=options,
-            properties={"inline_bytes": 16_384},
+            properties=self._created_with,
         )
         for part in parts:
             table.upsert(part)
@@ -116,6 +118,15 @@ class Rowsieve(Peer):
     def upsert(self, rows: pa.Table) -> int | None:
         """Upsert."""
         return int(self._open().upsert(rows).rows_written)
+
+
+class Eager(Rowsieve):
+    """Ours, where each change stores which rows it hides."""
+
+    _created_with: ClassVar[dict[str, str | int]] = {
+        **Rowsieve._created_with,
+        "visibility": "eager",
+    }
 
 
 class Delta(Peer):
@@ -322,6 +333,7 @@ def load_httpfs(connection: Any) -> None:
 
 PEERS: Final[dict[str, tuple[str, type[Peer]]]] = {
     "Rowsieve": ("rowsieve", Rowsieve),
+    "eager": ("rowsieve", Eager),
     "deltalake": ("deltalake", Delta),
     "DuckDB": ("duckdb_extension_httpfs", DuckDB),
     "polars": ("polars", Polars),

@@ -33,6 +33,7 @@ class Uploads:
         self.store: Final = store
         self.recent: Final[dict[str, bytes | memoryview]] = {}
         """The first objects since the last `wait`, up to `RECENT_BYTES`; none of a local disk."""
+        self._recent_bytes = 0
         self._running: deque[tuple[int, Future[None]]] = deque()
         self._failed: BaseException | None = None
 
@@ -52,8 +53,9 @@ class Uploads:
             put_fresh(self.store, path, data)
             return
         size = len(data)
-        if size + sum(map(len, self.recent.values())) <= RECENT_BYTES:
+        if self._recent_bytes + size <= RECENT_BYTES:
             self.recent[path] = data
+            self._recent_bytes += size
         self._finish(room_bytes=MAX_BYTES - size)
         upload = begin(partial(put_fresh, self.store, path, data))
         self._running.append((size, upload))
@@ -66,6 +68,7 @@ class Uploads:
         After an error every later call raises too, because a required object is missing.
         """
         self.recent.clear()
+        self._recent_bytes = 0
         self._finish(room_bytes=0)
 
     def _finish(self, room_bytes: int) -> None:

@@ -24,6 +24,7 @@ from rowsieve.compaction.rewrite_passes import Compaction
 from rowsieve.errors import UnsupportedOperation, UnsupportedProtocol
 from rowsieve.executor import live_rows, stored_vectors
 from rowsieve.executor.merging.visibility import VisibilityCache, visible_rows
+from rowsieve.objects import RemoteStore
 from rowsieve.planner import part_facts
 from rowsieve.planner.cache import PLANS
 from rowsieve.planner.plan_scan import plan_scan
@@ -62,6 +63,15 @@ def forget_plans() -> None:
     PLANS.clear()
 
 
+@contextmanager
+def across_a_network(*, is_across: bool = True) -> Iterator[None]:
+    """Requests of stores in memory overlap."""
+    with pytest.MonkeyPatch.context() as patch:
+        if is_across:
+            patch.setattr(RemoteStore, "overlaps", property(lambda _: True))
+        yield
+
+
 @dataclass(frozen=True)
 class Step:
     """One operation on the keys whose bit is set; `number` varies it."""
@@ -94,7 +104,7 @@ def histories(draw: st.DrawFn) -> list[Step]:
 class Played:
     """A table, and by version the rows that it should show."""
 
-    def __init__(self, *, eager: bool = False) -> None:
+    def __init__(self, *, eager: bool = False, in_files: bool = False) -> None:
         self.table = rs.create_table(
             fresh_uri(),
             pa.schema([pa.field("k", pa.int32(), nullable=False), ("v", pa.int64())]),
@@ -103,6 +113,7 @@ class Played:
                 "target_part_bytes": "1",
                 "checkpoint_interval": "3",
                 **({"visibility": "eager"} if eager else {}),
+                **({"inline_bytes": "0"} if in_files else {}),
             },
         )
         self.versions: list[State] = [{}]
@@ -199,14 +210,16 @@ class Played:
     key=st.integers(0, KEYS),
     looked_up=st.booleans(),
     eager=st.booleans(),
+    is_across=st.booleans(),
+    in_files=st.booleans(),
 )
 @judged(60)
 def test_vectors_of_any_moment_change_no_result(
-    steps: list[Step], key: int, looked_up: bool, eager: bool
+    steps: list[Step], key: int, looked_up: bool, eager: bool, is_across: bool, in_files: bool
 ) -> None:  # invariants I3 and I4
-    played = Played(eager=eager)
+    played = Played(eager=eager, in_files=in_files)
     for step in steps:
-        with a_fresh_process():
+        with a_fresh_process(), across_a_network(is_across=is_across):
             played.play(step)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stored_vectors, "LOOKED_UP_TO_SHARE", 4.0 if looked_up else 0.0)
@@ -496,9 +509,10 @@ def is_complete_at_head(table: rs.Table) -> list[bool]:
 
 
 @pytest.mark.parametrize("fault", [Fault.CRASH_BEFORE, Fault.CRASH_AFTER])
+@pytest.mark.parametrize("is_across", [False, True], ids=["disk", "network"])
 @pytest.mark.parametrize("eager", [False, True], ids=["build", "eager"])
 def test_a_crash_at_any_store_call_leaves_one_version_or_the_other(
-    *, eager: bool, fault: Fault
+    *, eager: bool, is_across: bool, fault: Fault
 ) -> None:
     for calls in some(range(1, 200), 3, 2 * eager + (fault is Fault.CRASH_AFTER)):
         table = two_versions()
@@ -507,7 +521,7 @@ def test_a_crash_at_any_store_call_leaves_one_version_or_the_other(
         store: Any = FaultyStore(table.handle.store, fault, calls - 1)
         try:
             broken = rs.Table(Handle(store, CommitLog(store), table.handle.pinned))
-            with a_fresh_process():
+            with a_fresh_process(), across_a_network(is_across=is_across):
                 broken.upsert(kv((1, 3))) if eager else broken.build_deletion_vectors()
         except Crash:
             pass
