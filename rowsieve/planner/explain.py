@@ -16,13 +16,8 @@ from rowsieve.objects import ObjectStore
 from rowsieve.pictures.condition_tree import ConditionNode
 from rowsieve.planner.explaining.condition_verdicts import condition_verdicts
 from rowsieve.planner.explaining.explain_row_groups import explain_row_groups
-from rowsieve.planner.explanation import (
-    ConditionReason,
-    Explanation,
-    GroupPart,
-    GroupReason,
-    PartReason,
-)
+from rowsieve.planner.explaining.reasons import ConditionReason, GroupPart, GroupReason, PartReason
+from rowsieve.planner.explanation import Explanation
 from rowsieve.planner.part_facts import Verdicts, part_facts
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.planner.prune_parts import Reason, prune_parts, pruned_by_constraints

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from rowsieve.arguments.annotations import Metadata, Moment, Token
 from rowsieve.changes.change import Change, nothing_done
@@ -27,9 +27,6 @@ from rowsieve.storage.snapshot import Snapshot
 from rowsieve.transactions.layers import TableLayers
 from rowsieve.types.logical import Field
 from rowsieve.types.schema import Schema
-
-if TYPE_CHECKING:
-    from rowsieve.transactions.open_transaction import OpenTransaction
 
 _ROW_CHANGES: Final = frozenset(
     {
@@ -64,10 +61,17 @@ class _LogOutside(CommitLog):
         raise _refused(request.operation)
 
 
+class Usable(Protocol):
+    """The state of a transaction, as its handles need it."""
+
+    def check_usable(self, what: str) -> None:
+        """Raise an error if the transaction has ended, or another thread uses it."""
+
+
 class TransactionHandle(Handle):
     """The versions that one transaction has of one table; `outside` is the handle it began from."""
 
-    def __init__(self, transaction: OpenTransaction, outside: Handle, pinned: Snapshot) -> None:
+    def __init__(self, transaction: Usable, outside: Handle, pinned: Snapshot) -> None:
         self.layers = TableLayers(pinned)
         super().__init__(
             outside.store,

@@ -42,6 +42,7 @@ class TransactionMethods(TransactionBlock, TableMethods):
 
     @property
     def _transaction(self) -> OpenTransaction:
+        assert isinstance(self.handle.transaction, OpenTransaction)
         return self.handle.transaction
 
     def commit(self) -> Commit | None:
@@ -49,5 +50,5 @@ class TransactionMethods(TransactionBlock, TableMethods):
 
         After an error nothing is committed, and the transaction has ended.
         """
-        self.committed = self.handle.transaction.commit()
+        self.committed = self._transaction.commit()
         return self.committed

@@ -9,7 +9,8 @@ from rowsieve import Table
 from rowsieve.pictures.condition_tree import ConditionNode
 from rowsieve.pictures.funnel import Funnel, Stage
 from rowsieve.planner.explaining.condition_verdicts import MAX_TERMS
-from rowsieve.planner.explanation import Explanation, PartReason
+from rowsieve.planner.explaining.reasons import PartReason
+from rowsieve.planner.explanation import Explanation
 from tests.pictures.parsed import HOSTILE, page_of, texts
 from tests.small_tables import keyed, kv
 

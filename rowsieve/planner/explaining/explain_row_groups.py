@@ -18,7 +18,7 @@ from rowsieve.parquet.footer import Tail, read_tail
 from rowsieve.parquet.leaf_columns import names_by_id
 from rowsieve.parquet.pages import page_directory
 from rowsieve.parquet.statistics.row_groups import JoinedStatistics, RowGroupStatistics
-from rowsieve.planner.explanation import PartRowGroups, RowGroupReason
+from rowsieve.planner.explaining.reasons import PartRowGroups, RowGroupReason
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.planner.prune_pages import prune_pages
 from rowsieve.planner.prune_row_groups import Blooms, probe_blooms

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
+from rowsieve.pictures.condition_tree import ConditionNode
 from rowsieve.pictures.funnel import Cause, Funnel, Stage, shares
-from rowsieve.planner.explanation import Explanation, GroupPart, PartRowGroups
+from rowsieve.planner.explaining.reasons import (
+    ConditionReason,
+    GroupPart,
+    GroupReason,
+    PartReason,
+    PartRowGroups,
+)
 
 MAX_SKIPPED: Final = 100
 MAX_CAUSES: Final = 30
@@ -18,7 +25,59 @@ _PHASES: Final = (
 )
 
 
-def query_picture(explanation: Explanation) -> Funnel:
+class Explained(Protocol):
+    """What the picture takes of an explanation."""
+
+    @property
+    def table(self) -> str:
+        """The URI of the table."""
+
+    @property
+    def version(self) -> int:
+        """The version that is read."""
+
+    @property
+    def where(self) -> str:
+        """The condition as text."""
+
+    @property
+    def tree(self) -> ConditionNode | None:
+        """The condition, with the verdicts of all parts at each node."""
+
+    @property
+    def parts_considered(self) -> int:
+        """The parts of the version."""
+
+    @property
+    def parts_read(self) -> int:
+        """The parts that are read."""
+
+    @property
+    def bytes_considered(self) -> int:
+        """The bytes of the parts of the version."""
+
+    @property
+    def bytes_read(self) -> int:
+        """The bytes of the parts that are read."""
+
+    @property
+    def skipped(self) -> tuple[PartReason, ...]:
+        """The parts that are not read."""
+
+    @property
+    def groups(self) -> tuple[GroupReason, ...]:
+        """The parts that are read, in groups that may share keys."""
+
+    @property
+    def conditions(self) -> tuple[ConditionReason, ...]:
+        """The conjuncts."""
+
+    @property
+    def measured(self) -> Mapping[str, Any] | None:
+        """The counters of a read; None if it did not run."""
+
+
+def query_picture(explanation: Explained) -> Funnel:
     """Return the picture of an explanation; O(parts)."""
     measured = explanation.measured or {}
     return Funnel(
@@ -44,7 +103,7 @@ def query_picture(explanation: Explanation) -> Funnel:
     )
 
 
-def _stages(explanation: Explanation, measured: Mapping[str, Any]) -> Iterator[Stage]:
+def _stages(explanation: Explained, measured: Mapping[str, Any]) -> Iterator[Stage]:
     parts: Counter[str] = Counter()
     sizes: Counter[str] = Counter()
     rows: Counter[str] = Counter()
@@ -98,7 +157,7 @@ def _inside(groups: list[PartRowGroups]) -> Iterator[Stage]:
     yield Stage("bytes of columns", stored, wanted, within, "bytes")
 
 
-def _causes(explanation: Explanation) -> Iterator[Cause]:
+def _causes(explanation: Explained) -> Iterator[Cause]:
     """The conditions that skipped most first, then those that skipped nothing, with the reason."""
     parts = Counter((part.condition, part.by) for part in explanation.skipped)
     groups: Counter[tuple[str, str]] = Counter()
@@ -115,6 +174,6 @@ def _causes(explanation: Explanation) -> Iterator[Cause]:
             yield Cause(each.condition, "nothing", 0, 0, each.note or "refutes no part")
 
 
-def _opened(explanation: Explanation) -> Iterator[GroupPart]:
+def _opened(explanation: Explained) -> Iterator[GroupPart]:
     for group in explanation.groups:
         yield from group.parts

@@ -3,12 +3,12 @@
 from rowsieve.providers.spark.change_events import apply_events
 from rowsieve.providers.spark.cluster.checks import check
 from rowsieve.providers.spark.jvm.java import java_home, spark_session
+from rowsieve.providers.spark.reads.change_frames import read_changes
 from rowsieve.providers.spark.reads.table_reads import (
     explain,
     explain_prune,
     prune,
     read,
-    read_changes,
     sql,
 )
 from rowsieve.providers.spark.registration import register

@@ -6,12 +6,11 @@ committed. Subqueries read the version before the statement, as in PostgreSQL.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pyarrow as pa
 
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.providers.datafusion.changes.assigned_values import without_views
+from rowsieve.providers.datafusion.changes.change_queries import Queries
 from rowsieve.statements.read_change import (
     ChangeStatement,
     Delete,
@@ -21,9 +20,6 @@ from rowsieve.statements.read_change import (
 )
 from rowsieve.statements.tokens import Target
 from rowsieve.storage.snapshot import Snapshot
-
-if TYPE_CHECKING:
-    from rowsieve.providers.datafusion.changes.sql_changes import Queries
 
 
 class ReturnedRows:

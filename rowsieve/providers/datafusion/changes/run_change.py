@@ -21,9 +21,9 @@ from rowsieve.errors import (
     UnknownColumn,
     UnsupportedOperation,
 )
+from rowsieve.providers.datafusion.changes.change_queries import Queries
 from rowsieve.providers.datafusion.changes.returned_rows import ReturnedRows, returned_rows
 from rowsieve.providers.datafusion.changes.sql_changes import (
-    Queries,
     delete,
     insert,
     selected,

@@ -11,7 +11,7 @@ by its place in the version (`numbered_rows`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -38,6 +38,7 @@ from rowsieve.predicate.ir import TRUE, Now, Predicate, walk
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.properties import COMBINE
 from rowsieve.providers.datafusion.changes.assigned_values import assigned, without_views
+from rowsieve.providers.datafusion.changes.change_queries import Queries
 from rowsieve.providers.datafusion.changes.checked_arithmetic import overflow_checks
 from rowsieve.providers.datafusion.changes.numbered_rows import PLACE
 from rowsieve.providers.datafusion.changes.returned_rows import ReturnedRows
@@ -60,38 +61,6 @@ from rowsieve.types.shown_values import shown_row
 
 if TYPE_CHECKING:
     from rowsieve.table import Table
-
-
-class Queries(Protocol):
-    """Runs the queries of one statement, over one version of each table."""
-
-    @property
-    def table(self) -> Table:
-        """The table that the statement changes."""
-
-    def rows(self, query: str, at: Snapshot, near: Predicate = TRUE) -> pa.Table:
-        """Run a query; rows of the changed table that do not match `near` may be missing."""
-
-    def types(self, query: str, at: Snapshot) -> list[pa.DataType]:
-        """The types of the columns of a query; InvalidInput if DataFusion cannot plan it."""
-
-    def condition(self, query: str, at: Snapshot) -> Predicate | None:
-        """Translate the condition of a query on one table; return None if it has no exact form."""
-
-    def matching_rows(self, query: str, at: Snapshot) -> tuple[pa.Table, Predicate | None]:
-        """Run a query of one relation; return its rows and its condition, as `condition` does."""
-
-    def cast_rows(self, statement: str, at: Snapshot) -> pa.Table:
-        """The rows of an INSERT with all columns, cast by DataFusion."""
-
-    def reads_table(self, *texts: str) -> bool:
-        """Return whether a clause may have a subquery that reads the changed table."""
-
-    def register_rows(self, rows: pa.Table) -> str:
-        """Register rows under a new name until the statement ends; return the name."""
-
-    def register_numbered(self, at: Snapshot) -> str:
-        """Register the rows of the changed table with their places; return the name."""
 
 
 def insert(queries: Queries, statement: Insert, returned: ReturnedRows | None = None) -> int:

@@ -34,10 +34,10 @@ from rowsieve.changes.present_keys import without_present
 from rowsieve.errors import InvalidInput, KeyViolation, RowsieveError, UnsupportedOperation
 from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.providers.datafusion.changes.assigned_values import assigned, without_views
+from rowsieve.providers.datafusion.changes.change_queries import Queries
 from rowsieve.providers.datafusion.changes.checked_arithmetic import overflow_checks
 from rowsieve.providers.datafusion.changes.numbered_rows import PLACE
 from rowsieve.providers.datafusion.changes.sql_changes import (
-    Queries,
     check_conflict_columns,
     columns_of,
     inserted,

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from rowsieve import engines
 from rowsieve.bridges.sql.spark.settings import TIME_ZONE
-from rowsieve.errors import InvalidInput
 from rowsieve.types.instants import has_offset
 from rowsieve.types.time_zones import in_zone
 
@@ -46,37 +45,6 @@ def read(
 
     asked = _read(spark, uri, version, as_of, where, columns, storage_options, spark_path)
     return hybrid_frame(asked, routes)
-
-
-def read_changes(
-    spark: Any,
-    uri: str,
-    from_version: int,
-    to_version: int | None = None,
-    *,
-    where: Any = None,
-    columns: Sequence[str] | None = None,
-    net: bool = False,
-    storage_options: Any = None,
-) -> Any:
-    """A DataFrame of the rows that the commits of a range changed, as `Table.changes` returns them.
-
-    Both ends are inclusive; without `to_version` the range ends at the newest version. `where` may
-    use the columns of the feed, under the session's current settings. Rows have no order. `net` is
-    as in `Table.changes`.
-    """
-    engines.spark()  # MissingExtra without PySpark
-    from rowsieve.change_feed.feed import checked_range  # noqa: PLC0415 - as in `_read`
-    from rowsieve.opening import open_table  # noqa: PLC0415 - Spark's workers do not need it
-    from rowsieve.providers.spark.frames import changes_frame  # noqa: PLC0415 - needs PySpark
-
-    if isinstance(columns, str):
-        raise InvalidInput(f"columns= must be a list of names, not the text {columns!r}")
-    table = open_table(uri, storage_options=storage_options)
-    versions = checked_range(table.handle.pinned, from_version, to_version)
-    if to_version is not None:
-        table = open_table(uri, version=to_version, storage_options=storage_options)
-    return changes_frame(table, spark, versions, where, columns, net=net)
 
 
 def explain(

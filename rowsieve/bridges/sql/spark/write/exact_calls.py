@@ -7,7 +7,7 @@ arguments, failures and time zones for which Spark is not known to agree.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from rowsieve.bridges.constant_values import value_of
 from rowsieve.bridges.sql.constructs.named_zones import is_proved, truncates_alike
@@ -16,6 +16,7 @@ from rowsieve.bridges.sql.constructs.time_formats import to_dialect
 from rowsieve.bridges.sql.exactness.exact import Exact
 from rowsieve.bridges.sql.spark import rules
 from rowsieve.bridges.sql.spark.write import written_texts
+from rowsieve.bridges.sql.spark.write.in_session import InSession
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.binding import zoned
@@ -35,9 +36,6 @@ from rowsieve.types.logical import (
 )
 from rowsieve.types.time_zones import name_in, shown_zone
 
-if TYPE_CHECKING:
-    from rowsieve.bridges.sql.spark.write.exact_conditions import SparkExact
-
 _INT64, _LOCAL, _INSTANT = Int(64), Timestamp(utc=False), Timestamp(utc=True)
 _INT32_MAX = 2**31 - 1
 _TRIED: Mapping[str, str] = {
@@ -48,13 +46,13 @@ _TRIED: Mapping[str, str] = {
     )
 }
 _BY_ZERO = "division by zero has another outcome in Spark"
-_Handler: TypeAlias = "Callable[[SparkExact, ir.Call], ir.Operand]"
+_Handler: TypeAlias = Callable[[InSession, ir.Call], ir.Operand]
 
 
 # Numbers
 
 
-def _arithmetic(exact: SparkExact, node: ir.Call) -> ir.Operand:
+def _arithmetic(exact: InSession, node: ir.Call) -> ir.Operand:
     name, result = node.function, type_of(node)
     types, semantics = [type_of(argument) for argument in node.arguments], exact.semantics
     sides = tuple(exact.arguments(node))
@@ -83,9 +81,7 @@ def _arithmetic(exact: SparkExact, node: ir.Call) -> ir.Operand:
     return ir.Cast(computed, result) if result == Float(32) else computed
 
 
-def _whole_arithmetic(
-    exact: SparkExact, node: ir.Call, sides: tuple[ir.Operand, ...]
-) -> ir.Operand:
+def _whole_arithmetic(exact: InSession, node: ir.Call, sides: tuple[ir.Operand, ...]) -> ir.Operand:
     """Write arithmetic of signed whole numbers of one type."""
     name, result, semantics = node.function, type_of(node), exact.semantics
     if name not in ("divide", "modulo"):
@@ -106,7 +102,7 @@ def _whole_arithmetic(
     return quotient if result == _INT64 else ir.Cast(quotient, result)
 
 
-def _check_overflow(exact: SparkExact) -> None:
+def _check_overflow(exact: InSession) -> None:
     there = OnFailure.ERROR if exact.ansi else OnFailure.WRAP
     if exact.semantics.integer_overflow is not there:
         raise UnsupportedOperation(
@@ -115,14 +111,14 @@ def _check_overflow(exact: SparkExact) -> None:
         )
 
 
-def _signed(exact: SparkExact, node: ir.Call) -> ir.Operand:
+def _signed(exact: InSession, node: ir.Call) -> ir.Operand:
     type_ = type_of(node)
     if isinstance(type_, Int):
         _check_overflow(exact)
     return Exact.call(exact, node)
 
 
-def _to_whole(exact: SparkExact, node: ir.Call) -> ir.Operand:
+def _to_whole(exact: InSession, node: ir.Call) -> ir.Operand:
     (argument,) = node.arguments
     operand = exact.operand(argument)
     match type_of(argument):
@@ -135,7 +131,7 @@ def _to_whole(exact: SparkExact, node: ir.Call) -> ir.Operand:
     raise UnsupportedOperation(f"{node.function} of a float becomes a bigint in spark")
 
 
-def _round(exact: SparkExact, node: ir.Call) -> ir.Operand:
+def _round(exact: InSession, node: ir.Call) -> ir.Operand:
     argument, *rest = node.arguments
     digits = value_of(rest[0]) if rest else 0
     operand, semantics = exact.operand(argument), exact.semantics
@@ -159,7 +155,7 @@ def _round(exact: SparkExact, node: ir.Call) -> ir.Operand:
     raise UnsupportedOperation("rounding before the point has no counterpart in spark")
 
 
-def _shift(exact: SparkExact, node: ir.Call) -> ir.Operand:
+def _shift(exact: InSession, node: ir.Call) -> ir.Operand:
     places, type_ = value_of(node.arguments[1]), type_of(node)
     wide = isinstance(type_, Int) and type_.signed and type_.bits >= 32
     # other operands of 64 bits may be constants that Spark takes for an INT
@@ -175,7 +171,7 @@ def _shift(exact: SparkExact, node: ir.Call) -> ir.Operand:
 # Text, choices, lists
 
 
-def _length(exact: SparkExact, node: ir.Call) -> ir.Operand:
+def _length(exact: InSession, node: ir.Call) -> ir.Operand:
     (argument,) = node.arguments
     operand = exact.operand(argument)
     if not isinstance(type_of(argument), Map):  # size(NULL) is -1 where ANSI mode is off
@@ -183,13 +179,13 @@ def _length(exact: SparkExact, node: ir.Call) -> ir.Operand:
     return Templated("CASE WHEN {0} IS NOT NULL THEN size({0}) END", (operand,))
 
 
-def _concat(exact: SparkExact, node: ir.Call) -> ir.Operand:
+def _concat(exact: InSession, node: ir.Call) -> ir.Operand:
     empty = ir.Literal("", String())
     parts = [ir.Call("coalesce", (exact.operand(each), empty)) for each in node.arguments]
     return ir.Call("concat_strict", tuple(parts))
 
 
-def _choice(exact: SparkExact, node: ir.Call) -> ir.Operand:
+def _choice(exact: InSession, node: ir.Call) -> ir.Operand:
     """Rewrite a choice, unsigned numbers included: Spark holds them in wider types."""
     types = [type_of(argument) for argument in node.arguments]
     if node.function != "coalesce":
@@ -200,7 +196,7 @@ def _choice(exact: SparkExact, node: ir.Call) -> ir.Operand:
     return operands[0] if len(operands) == 1 else ir.Call(node.function, operands)
 
 
-def _map_value(exact: SparkExact, node: ir.Call) -> ir.Operand:
+def _map_value(exact: InSession, node: ir.Call) -> ir.Operand:
     key = node.arguments[1]
     if not isinstance(key, ir.Literal) or key.value is None:
         raise UnsupportedOperation("Spark reads a map's value at a constant key only")
@@ -211,7 +207,7 @@ def _map_value(exact: SparkExact, node: ir.Call) -> ir.Operand:
 # Dates and times
 
 
-def _extract(exact: SparkExact, node: ir.Call) -> ir.Operand:
+def _extract(exact: InSession, node: ir.Call) -> ir.Operand:
     part, argument = str(value_of(node.arguments[0])).strip().lower(), node.arguments[1]
     part, type_ = part.removesuffix("s"), type_of(argument)
     if not isinstance(type_, Date | Timestamp):
@@ -221,14 +217,14 @@ def _extract(exact: SparkExact, node: ir.Call) -> ir.Operand:
     return ir.Call("extract", (ir.Literal(part, String()), exact.operand(argument)))
 
 
-def _date_trunc(exact: SparkExact, node: ir.Call) -> ir.Operand:
+def _date_trunc(exact: InSession, node: ir.Call) -> ir.Operand:
     if exact.zone is None and type_of(node) == _LOCAL:
         return Exact.call(exact, node)
     exact.check_zone()
     return _truncated(exact, node)
 
 
-def _truncated(exact: SparkExact, node: ir.Call) -> ir.Operand:
+def _truncated(exact: InSession, node: ir.Call) -> ir.Operand:
     unit = str(value_of(node.arguments[0])).strip().lower().removesuffix("s")
     if unit not in rules.UNITS.values():
         raise UnsupportedOperation(f"date_trunc to {unit!r} has no counterpart in Spark")
@@ -236,7 +232,7 @@ def _truncated(exact: SparkExact, node: ir.Call) -> ir.Operand:
     return ir.Call("date_trunc", (ir.Literal(unit, String()), operand))
 
 
-def _formatted(exact: SparkExact, node: ir.Call) -> ir.Operand:
+def _formatted(exact: InSession, node: ir.Call) -> ir.Operand:
     """Rewrite `format_time`; Spark formats an instant, and moves local times that it skips."""
     time, form = node.arguments
     if isinstance(time, ir.Call) and time.function == "local_time":
@@ -251,13 +247,13 @@ def _formatted(exact: SparkExact, node: ir.Call) -> ir.Operand:
     return Exact.call(exact, node)
 
 
-def _moved(exact: SparkExact, node: ir.Call) -> ir.Operand:
+def _moved(exact: InSession, node: ir.Call) -> ir.Operand:
     if any(type_of(each) == _INSTANT for each in (node, node.arguments[0])):
         exact.check_zone()
     return _steps(exact, node)
 
 
-def _steps(exact: SparkExact, node: ir.Call) -> ir.Operand:
+def _steps(exact: InSession, node: ir.Call) -> ir.Operand:
     """Add a constant interval in the session's time zone."""
     operand = exact.operand(node.arguments[0])
     steps = [value_of(argument) for argument in node.arguments[1:]]
@@ -272,7 +268,7 @@ def _steps(exact: SparkExact, node: ir.Call) -> ir.Operand:
     )
 
 
-def _epoch(exact: SparkExact, node: ir.Call) -> ir.Operand:
+def _epoch(exact: InSession, node: ir.Call) -> ir.Operand:
     if type_of(node.arguments[0]) == _INSTANT:
         return ir.Call("epoch_us", (exact.operand(node.arguments[0]),))
     if exact.zone is not None:
@@ -280,7 +276,7 @@ def _epoch(exact: SparkExact, node: ir.Call) -> ir.Operand:
     return Exact.call(exact, node)
 
 
-def _from_seconds(exact: SparkExact, node: ir.Call) -> ir.Operand:
+def _from_seconds(exact: InSession, node: ir.Call) -> ir.Operand:
     instant = ir.Call("timestamp_seconds", (exact.operand(node.arguments[0]),))
     if type_of(node) == _INSTANT:
         return instant
@@ -288,7 +284,7 @@ def _from_seconds(exact: SparkExact, node: ir.Call) -> ir.Operand:
     return ir.Cast(instant, _LOCAL)
 
 
-def _made_date(exact: SparkExact, node: ir.Call) -> ir.Operand:
+def _made_date(exact: InSession, node: ir.Call) -> ir.Operand:
     if not exact.ansi:
         raise UnsupportedOperation("a date that does not exist is NULL where ANSI mode is off")
     narrow = [ir.Cast(exact.operand(argument), Int(32)) for argument in node.arguments]
@@ -298,13 +294,13 @@ def _made_date(exact: SparkExact, node: ir.Call) -> ir.Operand:
 # Zones
 
 
-def _text_instant(exact: SparkExact, node: ir.Call) -> ir.Operand:
+def _text_instant(exact: InSession, node: ir.Call) -> ir.Operand:
     exact.check_zone(str(value_of(node.arguments[0])))
     text = exact.operand(node.arguments[1])
     return written_texts.instant_of_text(node.function, text, ansi=exact.ansi)
 
 
-def _by_format(exact: SparkExact, node: ir.Call) -> ir.Operand:
+def _by_format(exact: InSession, node: ir.Call) -> ir.Operand:
     *names, text, form = node.arguments
     for name in names:
         exact.check_zone(str(value_of(name)))
@@ -312,7 +308,7 @@ def _by_format(exact: SparkExact, node: ir.Call) -> ir.Operand:
     return written_texts.time_of_format(node.function, text, pattern, ansi=exact.ansi)
 
 
-def _local_time(exact: SparkExact, node: ir.Call) -> ir.Operand:
+def _local_time(exact: InSession, node: ir.Call) -> ir.Operand:
     if is_proved(node, "spark"):
         return Exact.call(exact, node)
     name, operand = str(value_of(node.arguments[0])), exact.operand(node.arguments[1])
@@ -333,7 +329,7 @@ def _named(name: str) -> str:
     return zone
 
 
-def _instant(exact: SparkExact, node: ir.Call) -> ir.Operand:
+def _instant(exact: InSession, node: ir.Call) -> ir.Operand:
     if is_proved(node, "spark"):
         return Exact.call(exact, node)
     name, operand = str(value_of(node.arguments[0])), node.arguments[1]
@@ -354,7 +350,7 @@ def _instant(exact: SparkExact, node: ir.Call) -> ir.Operand:
     return Templated("to_utc_timestamp({0}, {1})", (instant, ir.Literal(_named(name))))
 
 
-def _zoned_trunc(exact: SparkExact, node: ir.Call) -> ir.Operand:
+def _zoned_trunc(exact: InSession, node: ir.Call) -> ir.Operand:
     unit, name, operand = node.arguments[0], str(value_of(node.arguments[1])), node.arguments[2]
     by_its_rules = node == zoned.zoned_trunc(unit, name, operand, _rules(name))
     if not by_its_rules and not truncates_alike(node):
@@ -363,7 +359,7 @@ def _zoned_trunc(exact: SparkExact, node: ir.Call) -> ir.Operand:
     return _truncated(exact, ir.Call("date_trunc", (unit, operand)))
 
 
-def _zoned_shift(exact: SparkExact, node: ir.Call) -> ir.Operand:
+def _zoned_shift(exact: InSession, node: ir.Call) -> ir.Operand:
     name, parts = str(value_of(node.arguments[0])), node.arguments[1:5]
     types = [type_of(part) for part in parts]
     if node != zoned.zoned_call("shift_timestamp", parts, types, _rules(name)):

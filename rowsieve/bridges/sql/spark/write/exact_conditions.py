@@ -24,7 +24,8 @@ from rowsieve.bridges.sql.spark import rules
 from rowsieve.bridges.sql.spark.type_names import held_type
 from rowsieve.bridges.sql.spark.write import written_texts
 from rowsieve.bridges.sql.spark.write.exact_calls import CALLS
-from rowsieve.errors import InvalidPredicate, UnsupportedOperation
+from rowsieve.bridges.sql.spark.write.in_session import InSession
+from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.functions.casting.casts import cast_rule
 from rowsieve.predicate.operand_types import type_of
@@ -41,7 +42,6 @@ from rowsieve.types.logical import (
     Uuid,
     type_name,
 )
-from rowsieve.types.time_zones import zone
 
 _INT64, _LOCAL, _INSTANT = Int(64), Timestamp(utc=False), Timestamp(utc=True)
 _LONGEST = Decimal(20, 0)  # holds every uint64
@@ -61,15 +61,8 @@ def with_rewritten_rules(semantics: Semantics, theirs: Semantics) -> Semantics:
 
 
 @dataclass(frozen=True, slots=True)
-class SparkExact(Exact):
-    """Rewrites conditions for one session: its ANSI mode, and its time zone, None if unknown.
-
-    `semantics`: the rules of the condition.
-    """
-
-    semantics: Semantics
-    ansi: bool
-    zone: str | None
+class SparkExact(InSession):
+    """Rewrites conditions for one session."""
 
     # Conditions
 
@@ -161,23 +154,6 @@ class SparkExact(Exact):
         return Exact.call(self, node) if handler is None else handler(self, node)
 
     # The session
-
-    def is_in(self, name: str) -> bool:
-        """Whether the session is known to have this time zone."""
-        if self.zone is None:
-            return False
-        try:
-            return zone(self.zone).name == zone(name).name
-        except InvalidPredicate:  # a name that engines read differently
-            return False
-
-    def check_zone(self, name: str = "UTC") -> None:
-        """Raise unless the session has this time zone, on which the operation depends."""
-        if not self.is_in(name):
-            shown = "not known" if self.zone is None else self.zone
-            raise UnsupportedOperation(
-                f"its value in {name} differs from the one in the session's time zone ({shown})"
-            )
 
 
 def _uuid(value: bytes) -> str:
