@@ -67,10 +67,10 @@ LONGEST_WAYS = {
     "an upsert": Way(220, 50, 0),
     "a statement": Way(320, 80, 0),
     "a scan with files": Way(200, 60, 0),
-    "an upsert with files": Way(247, 62, 0),
+    "an upsert with files": Way(250, 63, 0),
     "a statement with files": Way(320, 80, 0),
     "a translation": Way(180, 50, 2),
-    "three translations": Way(346, 81, 6),
+    "three translations": Way(350, 82, 6),
 }
 """The most that each call may pass: what we want, or how far we have come."""
 LISTS = {"functions", "differences"}  # folders of rows
@@ -169,8 +169,8 @@ def test_engines_are_imported_by_their_provider_or_bridge_alone() -> None:
     assert wrong == []
 
 
-def test_no_module_imports_itself_by_way_of_others() -> None:
-    assert house.circles(house.Reach.AT_IMPORT) == []
+def test_no_module_imports_itself_by_way_of_others_even_for_types() -> None:
+    assert house.circles(house.Reach.FOR_TYPES) == []
 
 
 def test_no_room_needs_itself_by_way_of_others_even_for_types() -> None:
@@ -277,11 +277,11 @@ def test_the_core_imports_its_own_dependencies_alone() -> None:
         *(
             "changes/statement_queries",
             "changes/assigned_values",
-            "changes/sql_transactions",
+            "changes/transaction_statements",
             "table_functions/changes_function",
         ),
         *("pushdown_barriers", "query_plan", "reads_by_table", "changes/numbered_rows"),
-        *("session_tables", "part_choice/named_scans"),
+        *("session_tables", "session/own_session", "part_choice/named_scans"),
         *(f"part_choice/{name}" for name in ("first_rows", "known_subqueries", "subquery_values")),
     )
     ours = tuple(f"providers/datafusion/{name}.py" for name in session)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowsieve.providers.datafusion.final_frame import FinalFrame
 from rowsieve.providers.datafusion.plan_checks import PlanFacts, facts_of, numbers_rows_in_scans
+from rowsieve.providers.datafusion.session.own_session import OwnSession
 from rowsieve.providers.datafusion.session_settings import (
     BATCH_SIZE,
     MAX_PASSES,
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from rowsieve.providers.datafusion.hybrid_table import HybridTable
     from rowsieve.providers.datafusion.own_table import OwnTable
     from rowsieve.providers.datafusion.reads_by_table import TableRead
-    from rowsieve.providers.datafusion.sql_session import SessionContext
 
 
 # DataFusion calls Python once for each batch of a file with hidden rows. Its filters allocate whole
@@ -98,7 +98,7 @@ class FinalReads:
 
 
 def final_reads(
-    session: SessionContext, reads: Mapping[str, TableRead], frame: datafusion.DataFrame
+    session: OwnSession, reads: Mapping[str, TableRead], frame: datafusion.DataFrame
 ) -> FinalReads:
     """Choose a reader for the parts of these tables; `frame` is the statement as planned so far.
 

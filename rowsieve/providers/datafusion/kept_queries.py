@@ -9,24 +9,20 @@ from those at creation, it is an error. A view is replanned after the views that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from weakref import ref
 
 import datafusion
 
 from rowsieve.errors import InvalidInput, UnsupportedOperation
+from rowsieve.providers.datafusion.session.kept_query import KeptQuery
+from rowsieve.providers.datafusion.session.own_session import OwnSession
 from rowsieve.providers.datafusion.session_settings import MAX_PASSES, temporary_settings
 from rowsieve.statements.parse_statement import Statement
 from rowsieve.statements.queries import Deallocate, Execute, QueryDefinition, read_definition
-from rowsieve.statements.query_words import may_name, searchable
 from rowsieve.statements.read_change import Change
-from rowsieve.statements.tokens import quoted_path
-
-if TYPE_CHECKING:
-    from rowsieve.providers.datafusion.session_tables import TableSession
 
 _DATAFUSION: Final = datafusion.SessionContext
 _READS_TEXT: Final = ("datafusion.catalog.default_", "datafusion.sql_parser.")
@@ -36,40 +32,16 @@ _NO_VALUES: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class KeptQuery:
-    """A view or a prepared statement.
-
-    `name` is the full name of a view, or the one name of a prepared statement. `statement` is the
-    SQL that creates it, `query` the query inside, `settings` those under which it was created.
-    """
-
-    name: tuple[str, ...]
-    is_view: bool
-    statement: str
-    query: str
-    settings: Mapping[str, Any]
-
-    @property
-    def sql_name(self) -> str:
-        """The name as a quoted identifier."""
-        return quoted_path(self.name)
-
-    def is_named_in(self, text: str) -> bool:
-        """Return whether a SQL text may name the view."""
-        return may_name(searchable(text), self.name[-1])
-
-
 class KeptQueries:
     """The views and prepared statements of a session that read our tables."""
 
-    def __init__(self, session: TableSession) -> None:
+    def __init__(self, session: OwnSession) -> None:
         self._session_reference = ref(session)  # the session owns this object
         self._views: dict[tuple[str, ...], KeptQuery] = {}
         self._prepared: dict[str, KeptQuery] = {}
 
     @property
-    def _session(self) -> TableSession:
+    def _session(self) -> OwnSession:
         session = self._session_reference()
         assert session is not None
         return session

@@ -30,15 +30,15 @@ from rowsieve.providers.datafusion.plan_checks import (
 )
 from rowsieve.providers.datafusion.pushdown_barriers import behind_barrier, views_behind_barriers
 from rowsieve.providers.datafusion.reads_by_table import TableRead, open_read, with_explain_row
+from rowsieve.providers.datafusion.session.own_session import OwnSession
 from rowsieve.providers.datafusion.session_settings import temporary_settings, unless_changed
 from rowsieve.statements import query_words as words
 from rowsieve.statements.comments import blanked
 from rowsieve.statements.queries import Query
 
 if TYPE_CHECKING:
-    from rowsieve.providers.datafusion.kept_queries import KeptQuery
     from rowsieve.providers.datafusion.own_table import OwnTable
-    from rowsieve.providers.datafusion.sql_session import SessionContext
+    from rowsieve.providers.datafusion.session.kept_query import KeptQuery
 
 _SELECTS: Final = Query()
 
@@ -51,7 +51,7 @@ class QueryPlan:
     `asks`: DataFusion asks catalogs of ours for more tables.
     """
 
-    session: SessionContext
+    session: OwnSession
     query: str
     named: Mapping[str, OwnTable]
     inner: Sequence[KeptQuery]

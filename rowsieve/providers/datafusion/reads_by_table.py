@@ -16,11 +16,11 @@ import pyarrow as pa
 from rowsieve.predicate.ir import TRUE
 from rowsieve.providers.datafusion.hybrid_table import HybridTable
 from rowsieve.providers.datafusion.registered_table import TableDataset, registrable
+from rowsieve.providers.datafusion.session.own_session import OwnSession
 from rowsieve.providers.datafusion.session_settings import TARGET_PARTITIONS
 
 if TYPE_CHECKING:
     from rowsieve.providers.datafusion.own_table import OwnTable
-    from rowsieve.providers.datafusion.sql_session import SessionContext
 
 _HIDDEN: Final = "none of them is a file that is proven to be without hidden rows"
 
@@ -64,7 +64,7 @@ class TableRead:
             self.dataset.choose(parts)
         return replace(self, parts=parts)
 
-    def limited(self, session: SessionContext) -> TableRead:
+    def limited(self, session: OwnSession) -> TableRead:
         """The same decision; a hybrid reads only the parts that were chosen."""
         if self.hybrid is None or self.parts is None:
             return self
@@ -87,7 +87,7 @@ class TableRead:
 
 
 def open_read(
-    session: SessionContext,
+    session: OwnSession,
     own: OwnTable,
     parts: frozenset[str] | None = None,
     *,

@@ -21,12 +21,14 @@ from rowsieve.errors import InvalidInput, NotFound, UnsupportedOperation
 from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.providers.datafusion.catalog_tables import CatalogTables, provider_at
 from rowsieve.providers.datafusion.changes import sql_transactions
-from rowsieve.providers.datafusion.changes.statement_queries import Changed
-from rowsieve.providers.datafusion.kept_queries import KeptQueries, KeptQuery
+from rowsieve.providers.datafusion.kept_queries import KeptQueries
 from rowsieve.providers.datafusion.metadata_names import created_name, other_tables_in
 from rowsieve.providers.datafusion.open_reads import OPEN_READS, while_alive
 from rowsieve.providers.datafusion.own_table import OwnTable, follows_versions, name_parts
 from rowsieve.providers.datafusion.part_choice.named_scans import table_name
+from rowsieve.providers.datafusion.session.changed_table import Changed
+from rowsieve.providers.datafusion.session.kept_query import KeptQuery
+from rowsieve.providers.datafusion.session.own_session import OwnSession
 from rowsieve.providers.datafusion.session_settings import (
     INITIAL_SETTINGS,
     allow_native_scans,
@@ -46,7 +48,7 @@ from rowsieve.storage.snapshot import Snapshot
 from rowsieve.table import Table
 
 
-class TableSession(datafusion.SessionContext):
+class TableSession(OwnSession):
     """DataFusion's `SessionContext` with our tables by name, each pinned to a version.
 
     `SessionContext` of `sql_session` is the class for users, and says what the arguments are.

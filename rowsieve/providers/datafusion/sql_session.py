@@ -23,7 +23,7 @@ from rowsieve.arguments import checked
 from rowsieve.errors import RowsieveError, UnsupportedOperation
 from rowsieve.predicate.ir import Predicate
 from rowsieve.providers.datafusion.catalog_tables import raising_refusals
-from rowsieve.providers.datafusion.changes import sql_transactions
+from rowsieve.providers.datafusion.changes import transaction_statements
 from rowsieve.providers.datafusion.changes.altered_table import alter
 from rowsieve.providers.datafusion.changes.explained_changes import (
     text_to_explain,
@@ -35,7 +35,6 @@ from rowsieve.providers.datafusion.changes.refused_statements import (
     refuse,
 )
 from rowsieve.providers.datafusion.changes.run_change import changed_rows
-from rowsieve.providers.datafusion.kept_queries import KeptQuery
 from rowsieve.providers.datafusion.own_table import OwnTable
 from rowsieve.providers.datafusion.part_choice.known_subqueries import known_query
 from rowsieve.providers.datafusion.plan_checks import pushes_constants
@@ -45,6 +44,7 @@ from rowsieve.providers.datafusion.query_plan import QueryPlan
 from rowsieve.providers.datafusion.reads_by_table import open_read
 from rowsieve.providers.datafusion.registered_table import registrable
 from rowsieve.providers.datafusion.rows_in_memory import batches_of
+from rowsieve.providers.datafusion.session.kept_query import KeptQuery
 from rowsieve.providers.datafusion.session_settings import IDENTIFIERS, TIME_ZONE
 from rowsieve.providers.datafusion.session_tables import TableSession
 from rowsieve.statements import query_words as words
@@ -131,9 +131,9 @@ class SessionContext(TableSession):
         """Run a statement that calls a procedure or changes a table; plan any other statement."""
         query = with_named_versions(query)
         statement = parse(query, DIALECT, folds=self.setting(IDENTIFIERS) != "false")
-        if sql_transactions.is_control(statement):
+        if transaction_statements.is_control(statement):
             tables = list(self._own_tables.values())
-            return sql_transactions.control(self, query, options, tables)
+            return transaction_statements.control(self, query, options, tables)
         refuse(self, statement)
         changed = None
         if isinstance(statement, Query) and statement.explains:

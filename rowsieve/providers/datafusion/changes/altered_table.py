@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rowsieve.errors import InvalidInput, UnsupportedOperation
+from rowsieve.providers.datafusion.session.own_session import OwnSession
 from rowsieve.statements.alter import AlterTable
-
-if TYPE_CHECKING:
-    from rowsieve.providers.datafusion.sql_session import SessionContext
 
 
 def alter(
-    session: SessionContext,
+    session: OwnSession,
     statement: AlterTable,
     plan: Callable[[str], Any],
     values: Iterable[Any],

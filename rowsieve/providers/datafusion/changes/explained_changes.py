@@ -16,10 +16,11 @@ import pyarrow.compute as pc
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.providers.datafusion.changes.run_change import spelled_out, text_for_engine
 from rowsieve.providers.datafusion.changes.statement_queries import (
-    Changed,
     StatementQueries,
     closing,
 )
+from rowsieve.providers.datafusion.session.changed_table import Changed
+from rowsieve.providers.datafusion.session.own_session import OwnSession
 from rowsieve.statements.comments import blanked
 from rowsieve.statements.parse_statement import explained_change
 from rowsieve.statements.read_change import (
@@ -34,15 +35,13 @@ from rowsieve.statements.read_change import (
 if TYPE_CHECKING:
     from datafusion import DataFrame
 
-    from rowsieve.providers.datafusion.sql_session import SessionContext
-
 
 _TREE: Final = re.compile(r"\bformat\s+tree\b", re.IGNORECASE)
 _NO_PHYSICAL_PLAN: Final = "physical_plan_error"
 
 
 def text_to_explain(
-    session: SessionContext,
+    session: OwnSession,
     query: str,
     values: Mapping[str, Any] | None,
     named_params: Mapping[str, Any],
@@ -66,7 +65,7 @@ def text_to_explain(
     return _spelled_out(session, changed, words, change, (values, named_params)), changed
 
 
-def with_flags_of_write(session: SessionContext, frame: DataFrame, changed: Changed) -> DataFrame:
+def with_flags_of_write(session: OwnSession, frame: DataFrame, changed: Changed) -> DataFrame:
     """The rows of an EXPLAIN with the flags of the write instead of DataFusion's error.
 
     The error says that it has no physical plan of a change.
@@ -82,7 +81,7 @@ def with_flags_of_write(session: SessionContext, frame: DataFrame, changed: Chan
 
 
 def _spelled_out(
-    session: SessionContext,
+    session: OwnSession,
     changed: Changed,
     words: str,
     change: Change,

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rowsieve.errors import InvalidInput, RowsieveError, UnsupportedOperation
 from rowsieve.metadata_tables.table_kinds import METADATA_TABLES, split_metadata_name
+from rowsieve.providers.datafusion.session.own_session import OwnSession
 from rowsieve.statements.parse_statement import ExplainedChange, Statement
 from rowsieve.statements.queries import Other
 from rowsieve.statements.read_change import Change
 from rowsieve.statements.refused import Refused
 from rowsieve.statements.tokens import quoted_path
 
-if TYPE_CHECKING:
-    from rowsieve.providers.datafusion.sql_session import SessionContext
-
 _NAME_WITH_DOLLAR: Final = re.compile(r"\w\$[A-Za-z]")  # not a parameter, such as $id
 ENGINE_ERRORS: Final = (Exception, ValueError)
 """The classes of DataFusion's errors; subclasses of them are faults of ours or of Python."""
 
 
-def refuse(session: SessionContext, statement: Statement) -> None:
+def refuse(session: OwnSession, statement: Statement) -> None:
     """Raise UnsupportedOperation for a statement that is not run; return for all others."""
     match statement:
         case Refused():
@@ -44,7 +42,7 @@ def refuse(session: SessionContext, statement: Statement) -> None:
             )
 
 
-def planning_error(session: SessionContext, text: str, error: Exception) -> RowsieveError:
+def planning_error(session: OwnSession, text: str, error: Exception) -> RowsieveError:
     """DataFusion's error about a statement as one of ours: that of a catalog, or InvalidInput."""
     for catalog in session.own_catalogs():
         if (failure := catalog.failure()) is not None:
@@ -55,19 +53,19 @@ def planning_error(session: SessionContext, text: str, error: Exception) -> Rows
     return InvalidInput(f"sql: {str(error).removeprefix('DataFusion error: ')}{hint}")
 
 
-def _is_in_ours(session: SessionContext, schema: tuple[str, ...]) -> bool:
+def _is_in_ours(session: OwnSession, schema: tuple[str, ...]) -> bool:
     """Return whether a schema is, or would be, in a catalog of ours; names fold as they do."""
     catalog = session.full_name((*schema, ""))[0] if schema else ""
     return any(session.catalog_named(name) is not None for name in (catalog, catalog.lower()))
 
 
-def _is_ours(session: SessionContext, name: tuple[str, ...]) -> bool:
+def _is_ours(session: OwnSession, name: tuple[str, ...]) -> bool:
     """Return whether a table is ours, or would be one of a catalog of ours."""
     catalog = session.catalog_named(session.full_name(name)[0])
     return catalog is not None or session.changed_table(name) is not None
 
 
-def _only_shows(session: SessionContext, name: tuple[str, ...]) -> bool:
+def _only_shows(session: OwnSession, name: tuple[str, ...]) -> bool:
     """Return whether a name is that of a metadata table of a table of ours."""
     if (split := split_metadata_name(name[-1])) is None:
         return False

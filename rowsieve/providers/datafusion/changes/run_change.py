@@ -41,6 +41,7 @@ from rowsieve.providers.datafusion.changes.statement_time import (
     statement_time,
     with_assigned_times,
 )
+from rowsieve.providers.datafusion.session.own_session import OwnSession
 from rowsieve.providers.datafusion.session_settings import IDENTIFIERS, TIME_ZONE
 from rowsieve.statements.merge_statement import Merge
 from rowsieve.statements.read_change import (
@@ -59,7 +60,6 @@ from rowsieve.statements.read_change import (
 
 if TYPE_CHECKING:
     from rowsieve.providers.datafusion.catalog_tables import CatalogTables
-    from rowsieve.providers.datafusion.sql_session import SessionContext
 
 _READ_AS_WRITTEN: Final = {
     "datafusion.sql_parser.dialect": "generic",
@@ -69,7 +69,7 @@ _READ_AS_WRITTEN: Final = {
 
 
 def changed_rows(
-    session: SessionContext,
+    session: OwnSession,
     change: Change,
     options: Any,
     values: Mapping[str, Any] | None,
@@ -85,7 +85,7 @@ def changed_rows(
 
 
 def _changed_rows(
-    session: SessionContext,
+    session: OwnSession,
     change: Change,
     options: Any,
     values: Mapping[str, Any] | None,
@@ -189,7 +189,7 @@ def with_columns(queries: StatementQueries, statement: Merge) -> Merge:
     return statement.spelled_out(names)
 
 
-def _check_settings(session: SessionContext) -> None:
+def _check_settings(session: OwnSession) -> None:
     for name, value in _READ_AS_WRITTEN.items():
         if session.setting(name) != value:
             raise UnsupportedOperation(
@@ -199,7 +199,7 @@ def _check_settings(session: SessionContext) -> None:
 
 
 def _create_or_drop(
-    session: SessionContext,
+    session: OwnSession,
     full: tuple[str, ...],
     statement: CreateTable | DropTable,
     options: Any,
@@ -222,7 +222,7 @@ def _create_or_drop(
 
 
 def _create(
-    session: SessionContext,
+    session: OwnSession,
     tables: CatalogTables,
     name: str,
     statement: CreateTable,

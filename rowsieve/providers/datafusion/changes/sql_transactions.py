@@ -14,23 +14,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import datafusion
-
 from rowsieve.changes.table_handle import Handle
 from rowsieve.database.joint_tables import JointTable
 from rowsieve.database.transactions import DatabaseOrder
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.objects.shared.section_store import SectionStore
 from rowsieve.objects.shared.shared_tables import shared_tables
-from rowsieve.providers.datafusion.session_settings import IDENTIFIERS
 from rowsieve.statements.alter import AlterTable
 from rowsieve.statements.calls import CallStatement
 from rowsieve.statements.parse_statement import Statement, split_verb
 from rowsieve.statements.queries import Other, QueryDefinition
 from rowsieve.statements.read_change import Change
-from rowsieve.statements.refused import Refused
 from rowsieve.statements.transaction_control import (
-    CONTROL_VERBS,
     ControlAction,
     TransactionControl,
     read_transaction_control,
@@ -42,7 +37,6 @@ from rowsieve.transactions.open_transaction import OpenTransaction, TransactionO
 
 if TYPE_CHECKING:
     from rowsieve.providers.datafusion.own_table import OwnTable
-    from rowsieve.providers.datafusion.sql_session import SessionContext
 
 
 class SqlTransactions:
@@ -187,26 +181,3 @@ def _refused(statement: Statement) -> str:
             return statement.verb
         case _:
             return ""
-
-
-def is_control(statement: Statement) -> bool:
-    """Return whether a statement is one of transactions, which only our session runs."""
-    return isinstance(statement, Refused) and statement.verb in CONTROL_VERBS
-
-
-def control(
-    session: SessionContext, query: str, options: Any, tables: Sequence[OwnTable]
-) -> datafusion.DataFrame:
-    """Run BEGIN, COMMIT or the like; the result of COMMIT is the number of its version."""
-    plan = datafusion.SessionContext.sql
-    if options is not None:
-        plan(session, "COMMIT", options)  # DataFusion knows whether they allow it
-    with session.planning():
-        try:
-            folds = session.setting(IDENTIFIERS) != "false"
-            version = session.transactions.run(query, folds=folds)
-        finally:
-            for own in tables:
-                session.transactions.leave(own)
-    number = "NULL" if version is None else str(version)
-    return plan(session, f"SELECT arrow_cast({number}, 'Int64') AS version")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import datafusion
@@ -21,6 +20,8 @@ from rowsieve.errors import EvaluationError, InvalidInput, RowsieveError
 from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.providers.datafusion.changes.numbered_rows import numbered_rows
 from rowsieve.providers.datafusion.rows_in_memory import batches_of
+from rowsieve.providers.datafusion.session.changed_table import Changed
+from rowsieve.providers.datafusion.session.own_session import OwnSession
 from rowsieve.statements.query_words import may_name, searchable
 from rowsieve.statements.tokens import words_of
 from rowsieve.storage.snapshot import Snapshot
@@ -28,20 +29,9 @@ from rowsieve.storage.snapshot import Snapshot
 if TYPE_CHECKING:
     from rowsieve.providers.datafusion.catalog_tables import CatalogTables
     from rowsieve.providers.datafusion.own_table import OwnTable
-    from rowsieve.providers.datafusion.sql_session import SessionContext
     from rowsieve.table import Table
 
 _READS = frozenset({"from", "join", "table", "using"})
-
-
-@dataclass(frozen=True, slots=True)
-class Changed:
-    """The table that a statement changes; `name_there` is its name in `catalog`, if it has one."""
-
-    table: Table
-    name: str
-    catalog: CatalogTables | None = None
-    name_there: str = ""
 
 
 class StatementQueries:
@@ -49,7 +39,7 @@ class StatementQueries:
 
     def __init__(
         self,
-        session: SessionContext,
+        session: OwnSession,
         changed: Changed,
         named: Mapping[str, OwnTable],
         parameters: tuple[Mapping[str, Any] | None, Mapping[str, Any]],

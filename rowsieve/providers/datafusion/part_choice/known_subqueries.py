@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import datafusion
 import pyarrow as pa
@@ -29,12 +29,10 @@ from rowsieve.providers.datafusion.part_choice.subquery_values import (
 )
 from rowsieve.providers.datafusion.query_plan import QueryPlan
 from rowsieve.providers.datafusion.rows_in_memory import batches_of
+from rowsieve.providers.datafusion.session.own_session import OwnSession
 from rowsieve.statements.query_words import searchable
 from rowsieve.statements.subqueries import may_have_subqueries, replaced, subqueries
 from rowsieve.statements.tokens import tokens_of, words_of
-
-if TYPE_CHECKING:
-    from rowsieve.providers.datafusion.sql_session import SessionContext
 
 _BEFORE: Final = "x"  # so that EXPLAIN is not first: sqlglot would make the rest one token
 _REPEATED_ROWS: Final = 1
@@ -58,7 +56,7 @@ Runner = Callable[[str, Mapping[str, OwnTable]], datafusion.DataFrame]
 
 @contextmanager
 def known_query(
-    session: SessionContext,
+    session: OwnSession,
     query: str,
     named: Mapping[str, OwnTable],
     plan: Callable[..., datafusion.DataFrame],

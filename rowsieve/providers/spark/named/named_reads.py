@@ -17,12 +17,12 @@ from rowsieve.bridges.sql.spark.settings import TIME_ZONE
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.metadata_tables.table_kinds import METADATA_TABLES
 from rowsieve.opening import open_table
+from rowsieve.providers.spark.change_frames import read_changes
 from rowsieve.providers.spark.frames import read_frame
 from rowsieve.providers.spark.job_errors import error_from_worker
 from rowsieve.providers.spark.named.table_names import NamedTable, Names
 from rowsieve.providers.spark.plan_trees import TreeChanger
 from rowsieve.providers.spark.plans import class_of, column_of, internal_class, items, sequence
-from rowsieve.providers.spark.reads.change_frames import read_changes
 from rowsieve.providers.spark.store_options import passed_on
 from rowsieve.statements.calls import name_parts
 from rowsieve.types.instants import from_microseconds
