@@ -3,14 +3,14 @@
 `from_iceberg` opens, `import_iceberg` imports without copying rows. pyiceberg reads the metadata
 and plans the files; we prune and read them. Columns have Iceberg's field ids, by which they are
 read from the files, and so have fields inside columns; position deletes and the vectors of Puffin
-files become deletion vectors. A column that a file lacks is a constant there: the value of an
-identity partition, or else the column's initial default, which fields of structs have, too.
-Equality deletes are refused.
+files become deletion vectors, and so do equality deletes, for which the compared columns are read
+once. A column that a file lacks is a constant there: the value of an identity partition, or else
+the column's initial default, which fields of structs have, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -30,8 +30,17 @@ from rowsieve.arguments.annotations import (
 )
 from rowsieve.bridges.extras import imported
 from rowsieve.errors import CorruptData, InvalidInput, UnsupportedOperation, VersionNotFound
+from rowsieve.executor.part_sources import PartSource
 from rowsieve.foreign.created_in_place import PlacedFiles, TableInPlace, check_outside
 from rowsieve.foreign.defaults_inside import with_added_defaults
+from rowsieve.foreign.equality_deletes import (
+    EqualityDelete,
+    EqualityPlan,
+    NumberedRows,
+    deleted_later,
+    key_schema,
+    plan_files,
+)
 from rowsieve.foreign.footers import Footer, read_footers
 from rowsieve.foreign.hive import Partitions
 from rowsieve.foreign.iceberg_names import NamesOfFields, id_of
@@ -40,15 +49,18 @@ from rowsieve.foreign.nested_in_files import columns_in_file, one_by_one
 from rowsieve.foreign.nullable_fields import nullable_field
 from rowsieve.foreign.open_parquet import view_of
 from rowsieve.objects import Location, ObjectStore, open_store
+from rowsieve.planner.split import PlannedPart
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.progress_bars import UNSEEN, ShownProgress, Steps, shown
 from rowsieve.publication.puffin import deleted_rows
+from rowsieve.storage.manifests.manifest import FileRef
 from rowsieve.storage.parts.deletion_vectors import inline_deletion_vector
 from rowsieve.table import Table
 from rowsieve.types import logical
 from rowsieve.types.encodings import (
     EXTENSION_KEY,
     NANOS_EXTENSION,
+    arrow_schema,
     arrow_type,
     logical_type,
 )
@@ -77,7 +89,9 @@ class _IcebergFile:
 
     uri: str
     constants: Mapping[int, Any]
-    deletes: tuple[Any, ...]
+    deletes: tuple[Any, ...] = ()
+    equality: tuple[EqualityDelete, ...] = ()
+    sequence: int = 0
 
 
 @checked
@@ -89,9 +103,10 @@ def from_iceberg(
 ) -> Table:
     """Open a snapshot of a pyiceberg table as a read-only table; copies nothing.
 
-    Field ids and position deletes are honoured. UnsupportedOperation, which names the feature, for
-    a table with an unsupported feature; VersionNotFound for an unknown snapshot; MissingExtra
-    without pyiceberg.
+    Field ids and deletes are honoured; the columns that equality deletes compare are read,
+    and held for a few files at a time. UnsupportedOperation, which names the feature, for a table
+    with an unsupported feature; VersionNotFound for an unknown snapshot; MissingExtra without
+    pyiceberg.
     """
     scan = _scan("from_iceberg", table, snapshot_id)
     store = open_store(_location(table.location()).uri, storage_options)
@@ -151,17 +166,29 @@ def _scan(operation: str, table: Any, snapshot_id: int | None) -> Any:
 
 
 def _data_files(scan: Any, table: Any) -> list[_IcebergFile]:
-    return [_file(task, table) for task in _tasks(scan)]
+    tasks, plan = _planned(scan, table)
+    return [_file(task, table, plan) for task in tasks]
 
 
 def _placed(
     scan: Any, files: Sequence[_IcebergFile], table: Any, store: ObjectStore, steps: Steps = UNSEEN
 ) -> PlacedFiles:
-    """The files of a snapshot, with the rows that position deletes hide."""
-    schema = _schema_of(scan.projection())
-    defaults = _initial_defaults(scan.projection(), schema)
-    schema = _with_defaults_inside(scan.projection(), schema)
+    """The files of a snapshot, with the rows that deletes hide."""
     footers = read_footers(store, [file.uri for file in files], steps)
+    placed = _with_columns(scan.projection(), files, footers, table)
+    hidden = _hidden(store, files, footers, scan)
+    for uri, rows in _hidden_by_values(scan, files, footers, table, store):
+        hidden[uri] = hidden[uri].union(rows) if uri in hidden else rows
+    return replace(placed, hidden=hidden)
+
+
+def _with_columns(
+    iceberg: Any, files: Sequence[_IcebergFile], footers: Sequence[Footer], table: Any
+) -> PlacedFiles:
+    """The files with the columns of an Iceberg schema."""
+    schema = _schema_of(iceberg)
+    defaults = _initial_defaults(iceberg, schema)
+    schema = _with_defaults_inside(iceberg, schema)
     distinct = {id(footer.schema): footer for footer in footers}
     mapped = NamesOfFields.of(table, schema)
     stored = {place: mapped.columns_of(footer) for place, footer in distinct.items()}
@@ -178,27 +205,18 @@ def _placed(
         place: columns_in_file(schema, stored_field, one_by_one(mapped.field_in))
         for place, stored_field in stored.items()
     }
-    hidden = _hidden(store, files, footers, scan)
-    return PlacedFiles(footers, JoinedColumns(schema, next_id, names, nested), partitions, hidden)
+    return PlacedFiles(footers, JoinedColumns(schema, next_id, names, nested), partitions)
 
 
-def _tasks(scan: Any) -> list[Any]:
+def _planned(scan: Any, table: Any) -> tuple[list[Any], EqualityPlan]:
     try:
-        return list(scan.plan_files())
-    except ValueError as error:  # pyiceberg has no class for it
-        path = _equality_deletes(scan)
-        what = str(error) if path is None else f"{path} has equality deletes, as Flink writes them"
-        raise UnsupportedOperation(f"from_iceberg: {what}; {_REWRITE}") from error
-
-
-def _equality_deletes(scan: Any) -> str | None:
-    """The first file of the snapshot that deletes rows by their values; None if none does."""
-    snapshot = scan.snapshot()
-    for manifest in () if snapshot is None else snapshot.manifests(scan.io):
-        for entry in manifest.fetch_manifest_entry(scan.io):
-            if str(entry.data_file.content).rpartition(".")[2] == "EQUALITY_DELETES":
-                return str(entry.data_file.file_path)
-    return None
+        return list(scan.plan_files()), EqualityPlan()
+    except ValueError:  # pyiceberg has no class for a snapshot with equality deletes
+        pass
+    try:
+        return plan_files(scan, table)
+    except ValueError as error:
+        raise UnsupportedOperation(f"from_iceberg: {error}; {_REWRITE}") from error
 
 
 def _location(path: str) -> Location:
@@ -269,7 +287,7 @@ def _fields_of(field: logical.Field) -> Iterator[logical.Field]:
             yield from _fields_of(value)
 
 
-def _file(task: Any, table: Any) -> _IcebergFile:
+def _file(task: Any, table: Any, plan: EqualityPlan) -> _IcebergFile:
     file = task.file
     if str(file.file_format).rpartition(".")[2].upper() != "PARQUET":
         raise UnsupportedOperation(
@@ -282,7 +300,10 @@ def _file(task: Any, table: Any) -> _IcebergFile:
         for place, field in enumerate(spec.fields)
         if str(field.transform) == "identity"
     }
-    return _IcebergFile(_location(file.file_path).uri, constants, tuple(task.delete_files))
+    equality = plan.of_file(file.file_path)
+    sequence = plan.standings[file.file_path].sequence if equality else 0
+    uri = _location(file.file_path).uri
+    return _IcebergFile(uri, constants, tuple(task.delete_files), equality, sequence)
 
 
 def _initial_defaults(iceberg: Any, schema: Schema) -> dict[int, str | None]:
@@ -409,6 +430,76 @@ def _hidden(
         if not hidden.is_empty:
             by_uri[file.uri] = hidden
     return by_uri
+
+
+def _hidden_by_values(
+    scan: Any,
+    files: Sequence[_IcebergFile],
+    footers: Sequence[Footer],
+    table: Any,
+    store: ObjectStore,
+) -> Iterator[tuple[str, RowSet]]:
+    """The rows that equality deletes hide, with the URI of their file, which may come twice."""
+    groups: dict[tuple[tuple[int, ...], str | None], dict[str, EqualityDelete]] = {}
+    for delete in (delete for file in files for delete in file.equality):
+        group = groups.setdefault((delete.field_ids, delete.standing.partition), {})
+        group[_location(delete.path).uri] = delete
+    for deletes in groups.values():
+        compared = key_schema(next(iter(deletes.values())).field_ids, scan.projection(), table)
+        deleted = _deleted_rows(compared, deletes, table, store)
+        wanted = set(deletes.values())
+        both = zip(files, footers, strict=True)
+        pairs = [(file, footer) for file, footer in both if not wanted.isdisjoint(file.equality)]
+        sequences = {file.uri: file.sequence for file, _ in pairs}
+        placed = _with_columns(compared, [pair[0] for pair in pairs], [f for _, f in pairs], table)
+        for together in _in_groups(_stored_rows(placed, store), deleted.rows.num_rows):
+            data = NumberedRows.of([(rows, sequences[ref.path]) for ref, rows in together])
+            ends = np.cumsum([rows.num_rows for _, rows in together])[:-1]
+            masks = np.split(deleted_later(data, deleted), ends)
+            for (ref, _), mask in zip(together, masks, strict=True):
+                yield ref.path, RowSet.from_mask(mask)
+
+
+def _deleted_rows(
+    compared: Any, deletes: Mapping[str, EqualityDelete], table: Any, store: ObjectStore
+) -> NumberedRows:
+    """The rows of delete files."""
+    footers = read_footers(store, list(deletes))
+    placed = _with_columns(compared, [_IcebergFile(uri, {}) for uri in deletes], footers, table)
+    for footer in footers:
+        if len(placed.joined.names_of(footer)) < len(placed.joined.schema.fields):
+            raise CorruptData(
+                f"from_iceberg: {footer.uri} lacks a column that its equality deletes compare: "
+                f"{', '.join(placed.joined.schema.names)}; restore it from a copy"
+            )
+    no_rows = arrow_schema(placed.joined.schema).empty_table()
+    stored = [
+        (rows, deletes[ref.path].standing.sequence) for ref, rows in _stored_rows(placed, store)
+    ]
+    return NumberedRows.of([(no_rows, 0), *stored])
+
+
+def _in_groups(
+    files: Iterable[tuple[FileRef, pa.Table]], least_rows: int
+) -> Iterator[list[tuple[FileRef, pa.Table]]]:
+    """Files in lists of at least so many rows, so that deleted rows are encoded a few times."""
+    together: list[tuple[FileRef, pa.Table]] = []
+    for file in files:
+        together.append(file)
+        if sum(rows.num_rows for _, rows in together) >= least_rows:
+            yield together
+            together = []
+    if together:
+        yield together
+
+
+def _stored_rows(placed: PlacedFiles, store: ObjectStore) -> Iterator[tuple[FileRef, pa.Table]]:
+    """Each file that has rows, with all of them."""
+    schema = placed.joined.schema
+    for ref in placed.parts(inline_deletion_vector, on_demand=True).files("data"):
+        assert ref is not None
+        source = PartSource(store, PlannedPart(ref.path, 0, ref, None), schema)
+        yield ref, pa.Table.from_batches([batch for _, batch in source.rows(schema)])
 
 
 def _check_entries(

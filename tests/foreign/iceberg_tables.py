@@ -74,15 +74,28 @@ class _Deletes(ManifestWriterV2):  # type: ignore[misc]  # pyiceberg has no type
         return {**super()._meta, "content": "deletes"}
 
 
-def with_delete_file(table: Table, delete: DataFile) -> Table:
-    """The table with a snapshot more, which adds this delete file, as Flink adds them."""
+def with_delete_file(
+    table: Table,
+    delete: DataFile,
+    spec: PartitionSpec | None = None,
+    sequence_number: int | None = None,
+) -> Table:
+    """The table with a snapshot more, which adds this delete file, as Flink adds them.
+
+    `spec` is that of the delete file, by default the table's, and `sequence_number` its number, by
+    default the snapshot's.
+    """
     before = table.current_snapshot()
     number = before.snapshot_id + 1
     folder = f"{table.location()}/metadata"
     manifest = table.io.new_output(f"{folder}/{uuid.uuid4()}-deletes.avro")
-    with _Deletes(table.spec(), table.schema(), manifest, number, "null") as writer:
+    spec = table.spec() if spec is None else spec
+    with _Deletes(spec, table.schema(), manifest, number, "null") as writer:
         entry = ManifestEntry.from_args(
-            status=ManifestEntryStatus.ADDED, snapshot_id=number, data_file=delete
+            status=ManifestEntryStatus.ADDED,
+            snapshot_id=number,
+            sequence_number=sequence_number,
+            data_file=delete,
         )
         writer.add_entry(entry)
     list_path = f"{folder}/{uuid.uuid4()}-list.avro"

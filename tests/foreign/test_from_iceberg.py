@@ -372,22 +372,6 @@ def test_other_deletes_are_refused_by_name(
         rs.from_iceberg(table)
 
 
-def test_equality_deletes_are_refused_by_file_and_way_out(tmp_path: Path) -> None:
-    table = iceberg_tables.create(tmp_path / "t", SCHEMA)
-    table.append(ROWS)
-    (tmp_path / "d.parquet").write_bytes(b"x")
-    delete = delete_file(
-        tmp_path / "d.parquet", DataFileContent.EQUALITY_DELETES, FileFormat.PARQUET
-    )
-    deleting = iceberg_tables.with_delete_file(table, delete)
-    with pytest.raises(
-        UnsupportedOperation, match=r"d\.parquet has equality deletes.*remove-dangling-deletes"
-    ):
-        rs.from_iceberg(deleting)
-    before = table.current_snapshot().snapshot_id
-    assert rs.from_iceberg(deleting, before).count() == ROWS.num_rows
-
-
 def test_files_of_other_formats_are_refused_by_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

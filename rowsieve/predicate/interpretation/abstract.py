@@ -37,7 +37,7 @@ from rowsieve.predicate.literal_values import scalar
 from rowsieve.predicate.semantics import NanOrder
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Bool, Float, LogicalType, Numeric, is_nested, is_ordered
-from rowsieve.types.numeric_bytes import exact_of, is_stored
+from rowsieve.types.numeric_bytes import exact_of
 
 MAX_ALTERNATIVES: Final = 4
 
@@ -366,7 +366,7 @@ def limited(value: AbstractValue, where: Mask) -> AbstractValue:
 
 def known(op: ComparisonOp, left: pa.Array, right: pa.Array) -> Mask:
     """Where both bounds exist and the comparison holds; NaN is greatest."""
-    if is_stored(left.type):  # an unbounded number, which its exact bytes order
+    if pa.types.is_struct(left.type):  # unbounded numbers, which their exact bytes order
         left, right = exact_of(left), exact_of(right)
     return as_mask(compare(op, left, right, NanOrder.GREATEST))
 

@@ -26,6 +26,7 @@ from rowsieve.predicate.functions.casting.far_texts import far_constant
 from rowsieve.predicate.ir import Literal, Operand, PhysicalValue, ValueSet
 from rowsieve.predicate.literal_values import array_of, fine_moment, int_range, parse_text
 from rowsieve.types.days import DAY_US, FIRST_DAY, LAST_DAY, NANOS_OF_MICRO
+from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import (
     Binary,
     Bool,
@@ -265,7 +266,9 @@ def value_set(members: Sequence[Literal]) -> ValueSet | None:
     if type_ is None:
         quoted = any(value is not None for value in values)
         return ValueSet(pa.array(values, pa.string() if quoted else pa.null()))
-    return ValueSet(array_of(values, type_), type_)
+    if isinstance(type_, Numeric):
+        return ValueSet(array_of(values, type_), type_)
+    return ValueSet(pa.array(values, arrow_type(type_)), type_)
 
 
 def _joined_numbers(types: set[LogicalType | None]) -> LogicalType | None:
