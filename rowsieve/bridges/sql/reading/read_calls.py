@@ -38,6 +38,7 @@ from rowsieve.bridges.sql.reading.list_calls import HANDLERS as LISTS
 from rowsieve.bridges.sql.spark.read.formatted_times import read_by_format
 from rowsieve.errors import did_you_mean
 from rowsieve.predicate import ir
+from rowsieve.predicate.binding.aliased_values import NAMES_OF_CALLS
 from rowsieve.predicate.functions.registry import BUILT_IN, FUNCTIONS
 from rowsieve.types.logical import Date, Float, Int, Timestamp
 
@@ -140,8 +141,8 @@ def _anonymous(reader: Reads, node: Any) -> ir.Operand:
     if name in _NOW and not node.expressions:
         return ir.Now()
     arguments = tuple(reader.operand(item) for item in node.expressions)
-    if (known := recognise(reader, node)) is not None:
-        return known
+    if (call := recognise(reader, node)) is not None:
+        return call
     if not dialect.reads_our_names and not _is_name_of(name, dialect.name):
         raise reader.source.refusal(
             node,
@@ -149,7 +150,8 @@ def _anonymous(reader: Reads, node: Any) -> ir.Operand:
             "is not read in its text",
         )
     ours = ALIASES.get((dialect.name, name), name)
-    if ours not in FUNCTIONS and (hint := did_you_mean(name, _names_read(dialect.name), 3)):
+    known = ours in FUNCTIONS or ours in NAMES_OF_CALLS
+    if not known and (hint := did_you_mean(name, _names_read(dialect.name), 3)):
         raise reader.source.refusal(node, f"no function {name!r}{hint}")
     return ir.Call(ours, arguments)
 
