@@ -155,22 +155,22 @@ def renamed(session: Any, plan: Any, output: Any) -> Any:
     )
 
 
-def rows_of_nulls(session: Any, row_count: int, output: Any) -> Any | None:
-    """A plan of `row_count` rows of NULL with these attributes; None if one of them is NOT NULL."""
-    alias, literal = (
-        internal_class(session, f"catalyst.expressions.{n}") for n in ("Alias", "Literal")
-    )
-    none, nothing = session._jvm.scala.Option.empty(), sequence(session, [])
-    aliases = []
-    for each in items(output):
-        if not each.nullable():
-            return None
-        value = literal(None, each.dataType())
-        aliases.append(alias(value, each.name(), each.exprId(), nothing, none, nothing))
-    numbers = session.range(row_count)._jdf.queryExecution().analyzed()
-    return internal_class(session, "catalyst.plans.logical.Project")(
-        sequence(session, aliases), numbers
-    )
+def add_optimizer_rule(session: Any, name: str, text: str) -> None:
+    """Add a rule to the end of the session's optimiser, unless it has one of this name.
+
+    `text`: Java that Spark's compiler for generated code takes: a class of this name, and a method
+    `generate` that returns an instance of it.
+    """
+    methods = session._jsparkSession.experimental()
+    rules = methods.extraOptimizations()
+    names = [str(rule.ruleName()) for rule in items(rules)]
+    if any(each.endswith(name) for each in names):
+        return
+    comments = java_class(session._jvm, "scala.collection.immutable.HashMap")()
+    code = internal_class(session, "catalyst.expressions.codegen.CodeAndComment")(text, comments)
+    compiler = internal_class(session, "catalyst.expressions.codegen.CodeGenerator")
+    rule = compiler.compile(code)._1().generate(None)
+    getattr(methods, "extraOptimizations_$eq")(rules.appended(rule))
 
 
 def files_of_tasks(

@@ -1,7 +1,8 @@
-"""Queries that need only the number of a table's rows run without reading it; no other does."""
+"""Queries that need only the number of a table's rows do not number them; all others do."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,11 +13,10 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.providers.spark import read, sql
-from rowsieve.providers.spark.reads.counted_query import CountedQuery
 
 pytestmark = pytest.mark.spark
 
-WITHOUT_READING = (
+COUNTING = (
     "SELECT count(*) FROM c",
     "SELECT count(1), sum(2), max('x') FROM c WHERE 1 < 2",
     "SELECT count(*) FROM c a CROSS JOIN c b",
@@ -27,6 +27,8 @@ WITHOUT_READING = (
     "SELECT DISTINCT 'a' FROM c",
     "SELECT row_number() OVER (ORDER BY 1) AS n FROM (SELECT 1 FROM c)",
     "SELECT count(*) FROM c HAVING count(*) > 1000",
+    "SELECT count(*) FROM (SELECT * FROM c LIMIT 77)",
+    "SELECT count(*) FROM c TABLESAMPLE (100 PERCENT)",
 )
 READING = (
     "SELECT count(s) FROM c",
@@ -35,6 +37,9 @@ READING = (
     "SELECT count(*) FROM c a JOIN c b ON a.id = b.id",
     "SELECT count(*), max(id) FROM c",
     "SELECT count(*) FROM c WHERE EXISTS (SELECT 1 FROM c b WHERE b.id = c.id + 1)",
+    "SELECT count(*) FROM c WHERE (SELECT max(id) FROM c) > 1000",
+    "SELECT count(*) FROM c WHERE s IS NOT NULL OR id IS NULL",
+    "SELECT count(*) FROM (SELECT monotonically_increasing_id() AS n FROM c) WHERE n >= 0",
 )
 
 
@@ -50,35 +55,37 @@ def table(tmp_path: Path, spark: Any) -> Iterator[rs.Table]:
     spark.catalog.dropTempView("c")
 
 
-def reads_files(frame: Any) -> bool:
-    return "FileScan" in str(frame._jdf.queryExecution().executedPlan())
+def numbers_rows(frame: Any) -> bool:
+    """Whether the plan looks up rows by their numbers."""
+    return "getbit(" in str(frame._jdf.queryExecution().optimizedPlan())
 
 
 def test_queries_that_only_count_have_the_same_rows(spark: Any, table: rs.Table) -> None:
-    for query in WITHOUT_READING:
-        found, expected = sql(spark, query), spark.sql(query)
-        assert isinstance(found, CountedQuery), query
-        assert reads_files(found), query  # what derived frames start from
-        if "id >" not in query:
-            assert not reads_files(found._counted), query
-        rows = Counter(expected.collect())
-        assert Counter(found.collect()) == rows, query
-        assert found.toArrow().equals(expected.toArrow()), query
-        assert found.first() == expected.first(), query
-        assert found.count() == sum(rows.values()), query
+    """The source does not number rows."""
+    sourced = read(spark, table.uri, routes=["source"])
+    for query in COUNTING:
+        frame = spark.sql(query)
+        assert numbers_rows(frame) == ("id >" in query), query
+        by_source = re.sub(r"\b(FROM|JOIN) c\b", r"\1 {c}", query)
+        expected = Counter(spark.sql(by_source, c=sourced).collect())
+        assert Counter(frame.collect()) == expected, query
+        assert Counter(sql(spark, query).collect()) == expected, query
+        assert frame.count() == sum(expected.values()), query
 
 
-def test_queries_that_read_a_column_are_left(spark: Any, table: rs.Table) -> None:
-    for query in READING:
-        found = sql(spark, query)
-        assert not isinstance(found, CountedQuery), query
-        assert Counter(found.collect()) == Counter(spark.sql(query).collect()), query
+def test_queries_that_read_a_column_number_the_rows(spark: Any, table: rs.Table) -> None:
+    expected = [109, 105, 99, 109, 109, 107, 0, 109, 109]
+    for query, rows in zip(READING, expected, strict=True):
+        frame = spark.sql(query)
+        assert numbers_rows(frame), query
+        first = frame.collect()
+        assert (len(first) if "GROUP BY" in query else first[0][0]) == rows, query
 
 
 def test_frames_that_are_derived_read_the_files(spark: Any, table: rs.Table) -> None:
     """Spark finds `id` below the selection."""
     ones = sql(spark, "SELECT 1 AS one FROM c")
-    assert isinstance(ones, CountedQuery)
+    assert not numbers_rows(ones)
     assert len(ones.filter("id = 3").collect()) == 1
     assert [tuple(row) for row in ones.orderBy("id").limit(1).collect()] == [(1,)]
     ones.createOrReplaceTempView("ones")
@@ -87,30 +94,50 @@ def test_frames_that_are_derived_read_the_files(spark: Any, table: rs.Table) -> 
     spark.catalog.dropTempView("ones")
 
 
-def test_reads_with_a_condition_or_unknown_rows_are_left(spark: Any, table: rs.Table) -> None:
-    for name, frame, rows in (
-        ("some", read(spark, table.uri, where="id < 3"), 3),
-        ("sourced", read(spark, table.uri, routes=["source"]), 109),
+def test_the_name_of_the_file_is_read_from_it(spark: Any, table: rs.Table) -> None:
+    names = spark.sql("SELECT input_file_name() AS name FROM c")
+    assert numbers_rows(names)
+    assert sorted(Counter(row.name for row in names.collect()).values()) == [11, 98]
+
+
+def test_reads_with_a_condition_or_by_the_source_are_right(spark: Any, table: rs.Table) -> None:
+    for frame, rows in (
+        (read(spark, table.uri, where="id < 3"), 3),
+        (read(spark, table.uri, routes=["source"]), 109),
+        (read(spark, table.uri, routes=["bitmap"], columns=["s"]), 109),
+        (read(spark, table.uri, version=0), 100),
     ):
-        frame.createOrReplaceTempView(name)
-        found = sql(spark, f"SELECT count(*) FROM {name}")
-        assert not isinstance(found, CountedQuery)
-        assert found.first()[0] == rows
-        spark.catalog.dropTempView(name)
+        assert spark.sql("SELECT count(*) FROM {t}", t=frame).first()[0] == rows
 
 
-def test_a_cached_query_is_read_from_the_cache(spark: Any, table: rs.Table) -> None:
-    found = sql(spark, "SELECT count(*) AS n FROM c").cache()
-    try:
-        assert found.collect()[0].n == 109
-        assert "InMemory" in str(found._to_run()._jdf.queryExecution().executedPlan())
-    finally:
-        found.unpersist()
+def test_a_session_has_the_rule_once_and_another_counts_without_it(
+    spark: Any, table: rs.Table
+) -> None:
+    frame = read(spark, table.uri)
+    rules = str(spark._jsparkSession.experimental().extraOptimizations().mkString())
+    assert rules.count("RowsieveCountsVisibleRows") == 1
+    frame.createOrReplaceGlobalTempView("everywhere")
+    other = spark.newSession().sql("SELECT count(*) FROM global_temp.everywhere")
+    assert numbers_rows(other)
+    assert other.first()[0] == 109
+    spark.catalog.dropGlobalTempView("everywhere")
+
+
+def test_a_session_that_refuses_the_rule_counts_without_it(
+    spark: Any, table: rs.Table, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from rowsieve.providers.spark.reads import counting_rule
+
+    monkeypatch.setattr(counting_rule, "_TEXT", "this is not Java")
+    other = spark.newSession()
+    frame = read(other, table.uri)
+    assert "does not take the rule for counts" in caplog.text
+    assert other.sql("SELECT count(*) FROM {t}", t=frame).first()[0] == 109
 
 
 def test_a_missing_file_is_reported_by_spark(spark: Any, table: rs.Table) -> None:
-    found = sql(spark, "SELECT count(*) FROM c")
+    frame = spark.sql("SELECT count(*) FROM c")
     files = Path(table.uri.removeprefix("file://")).glob("data/*")
     max(files, key=lambda path: path.stat().st_size).unlink()
     with pytest.raises(Exception, match="FAILED_READ_FILE"):
-        found.collect()
+        frame.collect()

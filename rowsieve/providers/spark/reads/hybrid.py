@@ -32,6 +32,10 @@ from rowsieve.providers.native_files.planned_parts import files_of, only_parts, 
 from rowsieve.providers.native_files.present_files import check_files
 from rowsieve.providers.spark.jvm.hadoop import scan_of_known_files
 from rowsieve.providers.spark.plans import empty_frame
+from rowsieve.providers.spark.reads.counting_rule import (
+    VISIBLE_ROWS,
+    count_without_row_numbers,
+)
 from rowsieve.providers.spark.reads.file_names import FIRST_PLACE, FIRST_WORD
 from rowsieve.providers.spark.reads.marked_reads import marked
 from rowsieve.providers.spark.reads.native_columns import (
@@ -107,7 +111,7 @@ def hybrid_frame(read: SparkRead, allowed: Collection[str]) -> Any:
     """The DataFrame of the read, by the routes of its parts; `prune` finds the read by it."""
     routes = routes_of(read, allowed)
     count = _row_count(read, routes)
-    frame = marked(read, _frame(read, routes), allowed, count)
+    frame = marked(read, _frame(read, routes), allowed)
     return frame if count is None else _counted(read, routes, count, frame)
 
 
@@ -236,7 +240,7 @@ def _columns(read: SparkRead, plan: ScanPlan) -> tuple[Field, ...]:
 def _native_frames(read: SparkRead, routes: SparkRoutes) -> Iterator[Any]:
     """The scans of the files without hidden rows, and those of the files with some."""
     for shape, parts in by_shape(routes.on("native")):
-        frame = _scan(read, routes, read_schema(shape), parts, {})
+        frame = _scan(read, routes, read_schema(shape), parts, {}, {})
         yield frame.select(*output_columns(routes.columns, shape))
     for shape, frame in scans_with_numbers(read, routes, {}):
         yield frame.select(*output_columns(routes.columns, shape))
@@ -251,12 +255,15 @@ def scans_with_numbers(
     `first_places`, of each part by its id, also `FIRST_PLACE`.
     """
     for shape, parts in by_shape(routes.on("bitmap")):
+        count_without_row_numbers(read.spark)
         files = [part.visible for part in parts]
         constants = {FIRST_WORD: first_words(files)}
         if first_places:
             constants[FIRST_PLACE] = [first_places[part.part_id] for part in parts]
         schema = with_row_numbers(read.spark, read_schema(shape))
-        yield shape, visible_rows(read.spark, _scan(read, routes, schema, parts, constants), files)
+        options = {VISIBLE_ROWS: str(sum(map(len, files)))}
+        scan = _scan(read, routes, schema, parts, constants, options)
+        yield shape, visible_rows(read.spark, scan, files)
 
 
 def _check_present(read: SparkRead, routes: SparkRoutes) -> None:
@@ -276,10 +283,11 @@ def _scan(
     schema: StructType,
     parts: Sequence[PartRoute],
     constants: Mapping[str, Sequence[int]],
+    options: Mapping[str, str],
 ) -> Any:
     """Spark's own scan of these parts."""
     files = {f"{routes.root}/{part.path}": part.size_bytes for part in parts}
-    return scan_of_known_files(read.spark, files, schema, _OPTIONS, constants)
+    return scan_of_known_files(read.spark, files, schema, {**_OPTIONS, **options}, constants)
 
 
 def _conditioned(read: SparkRead, frame: Any) -> Any:

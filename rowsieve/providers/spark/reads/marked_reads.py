@@ -28,7 +28,6 @@ _MAX_REMEMBERED: Final = 10_000  # reads that are remembered; the oldest are for
 class MarkedRead:
     """A read without its table and session, and its allowed routes; it keeps no table in memory.
 
-    `row_count` is the number of its rows, None if that is not known or the read has a condition.
     `is_writable`: its table was opened at its newest version, and statements may change it.
     `settings` sums up the session's settings if the read has a condition of Spark's: Spark resolved
     it under these, and would resolve it again.
@@ -42,7 +41,6 @@ class MarkedRead:
     read: SparkRead
     allowed: frozenset[str]
     settings: int | None
-    row_count: int | None
     is_writable: bool
 
     @property
@@ -74,7 +72,7 @@ _READS: OrderedDict[str, MarkedRead] = OrderedDict()
 _LOCK = threading.Lock()
 
 
-def marked(read: SparkRead, frame: Any, allowed: Collection[str], row_count: int | None) -> Any:
+def marked(read: SparkRead, frame: Any, allowed: Collection[str]) -> Any:
     """The frame with an alias by which `read_named` finds the read; unchanged on a client."""
     if not hasattr(read.spark, "_jsparkSession"):
         return frame
@@ -88,7 +86,6 @@ def marked(read: SparkRead, frame: Any, allowed: Collection[str], row_count: int
         replace(read, table=None, spark=None),  # type: ignore[arg-type]
         frozenset(allowed),
         None if read.where is None else _settings(read.spark),
-        row_count,
         is_writable=not table.handle.read_only,
     )
     with _LOCK:

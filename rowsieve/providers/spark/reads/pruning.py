@@ -20,7 +20,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import count
 from typing import Any, Final
 
@@ -48,7 +47,6 @@ from rowsieve.providers.spark.plans import (
     renamed,
     replaced,
 )
-from rowsieve.providers.spark.reads.counted_query import UnreadTable, with_known_counts
 from rowsieve.providers.spark.reads.hybrid import hybrid_frame, is_smaller, part_counts
 from rowsieve.providers.spark.reads.marked_reads import PREFIX, MarkedRead, read_named
 from rowsieve.providers.spark.reads.prune_report import (
@@ -103,14 +101,12 @@ class _Use:
     """An occurrence of a read in the optimised plan: its conditions, in Spark's order.
 
     The first `count` of them are `predicate`; `stopped` says why the next one is not used.
-    `reads_nothing`: the query needs none of its columns there.
     """
 
     conditions: Sequence[Any]
     count: int
     predicate: ir.Predicate
     stopped: str
-    reads_nothing: bool = False
 
     def explained(self) -> PrunedUse:
         written = [str(condition.sql()) for condition in self.conditions]
@@ -231,8 +227,6 @@ def _pruned(frame: Any) -> _Attempt:
     if smaller:
         plans = {number: _plan_of(smaller[number], places[number], session) for number in smaller}
         pruned = frame_of(session, _with_plans(session, plan, plans))
-    if (unread := _unread(uses, places)) and not smaller:
-        pruned = with_known_counts(pruned, unread, partial(_with_plans, session, plan))
     return _Attempt(pruned, places=places, uses=uses)
 
 
@@ -253,20 +247,6 @@ def _with_plans(session: Any, plan: Any, plans: Mapping[int, Any]) -> Any:
         return plans.get(next(numbers), node)  # marked nodes come in the same order as before
 
     return replaced(session, plan, planned)
-
-
-def _unread(
-    uses: Mapping[int, Sequence[_Use]], places: Sequence[_Place | None]
-) -> dict[int, UnreadTable]:
-    """By place: the tables that the query only counts."""
-    tables = {}
-    for number, its_uses in uses.items():
-        place = places[number]
-        if place is None or (row_count := place.marked.row_count) is None:
-            continue
-        if all(use.reads_nothing for use in its_uses):
-            tables[number] = UnreadTable(place.read, place.output, row_count)
-    return tables
 
 
 def _is_marked(node: Any) -> bool:
@@ -310,31 +290,26 @@ def _with(place: _Place, uses: Sequence[_Use]) -> SparkRead:
 def _uses(plan: Any, places: Sequence[_Place | None]) -> dict[int, list[_Use]]:
     """By place: the occurrences of its leaf."""
     uses = defaultdict(list)
-    for name, output, conditions, reads_nothing in _leaves(plan, ()):
+    for name, output, conditions in _leaves(plan, ()):
         if (place := places[number := int(name)]) is not None:
-            use = _read_of(place, output, conditions)
-            uses[number].append(replace(use, reads_nothing=reads_nothing))
+            uses[number].append(_read_of(place, output, conditions))
     return dict(uses)
 
 
-def _leaves(
-    plan: Any, filters: Sequence[Any], *, nothing: bool = False
-) -> Iterator[tuple[str, list[Any], Sequence[Any], bool]]:
+def _leaves(plan: Any, filters: Sequence[Any]) -> Iterator[tuple[str, list[Any], Sequence[Any]]]:
     """The named leaves in the plan and its subqueries, and the conditions of the filters above.
 
-    The first condition is the one that is evaluated first. `nothing`: the operator directly above
-    passes on no column and computes with none; yielded with each leaf.
+    The first condition is the one that is evaluated first.
     """
     if (name := leaf_name(plan)) is not None and name.isdecimal():
-        yield name, items(plan.output()), filters, nothing
+        yield name, items(plan.output()), filters
     kind = class_of(plan).removeprefix(_LOGICAL)
     if kind == "Filter":
         filters = (*_conjuncts(plan.condition()), *filters)
     elif kind != "Project" or not _only_selects(plan):
         filters = ()
-    nothing = kind in {"Project", "Aggregate"} and plan.references().isEmpty()
     for child in items(plan.children()):
-        yield from _leaves(child, filters, nothing=nothing)
+        yield from _leaves(child, filters)
     for subquery in items(plan.subqueries()):
         yield from _leaves(subquery, ())
 
