@@ -46,8 +46,8 @@ ALL_ROUTES: Final[tuple[RouteName, ...]] = ("native", "bitmap", "source")
 _PLAIN_PATH: Final = re.compile(r"[A-Za-z0-9_./ =+@~,-]*")
 _MAX_HIDDEN: Final = 0.9  # share of hidden rows up to which Spark reads a file itself
 _MAX_BITMAPS: Final = 512  # files; each takes some calls into the JVM
-# Planning one more scan costs 45 ms of CPU, looking up a row 25 ns: see decision 89.
-_JOINED_BELOW_ROWS: Final = 1_500_000
+# Planning one more scan costs 45 ms of CPU, looking up a row 15 ns: see decisions 89 and 156.
+_JOINED_BELOW_ROWS: Final = 2_500_000
 _MAX_BITMAP_ROWS: Final = 400_000_000  # 50 MB of bits in Spark's plan
 _V1_SOURCES: Final = "spark.sql.sources.useV1SourceList"
 
