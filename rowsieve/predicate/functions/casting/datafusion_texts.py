@@ -1,9 +1,7 @@
 """Casts from text by DataFusion's rules: ` 7 `, `1e400`, `20240703`, an offset of a local time.
 
 Soundness: each text either has the value that DataFusion gives it, or is invalid (an error; NULL
-for TRY_CAST), or raises `UnreadText`. Text that raises: named zones, 60 seconds, years with a sign
-or year 0, times with AM or PM, times outside the range of nanoseconds, and fractions beyond
-microseconds.
+for TRY_CAST), or raises `UnreadText`. Text that raises: times that no row of `time_formats` has.
 
 Source: DataFusion 55 on random texts, see `tests/predicate/functions/test_engine_texts.py`, and
 `arrow-cast/src/parse.rs` of arrow-rs.
@@ -29,6 +27,7 @@ from rowsieve.predicate.functions.casting.text_shapes import (
     or_else,
     refuse,
 )
+from rowsieve.predicate.functions.casting.time_formats import times_of
 from rowsieve.predicate.semantics import Semantics, TextReading
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import (
@@ -48,18 +47,6 @@ _SPACE = f"{_ASCII_SPACE}\v\x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x20
 _SPACE += "\u2028\u2029\u202f\u205f\u3000"
 _NUMBER = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
 _LONG_EXPONENT = r"[eE][+-]?0*[1-9][0-9]{6}"
-_YEAR = "(?P<year>[0-9]{4})"
-_SHORT_DAY = "^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}$|^[0-9]{8}$"
-_FULL_DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
-_DIGITS = r"(?P<second>[0-9]{2})(?:\.(?P<fraction>[0-9]{1,6})0{0,6})?"
-_MOMENT = (
-    rf"^{_YEAR}-(?P<month>[0-9]{{2}})-(?P<day>[0-9]{{2}})"
-    rf"(?:[Tt ](?P<hour>[0-9]{{2}}):(?P<minute>[0-9]{{2}}):{_DIGITS}"
-    "(?P<zone>[Zz]| *(?P<sign>[+-])(?P<zone_hour>[0-9]{2})(?::?(?P<zone_minute>[0-9]{2}))?)?)?$"
-)
-_BEGUN = rf"^{_FULL_DAY}[Tt ](?:[0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}|[0-9]{{6}})"
-_CLOCK = rf"^(?P<hour>[0-9]{{1,2}}):(?P<minute>[0-9]{{2}})(?::{_DIGITS})?$"
-NANOSECONDS = (2**63 - 1) // 1000 - 1  # in microseconds
 
 
 def to_int(
@@ -108,46 +95,6 @@ def to_decimal(values: pa.Array, _: LogicalType, target: LogicalType, __: Semant
     return checked(numbers, ~null_mask(numbers), null_mask(values))
 
 
-def to_date(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
-    """Parse `YYYY-M-D`, `YYYYMMDD`, or the UTC day of a timestamp."""
-    short = matches(values, _SHORT_DAY)
-    padded = pc.replace_substring_regex(without(values, ~short), "-([0-9])-", r"-0\1-")
-    padded = pc.replace_substring_regex(padded, "-([0-9])$", r"-0\1")
-    padded = pc.replace_substring_regex(padded, "^([0-9]{4})([0-9]{2})([0-9]{2})$", r"\1-\2-\3")
-    text = pc.coalesce(padded, values)
-    refuse(text, matches(text, "^[+-][0-9]{4,}-"), target, _READING)
-    micros, good = _instants(text, target)
-    return text_casts.days_of(micros, good, values, target)
-
-
-def to_timestamp(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
-    """Parse `YYYY-MM-DD[ HH:MM:SS[.ffffff]]`; an offset moves a local time to UTC too."""
-    assert isinstance(target, Timestamp)
-    micros, good = _instants(values, target)
-    refuse(values, good & (abs(micros) > NANOSECONDS), target, _READING)
-    return text_casts.moments(micros, good, values, target)
-
-
-def to_time(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
-    """Parse `HH:MM[:SS[.ffffff]]`."""
-    parts = pc.extract_regex(values, pattern=_CLOCK)
-    odd = null_mask(parts) & matches(values, r"^[0-9]{1,2}:[0-9]{2}|^[+-]?[0-9]+$")
-    refuse(values, odd | as_mask(pc.equal(parts.field("second"), "60")), target, _READING)
-    return text_casts.moments(*text_casts.clock_micros(parts), values, target)
-
-
-def _instants(text: pa.Array, target: LogicalType) -> tuple[text_casts.Micros, Mask]:
-    """Return microseconds in UTC, and the mask of texts that are timestamps."""
-    parts = pc.extract_regex(text, pattern=_MOMENT)
-    odd = null_mask(parts) & matches(text, _BEGUN)
-    odd |= as_mask(pc.equal(parts.field("second"), "60"))
-    odd |= as_mask(pc.equal(parts.field("year"), "0000"))
-    offset, there = text_casts.offset_micros(parts, hours=24)
-    refuse(text, odd | (~null_mask(parts) & ~there), target, _READING)
-    micros, good = text_casts.local_micros(parts)
-    return micros - offset, good
-
-
 def _without_vertical_tabs(values: pa.Array) -> pa.Array:
     """Blank the texts with a vertical tab at an end, which DataFusion does not trim."""
     tabbed = matches(values, r"^[ \t\n\f\r]*\v|\v[ \t\n\f\r]*$")
@@ -161,7 +108,7 @@ READERS: Mapping[type[LogicalType], text_casts.Reader] = {
     Int: to_int,
     Float: to_float,
     Decimal: to_decimal,
-    Date: with_far_years(to_date, _READING),
-    Timestamp: to_timestamp,
-    Time: to_time,
+    Date: with_far_years(times_of(_READING), _READING),
+    Timestamp: times_of(_READING),
+    Time: times_of(_READING),
 }

@@ -2,7 +2,7 @@
 
 Soundness: each text either has the value that DuckDB gives it, or is invalid (an error; NULL for
 TRY_CAST), or raises `UnreadText`. Text that raises, because its rules are not implemented here: an
-exponent with many digits, a far or short date, another spelling of a UUID.
+exponent with many digits, another spelling of a UUID, and times that no row of `time_formats` has.
 
 Source: DuckDB 2.0 on random texts, see `tests/predicate/functions/test_engine_texts.py`.
 """
@@ -27,6 +27,7 @@ from rowsieve.predicate.functions.casting.text_shapes import (
     refuse,
     within,
 )
+from rowsieve.predicate.functions.casting.time_formats import times_of
 from rowsieve.predicate.literal_values import UUID_TEXT, int_range
 from rowsieve.predicate.semantics import Semantics, TextReading
 from rowsieve.types.encodings import arrow_type
@@ -52,10 +53,6 @@ _ODD_FLOAT = rf"^\+?-?{NUMBER}(?:[eE][+-]?{DIGITS}\.?)?$|^\+?-?(?i:nan)\("
 _SIGNED_FRACTION = r"^-.*[.eE]"  # DuckDB refuses a sign in an unsigned number, even before zero
 _HEX = "^0[xX]([0-9a-fA-F]+(?:_[0-9a-fA-F]+)*)$"
 _BITS = "^0[bB]([01]+(?:_[01]+)*)$"
-_NAMED_MOMENT = r"^\s*[+-]?(?i:inf|epoch)"
-_SPACED = r"^\s.*[0-9]|[0-9]\s+$"  # valid at the end of a time, but not of a date
-_DATE = r"(?:000[1-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-9][0-9]{3})-[0-9]{2}-[0-9]{2}"
-_CLOCK = r"(?:[01][0-9]|2[0-3]):[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?"
 
 
 def to_int(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
@@ -94,35 +91,6 @@ def to_float(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantic
     return checked(result, number | named, null_mask(values))
 
 
-def to_date(
-    values: pa.Array, source: LogicalType, target: LogicalType, semantics: Semantics
-) -> Computed:
-    """Parse `YYYY-MM-DD`."""
-    parsed = text_casts.to_date(values, source, target, semantics)
-    return _only_known(parsed, values, rf"^\s*{_DATE}\s*$", target)
-
-
-def to_timestamp(
-    values: pa.Array, source: LogicalType, target: LogicalType, semantics: Semantics
-) -> Computed:
-    """Parse `YYYY-MM-DD[ HH:MM[:SS[.ffffff]]]`, with an offset only if the type is an instant."""
-    assert isinstance(target, Timestamp)
-    _refuse(values, matches(values, _SPACED), target)
-    parsed = text_casts.to_timestamp(values, source, target, semantics)
-    if target.utc:  # DuckDB rejects a date alone with an offset
-        _refuse(values, matches(values, rf"^\s*{_DATE}\s*(?:Z|[+-].*)$|[0-9]\s+[Z+-]"), target)
-    return _only_known(parsed, values, rf"^{_DATE}(?:[ T]{_CLOCK})?$", target)
-
-
-def to_time(
-    values: pa.Array, source: LogicalType, target: LogicalType, semantics: Semantics
-) -> Computed:
-    """Parse `HH:MM[:SS[.ffffff]]`."""
-    _refuse(values, matches(values, _SPACED), target)
-    parsed = text_casts.to_time(values, source, target, semantics)
-    return _only_known(parsed, values, rf"^{_CLOCK}$", target)
-
-
 def to_uuid(
     values: pa.Array, source: LogicalType, target: LogicalType, semantics: Semantics
 ) -> Computed:
@@ -132,17 +100,6 @@ def to_uuid(
     _refuse(values, ~is_uuid & matches(digits, "^[0-9a-fA-F]{32}$"), target)
     parsed = text_casts.to_uuid(without(values, ~is_uuid), source, target, semantics)
     return checked(parsed.values, is_uuid, null_mask(values))
-
-
-def _only_known(parsed: Computed, values: pa.Array, shape: str, target: LogicalType) -> Computed:
-    """Return the parsed values; raise UnreadText for failed texts of another shape."""
-    if parsed.failed is None:
-        return parsed
-    failed = values.filter(pa.array(parsed.failed))
-    separated = r"[0-9][-/\\ ][0-9]" + ("|:" if isinstance(target, Time) else "")
-    odd = matches(failed, separated) & ~matches(failed, shape)
-    _refuse(failed, odd | matches(failed, _NAMED_MOMENT), target)
-    return parsed
 
 
 def _refuse(texts: pa.Array, which: Mask, target: LogicalType) -> None:
@@ -156,8 +113,8 @@ READERS: Mapping[type[LogicalType], text_casts.Reader] = {
     Int: to_int,
     Float: to_float,
     Decimal: to_decimal,
-    Date: with_far_years(to_date, _READING),
-    Timestamp: with_far_years(to_timestamp, _READING),
-    Time: to_time,
+    Date: with_far_years(times_of(_READING), _READING),
+    Timestamp: with_far_years(times_of(_READING), _READING),
+    Time: times_of(_READING),
     Uuid: to_uuid,
 }

@@ -20,7 +20,12 @@ import pyarrow.compute as pc
 
 from rowsieve.predicate.arrays import Computed, Mask, as_mask, null_mask, without
 from rowsieve.predicate.functions.casting.spark_times import LAST_KNOWN_DAY, Numbers, days_of_parts
-from rowsieve.predicate.functions.casting.text_casts import Reader, checked, clock_micros
+from rowsieve.predicate.functions.casting.text_casts import (
+    Reader,
+    checked,
+    clock_micros,
+    with_parts,
+)
 from rowsieve.predicate.functions.casting.text_shapes import matches, refuse
 from rowsieve.predicate.semantics import Semantics, TextReading
 from rowsieve.types.days import DAY_US
@@ -111,7 +116,7 @@ def far_constant(text: str, type_: LogicalType, reading: TextReading) -> int | N
 def _read(
     texts: pa.Array, pattern: str, form: _TextForm, target: LogicalType, reading: TextReading
 ) -> Computed:
-    parts = _with_all(pc.extract_regex(texts, pattern=pattern))
+    parts = with_parts(pc.extract_regex(texts, pattern=pattern), _PARTS)
     days, good = _days(parts)
     within = (days >= form.first) & (days <= form.last)
     if not form.bounded:
@@ -138,13 +143,3 @@ def _days(parts: pa.Array) -> tuple[Numbers, Mask]:
     columns = [signs, counted, parts.field("month"), parts.field("day")]
     days, there = days_of_parts(pa.StructArray.from_arrays(columns, names))
     return days, good & there
-
-
-def _with_all(parts: pa.Array) -> pa.Array:
-    """Add the parts that the pattern lacks, as empty ones."""
-    known = {field.name for field in parts.type}
-    columns = [
-        pc.fill_null(parts.field(name), "") if name in known else pa.repeat("", len(parts))
-        for name in _PARTS
-    ]
-    return pa.StructArray.from_arrays(columns, list(_PARTS))

@@ -144,6 +144,14 @@ def to_timestamp(
     return moments(micros, good, values, target)
 
 
+def with_parts(parts: pa.Array, names: Sequence[str]) -> pa.Array:
+    """The matched groups with these names; those that the pattern lacks are empty."""
+    known = {field.name for field in parts.type}
+    empty = pa.repeat("", len(parts))
+    columns = [parts.field(name) if name in known else empty for name in names]
+    return pa.StructArray.from_arrays(columns, list(names), mask=pa.array(null_mask(parts)))
+
+
 def matched_days(parts: pa.Array) -> tuple[Micros, Mask]:
     """Return days since 1970 of matched dates, and the mask of dates that exist."""
     year, month, day = (_part(parts, name) for name in ("year", "month", "day"))

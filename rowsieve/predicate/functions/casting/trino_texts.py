@@ -2,8 +2,8 @@
 
 Soundness: each text either has the value that Trino gives it, or is invalid (an error; NULL for
 TRY_CAST), or raises `UnreadText`. Text that raises: spaces and letters of other scripts around
-numbers, on which releases differ; suffixes and hexadecimal floats of Java; dates in other widths;
-offsets and zones.
+numbers, on which releases differ; suffixes and hexadecimal floats of Java; times that no row of
+`time_formats` has.
 
 Source: `VarcharOperators`, `DecimalCasts`, `DateTimes`, `DateTimeUtils` and
 `VarcharToTimestampCast` of trino-main; not tested against a running Trino.
@@ -14,15 +14,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from rowsieve.predicate.arrays import Computed, Mask, null_mask, without
+from rowsieve.predicate.arrays import Computed, null_mask, without
 from rowsieve.predicate.functions.casting import text_casts
 from rowsieve.predicate.functions.casting.datafusion_texts import too_large
 from rowsieve.predicate.functions.casting.text_casts import checked, trimmed, words_to_bool
 from rowsieve.predicate.functions.casting.text_shapes import decimals, matches, or_else, refuse
+from rowsieve.predicate.functions.casting.time_formats import times_of
 from rowsieve.predicate.semantics import Semantics, TextReading
-from rowsieve.types.days import DAY_US
 from rowsieve.types.logical import (
     Bool,
     Date,
@@ -42,13 +41,6 @@ _NAMED = "^[+-]?(?:NaN|Infinity)$"
 _NUMBER = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
 _ODD_FLOAT = r"[0-9.][fFdD]$|0[xX]|(?:NaN|Infinity)[fFdD]$"
 _MAX_SCALED_DIGITS = 36
-_DATE = "(?P<year>[0-9]{4})-(?P<month>[0-9]{2})-(?P<day>[0-9]{2})"
-_CLOCK = (
-    "(?P<hour>[0-9]{1,2}):(?P<minute>[0-9]{1,2})"
-    r"(?::(?P<second>[0-9]{1,2})(?:\.(?P<fraction>[0-9]{1,6}))?)?"
-)
-_OFFSET = "(?P<zone> ?(?P<sign>[+-])(?P<zone_hour>[0-9]{2}):(?P<zone_minute>[0-9]{2}))"
-_LIKE_A_DATE = rf"[0-9]|{_OTHER_SCRIPTS}"
 
 
 def to_int(
@@ -80,22 +72,6 @@ def to_decimal(values: pa.Array, _: LogicalType, target: LogicalType, __: Semant
     return checked(parsed, ~null_mask(parsed), null_mask(values))
 
 
-def to_date(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
-    """Parse `YYYY-MM-DD`."""
-    text = trimmed(values, " ")
-    days, good = text_casts.matched_days(pc.extract_regex(text, pattern=f"^{_DATE}$"))
-    refuse(text, ~good & matches(text, _LIKE_A_DATE), target, _READING)
-    return text_casts.days_of(days * DAY_US, good, values, target)
-
-
-def to_timestamp(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
-    """Parse `YYYY-MM-DD[ HH:MM[:SS[.ffffff]]]`; an instant has an offset after it."""
-    assert isinstance(target, Timestamp)
-    pattern = f"^{_DATE} {_CLOCK}{_OFFSET}$" if target.utc else f"^{_DATE}(?: {_CLOCK})?$"
-    micros, good = _moments(values, pattern, target)
-    return text_casts.moments(micros, good, values, target)
-
-
 def to_uuid(
     values: pa.Array, source: LogicalType, target: LogicalType, semantics: Semantics
 ) -> Computed:
@@ -106,18 +82,6 @@ def to_uuid(
     return checked(parsed.values, is_uuid, null_mask(values))
 
 
-def _moments(values: pa.Array, pattern: str, target: LogicalType) -> tuple[text_casts.Micros, Mask]:
-    """Return microseconds and the mask of valid times; UnreadText for times that never occur."""
-    text = trimmed(values, " ")
-    parts = pc.extract_regex(text, pattern=pattern)
-    micros, good = text_casts.local_micros(parts)
-    if isinstance(target, Timestamp) and target.utc:
-        offset, there = text_casts.offset_micros(parts, hours=14)
-        micros, good = micros - offset, good & there
-    refuse(text, ~good & matches(text, _LIKE_A_DATE), target, _READING)
-    return micros, good
-
-
 # Types for which no text raises UnreadText.
 TOTAL: frozenset[type[LogicalType]] = frozenset({Bool})
 READERS: Mapping[type[LogicalType], text_casts.Reader] = {
@@ -125,7 +89,7 @@ READERS: Mapping[type[LogicalType], text_casts.Reader] = {
     Int: to_int,
     Float: to_float,
     Decimal: to_decimal,
-    Date: to_date,
-    Timestamp: to_timestamp,
+    Date: times_of(_READING),
+    Timestamp: times_of(_READING),
     Uuid: to_uuid,
 }

@@ -12,13 +12,13 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.predicate.arrays import Computed, as_mask, null_mask
-from rowsieve.predicate.functions.casting import casts, datafusion_texts, text_casts
+from rowsieve.predicate.functions.casting import casts, text_casts
 from rowsieve.predicate.functions.casting.text_shapes import matches, refuse
+from rowsieve.predicate.functions.casting.time_formats import NANOSECONDS
 from rowsieve.predicate.functions.row import Argument, Evaluator, Function, NullRule, Signature
 from rowsieve.predicate.functions.times.time_texts import format_tokens
 from rowsieve.predicate.semantics import Semantics, TextReading
@@ -72,7 +72,8 @@ def _parse(arguments: Sequence[pa.Array], signature: Signature, semantics: Seman
         return casts.cast(values, String(), target, semantics)
     pattern = _pattern(signature.option)
     assert pattern is not None
-    parts = _with_clock(pc.extract_regex(values, pattern=pattern))
+    names = [*_NAMES.values(), "fraction"]
+    parts = text_casts.with_parts(pc.extract_regex(values, pattern=pattern), names)
     micros, good = text_casts.local_micros(parts)
     odd = null_mask(parts) & matches(values, "[0-9]")
     odd |= as_mask(pc.equal(parts.field("second"), "60"))
@@ -82,7 +83,7 @@ def _parse(arguments: Sequence[pa.Array], signature: Signature, semantics: Seman
     if semantics.text_reading is TextReading.DUCKDB:
         odd |= matches(values, _DUCKDB_NAMES)
     if semantics.text_reading is TextReading.DATAFUSION and isinstance(target, Timestamp):
-        odd |= good & (abs(micros) > datafusion_texts.NANOSECONDS)
+        odd |= good & (abs(micros) > NANOSECONDS)
     if semantics.text_reading is not TextReading.STRICT:  # this engine parses only this form
         refuse(values, odd, target, semantics.text_reading, form=signature.option)
     if isinstance(target, Date):
@@ -90,15 +91,6 @@ def _parse(arguments: Sequence[pa.Array], signature: Signature, semantics: Seman
     if isinstance(target, Timestamp) and target.utc:
         micros, good = text_casts.in_session(micros, good, good, semantics)
     return text_casts.moments(micros, good, values, target)
-
-
-def _with_clock(parts: pa.Array) -> pa.Array:
-    """Add empty fields for those that the format lacks."""
-    names = [*_NAMES.values(), "fraction"]
-    known = {field.name for field in parts.type}
-    empty = pa.array(np.repeat("", len(parts)), pa.string())
-    columns = [parts.field(name) if name in known else empty for name in names]
-    return pa.StructArray.from_arrays(columns, names, mask=pa.array(null_mask(parts)))
 
 
 def _failures_as_null(evaluate: Evaluator) -> Evaluator:
