@@ -57,15 +57,6 @@ class CurrentRows:
         """(n,) whether the version has a row with the key."""
         return self.places >= 0
 
-    def by_key(self) -> pa.Table:
-        """The row of each key in the order of the keys; all columns are NULL where there is none.
-
-        The same as `rows` where each key has a row, in that order.
-        """
-        if len(self.places) == self.rows.num_rows and (self.places[1:] > self.places[:-1]).all():
-            return self.rows
-        return self.rows.take(pa.array(self.places, mask=self.places < 0))
-
 
 def current_rows(
     store: ObjectStore,

@@ -80,7 +80,7 @@ def new_table(
         info = replace(info, writer_version=max(info.writer_version, ORDER_WRITER))
     check_horizon(properties, tuple(map(schema.field, ordering)))
     if ordering:
-        info = with_event_order(info, schema, ordering, "create_table")
+        info = with_event_order(info, schema, ordering)
         info = with_column_order_protocol(info, schema)
     if time is not None:
         info = as_differential(info, schema)

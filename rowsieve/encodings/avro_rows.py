@@ -1,10 +1,10 @@
 """The codec `avro`: a row is one Avro record, without a container and its header.
 
-The schema of the record follows from the columns (`avro_schema`), with the logical types of Avro:
-decimals, dates, times, timestamps and UUIDs. Columns that may be NULL are unions with "null" first;
-maps are lists of pairs, because keys of any type, in any order, are kept. Integers of 64 bits
-without sign are decimals of 20 digits. Fields are named f0, f1, …, because Avro allows few
-characters in names; `doc` has the column's name.
+The schema of the record follows from the columns (`avro_schema`). Decimals, dates, times,
+timestamps and UUIDs have the bytes of Avro's logical types, which other readers may add to it.
+Columns that may be NULL are unions with "null" first; maps are lists of pairs, because keys of any
+type, in any order, are kept. Integers of 64 bits without sign are decimals of 20 digits. Fields are
+named f0, f1, …, because Avro allows few characters in names.
 
 Rows are written by this module, and read by fastavro.
 
@@ -85,40 +85,37 @@ def decode(rows: pa.Array, schema: pa.Schema) -> pa.RecordBatch:
     return _batch(_read_each(rows, schema), schema, len(rows))
 
 
-def avro_schema(schema: pa.Schema, *, logical: bool = True) -> dict[str, Any]:
-    """The schema of the record of a row; without `logical`, of the values as they are stored."""
+def avro_schema(schema: pa.Schema) -> dict[str, Any]:
+    """The schema of the record of a row, without logical types: values as they are stored."""
     names = iter(range(1 << 31))
-    return {"type": "record", "name": "row", "fields": _members(list(schema), names, logical)}
+    return {"type": "record", "name": "row", "fields": _members(list(schema), names)}
 
 
-def _members(fields: list[pa.Field], names: Any, logical: bool) -> list[dict[str, Any]]:
+def _members(fields: list[pa.Field], names: Any) -> list[dict[str, Any]]:
     members = []
     for place, field in enumerate(fields):
-        type_ = _avro_type(field.type, names, logical)
-        doc = {"doc": field.name} if logical else {}
+        type_ = _avro_type(field.type, names)
         of_null = ["null", type_] if field.nullable and type_ != "null" else type_
-        members.append({"name": f"f{place}", "type": of_null, **doc})
+        members.append({"name": f"f{place}", "type": of_null})
     return members
 
 
-def _avro_type(type_: pa.DataType, names: Any, logical: bool) -> Any:
+def _avro_type(type_: pa.DataType, names: Any) -> Any:
     """The Avro type of values that are not NULL."""
     if pa.types.is_struct(type_):
         fields = [field.with_nullable(nullable=True) for field in type_]
         name = f"r{next(names)}"
-        return {"type": "record", "name": name, "fields": _members(fields, names, logical)}
+        return {"type": "record", "name": name, "fields": _members(fields, names)}
     if pa.types.is_map(type_):
         pair = pa.struct([("key", type_.key_type), ("value", type_.item_type)])
-        items = ["null", _avro_type(pair, names, logical)]
-        return {"type": "array", "items": items, **({"logicalType": "map"} if logical else {})}
+        items = ["null", _avro_type(pair, names)]
+        return {"type": "array", "items": items}
     if pa.types.is_list(type_):
-        return {"type": "array", "items": ["null", _avro_type(type_.value_type, names, logical)]}
+        return {"type": "array", "items": ["null", _avro_type(type_.value_type, names)]}
     if pa.types.is_fixed_size_binary(type_):
         width = type_.byte_width
         return {"type": "fixed", "name": f"b{next(names)}", "size": width}
-    plain = _primitive(plain_type(type_, Form.AVRO))
-    annotation = _logical_type(type_) if logical else {}
-    return {"type": plain, **annotation} if annotation else plain
+    return _primitive(plain_type(type_, Form.AVRO))
 
 
 def _primitive(plain: pa.DataType) -> str:
@@ -131,28 +128,12 @@ def _primitive(plain: pa.DataType) -> str:
     return names[plain]
 
 
-def _logical_type(type_: pa.DataType) -> dict[str, Any]:
-    if pa.types.is_date32(type_):
-        return {"logicalType": "date"}
-    if type_ == pa.time64("us"):
-        return {"logicalType": "time-micros"}
-    if pa.types.is_timestamp(type_):
-        unit = {"us": "micros", "ns": "nanos", "ms": "millis"}.get(type_.unit)
-        local = "" if type_.tz else "local-"
-        return {"logicalType": f"{local}timestamp-{unit}"} if unit else {}
-    if type_ == pa.uint64():
-        return {"logicalType": "decimal", "precision": 20, "scale": 0}
-    if pa.types.is_decimal(type_):
-        return {"logicalType": "decimal", "precision": type_.precision, "scale": type_.scale}
-    return {}
-
-
 def _read_block(rows: pa.Array, schema: pa.Schema) -> list[dict[str, Any]]:
     """All rows as the one block of a container."""
     fastavro = _fastavro()
     data = b"".join(rows.to_pylist())
     sink = io.BytesIO()
-    header = msgspec.json.encode(avro_schema(schema, logical=False))
+    header = msgspec.json.encode(avro_schema(schema))
     metadata = {"avro.schema": header, "avro.codec": b"null"}
     fastavro.schemaless_writer(
         sink, _HEADER, {"magic": b"Obj\x01", "meta": metadata, "sync": _SYNC}
@@ -168,7 +149,7 @@ def _read_block(rows: pa.Array, schema: pa.Schema) -> list[dict[str, Any]]:
 
 def _read_each(rows: pa.Array, schema: pa.Schema) -> list[dict[str, Any]]:
     fastavro = _fastavro()
-    parsed = fastavro.parse_schema(avro_schema(schema, logical=False))
+    parsed = fastavro.parse_schema(avro_schema(schema))
     values = []
     for row in rows.to_pylist():
         source = io.BytesIO(row)

@@ -24,7 +24,7 @@ from rowsieve.envelopes.bad_events import BadEvents
 from rowsieve.envelopes.formats import Format
 from rowsieve.envelopes.messages import Messages
 from rowsieve.envelopes.plain_rows import names_of_rows, rows_after
-from rowsieve.envelopes.reading_events import payload_of, row_names
+from rowsieve.envelopes.reading_events import as_object, payload_of, row_names
 from rowsieve.envelopes.spelling import spelled_as
 from rowsieve.envelopes.values.semantic_types import column_types
 from rowsieve.storage.snapshot import Snapshot
@@ -74,7 +74,7 @@ def with_columns_of(
     sent = SentColumns()
     names: set[str] = set()
     for event in bad.reasons:
-        message = _generic(messages.texts[event])
+        message = as_object(messages.texts[event])
         if not isinstance(message, dict):
             continue
         declared = column_types(message.get("schema"))
@@ -119,15 +119,6 @@ def _of_structs(structs: pa.Table, format_: Format) -> pa.Table:
     return pa.table(members, [each.name for each in after.type]).select(
         [name for name in names if after.type.get_field_index(name) >= 0]
     )
-
-
-def _generic(message: Any) -> Any:
-    if isinstance(message, dict):
-        return message
-    try:
-        return json.loads(message)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _column(values: list[Any], declared: pa.DataType | None, *, documents: bool) -> pa.Array | None:

@@ -139,7 +139,7 @@ class _EventReader:
     def of(cls, messages: Messages, format_: Format, destination: Destination) -> _EventReader:
         """A reader for the form that the first message has."""
         first = next((each for each in messages.texts if each is not None), None)
-        sample = None if first is None else _generic(first)
+        sample = None if first is None else as_object(first)
         if format_.variant is not None and sample is not None:
             format_ = format_.variant(sample)
         columns = [target.field.name for target in destination.targets]
@@ -232,7 +232,7 @@ class _EventReader:
                 with suppress(*DECODING_ERRORS):
                     return special, list(map(special.decode, texts)), {}
             objects, failures = decode_each(general.decode, texts)
-            rows = [names_of_rows(_generic(texts[place]), self.format) for place in failures]
+            rows = [names_of_rows(as_object(texts[place]), self.format) for place in failures]
             learned = [self.spelling.learn(names) for names in rows]
             if not any(learned):
                 return general, objects, failures
@@ -271,7 +271,7 @@ class _EventReader:
         """The decoding of messages that share what the first one says; None for a few."""
         if self.decoded or self.format.alike is None or len(texts) < LEAST_ALIKE:
             return None
-        shared = self.format.alike(_generic(texts[0]), self.format.orders)
+        shared = self.format.alike(as_object(texts[0]), self.format.orders)
         if shared is None:
             return None
         if shared not in self.special:
@@ -309,7 +309,7 @@ def _as_dict(message: Any) -> Any:
     return message
 
 
-def _generic(message: Any) -> Any:
+def as_object(message: Any) -> Any:
     """A message as Python's objects; None if it is not JSON."""
     if isinstance(message, dict):
         return message
@@ -320,7 +320,7 @@ def _generic(message: Any) -> Any:
 
 
 def _undecoded(error: Exception, message: Any, reader: _EventReader) -> str:
-    known = _generic(message)
+    known = as_object(message)
     if known is None:
         return f"it is not a JSON document: {error or type(error).__name__}"
     payload = known.get("payload", known) if isinstance(known, dict) else known

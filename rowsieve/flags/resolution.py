@@ -57,12 +57,8 @@ class ResolvedFlag:
         return f"{self.name}={text_of(self.value)} by {self.source}{detail}"
 
 
-def resolve_flag(
-    flag: Flag, table: FlaggedTable, defaults: Defaults, call: str | float | None = None
-) -> ResolvedFlag:
-    """Resolve one flag; `call` is the value of the call's argument, which is checked."""
-    if call is not None:
-        return ResolvedFlag(flag.name, call, FlagSource.CALL)
+def resolve_flag(flag: Flag, table: FlaggedTable, defaults: Defaults) -> ResolvedFlag:
+    """Resolve one flag of a call without an argument for it."""
     if (text := table.properties.get(flag.name)) is not None:
         return ResolvedFlag(flag.name, flag.value_of(text), FlagSource.PROPERTY)
     value, source, detail = getattr(defaults, flag.name), FlagSource.PROCESS, ""

@@ -17,6 +17,7 @@ PATIENCE_S: Final = 60.0
 _ATTEMPTS: Final = 5
 _READINGS: Final = 3
 _FIRST_PAUSE_S: Final = 0.01
+_LONGEST_PAUSE_S: Final = 1.0
 
 T = TypeVar("T")
 
@@ -101,6 +102,6 @@ def reading_whole(store: ObjectStore, read: Callable[[], T]) -> T:
                 raise
 
 
-def pause(attempt: int, *, first_s: float = _FIRST_PAUSE_S, longest_s: float = 1.0) -> None:
+def pause(attempt: int) -> None:
     """Sleep for a random time whose limit doubles with each attempt."""
-    clock.sleep_up_to(min(longest_s, first_s * 2.0**attempt))
+    clock.sleep_up_to(min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2.0**attempt))

@@ -338,19 +338,7 @@ def _junction(word: str, terms: Sequence[Predicate]) -> Sequence[Token]:
 
 def conjoin(terms: Iterable[Predicate]) -> Predicate:
     """Return a flat AND without TRUE terms; FALSE if a term is FALSE, TRUE for no terms."""
-    flat: list[Predicate] = []
-    for term in terms:
-        flat.extend(term.terms if isinstance(term, And) else (term,))
-    without_true = _without_repeats([term for term in flat if not isinstance(term, TruePredicate)])
-    if any(isinstance(term, FalsePredicate) for term in without_true):
-        return FALSE
-    return (
-        TRUE
-        if not without_true
-        else without_true[0]
-        if len(without_true) == 1
-        else And(without_true)
-    )
+    return _flat(And, terms, TRUE, FALSE)
 
 
 def _without_repeats(terms: list[Predicate]) -> tuple[Predicate, ...]:
@@ -366,21 +354,21 @@ def _without_repeats(terms: list[Predicate]) -> tuple[Predicate, ...]:
 
 def disjoin(terms: Iterable[Predicate]) -> Predicate:
     """Return a flat OR without FALSE terms; TRUE if a term is TRUE, FALSE for no terms."""
+    return _flat(Or, terms, FALSE, TRUE)
+
+
+def _flat(
+    junction: type[And | Or], terms: Iterable[Predicate], neutral: Predicate, decisive: Predicate
+) -> Predicate:
     flat: list[Predicate] = []
     for term in terms:
-        flat.extend(term.terms if isinstance(term, Or) else (term,))
-    without_false = _without_repeats(
-        [term for term in flat if not isinstance(term, FalsePredicate)]
-    )
-    if any(isinstance(term, TruePredicate) for term in without_false):
-        return TRUE
-    return (
-        FALSE
-        if not without_false
-        else without_false[0]
-        if len(without_false) == 1
-        else Or(without_false)
-    )
+        flat.extend(term.terms if isinstance(term, junction) else (term,))
+    rest = _without_repeats([term for term in flat if type(term) is not type(neutral)])
+    if any(type(term) is type(decisive) for term in rest):
+        return decisive
+    if not rest:
+        return neutral
+    return rest[0] if len(rest) == 1 else junction(rest)
 
 
 def conjuncts(predicate: Predicate) -> tuple[Predicate, ...]:

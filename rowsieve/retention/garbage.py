@@ -22,7 +22,7 @@ from rowsieve.storage.log.checkpoint import (
     read_checkpoint,
     read_files,
 )
-from rowsieve.storage.log.log_entry import LOG, LogEntry
+from rowsieve.storage.log.log_entry import LogEntry
 from rowsieve.storage.log.log_reader import LogReader
 from rowsieve.storage.manifests.manifest import PartTable
 
@@ -92,6 +92,6 @@ def _files_or_none(store: ObjectStore, entry: LogEntry) -> PartTable:
     if entry.file is None:
         return PartTable.empty()
     try:
-        return read_files(store, LOG, entry.file)
+        return read_files(store, entry.file)
     except (CorruptData, NotFound):
         return PartTable.empty()

@@ -40,18 +40,16 @@ def test_each_flag_is_a_property_and_a_field_of_the_configuration() -> None:
         assert getattr(config, name) == flag.default
 
 
-@pytest.mark.parametrize("call", [None, "off"])
 @pytest.mark.parametrize("kept", [None, "soft"])
 @pytest.mark.parametrize("rule", [None, "on"])
-def test_call_then_property_then_rule_then_process(call: Any, kept: Any, rule: Any) -> None:
+def test_property_then_rule_then_process(kept: Any, rule: Any) -> None:
     rollouts = [] if rule is None else [rs.Rollout("pruning", rule)]
     config = Config(pruning="off", flags=rs.Flags(rollouts))
     table = info() if kept is None else info(pruning=kept)
-    resolved = resolve_flag(FLAGS["pruning"], table, config, call)
+    resolved = resolve_flag(FLAGS["pruning"], table, config)
     chosen = [
         (value, source)
         for value, source in (
-            (call, "call"),
             (kept, "table property"),
             (rule, "rollout rule"),
             ("off", "process default"),

@@ -79,7 +79,7 @@ def apply_whole(
     order = handle.order("apply_changes")
     schema, table_order = handle.newest.schema, handle.newest.table.sequence
     table = read_data(data, "apply_changes", schema, op=op, storage_options=handle.storage_options)
-    names = sequence_names(sequence, table_order, "apply_changes")
+    names = sequence_names(sequence, table_order)
     reduced = reduce_changes(table, schema, order, op=op, sequence=names, table_order=table_order)
     return handle.commit_blind(change, reduced)
 

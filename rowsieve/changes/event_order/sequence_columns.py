@@ -21,25 +21,23 @@ from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
 
 
-def with_event_order(
-    info: TableInfo, schema: Schema, sequence: Sequence[str], operation: str
-) -> TableInfo:
+def with_event_order(info: TableInfo, schema: Schema, sequence: Sequence[str]) -> TableInfo:
     """Return the information of a new table whose keys are ordered by these columns."""
     if not info.key:
         raise InvalidInput(
-            f"{operation}: sequence= orders the versions of a key, and the table has none; give "
+            "create_table: sequence= orders the versions of a key, and the table has none; give "
             "key= as well"
         )
     names = tuple(schema.field(name).name for name in sequence)
     if len(set(names)) < len(names) or set(names) & set(info.key):
         raise InvalidInput(
-            f"{operation}: sequence=({', '.join(names)}) names a column twice, or one of the key "
+            f"create_table: sequence=({', '.join(names)}) names a column twice, or one of the key "
             f"({', '.join(info.key)}); name other columns"
         )
     for field in map(schema.field, names):
         if isinstance(field.type, Bool | Enum) or not is_ordered(field.type):
             raise InvalidInput(
-                f"{operation}: column {field.name!r} of type {type_name(field.type)} cannot order "
+                f"create_table: column {field.name!r} of type {type_name(field.type)} cannot order "
                 "the versions of a key; use a number, a time, text or bytes of one length"
             )
     return replace(
@@ -51,21 +49,21 @@ def with_event_order(
 
 
 def sequence_names(
-    sequence: str | Sequence[str] | None, table_order: Sequence[str], operation: str
+    sequence: str | Sequence[str] | None, table_order: Sequence[str]
 ) -> tuple[str, ...]:
     """The sequence columns of a change stream: those given, or those of the table's event order."""
     names = (sequence,) if isinstance(sequence, str) else tuple(sequence or ())
     if not table_order:
         if not names:
             raise InvalidInput(
-                f"{operation}: sequence= is missing; name the column that orders the changes, or "
+                "apply_changes: sequence= is missing; name the column that orders the changes, or "
                 "create the table with sequence="
             )
         return names
     if names and [name.lower() for name in names] != [name.lower() for name in table_order]:
         raise InvalidInput(
-            f"{operation}: sequence=({', '.join(names)}) is not the table's, which orders changes "
-            f"by ({', '.join(table_order)}); leave it out"
+            f"apply_changes: sequence=({', '.join(names)}) is not the table's, which orders "
+            f"changes by ({', '.join(table_order)}); leave it out"
         )
     return names or tuple(table_order)
 

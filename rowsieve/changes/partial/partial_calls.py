@@ -143,7 +143,7 @@ def apply_given(
     if not changed_rows.table.num_rows:
         return nothing_done("apply", handle.newest)
     table_order = handle.newest.table.sequence
-    names = sequence_names(sequence, table_order, "apply_changes")
+    names = sequence_names(sequence, table_order)
     check_change_columns(changed_rows.table, {op: "op", **dict.fromkeys(names, "sequence")})
     control = [name for name in dict.fromkeys((op, *names)) if name not in schema.names]
     control = [name for name in control if name.lower() not in map(str.lower, table_order)]

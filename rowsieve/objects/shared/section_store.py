@@ -22,13 +22,11 @@ from rowsieve.objects.shared.shared_log import SharedLog
 from rowsieve.objects.shared.table_log import TableLog
 from rowsieve.objects.store import (
     Details,
-    NativeFile,
     ObjectDetail,
     ObjectExists,
     ObjectNotFound,
     ObjectStore,
     Paths,
-    Place,
     checked_range,
     within,
 )
@@ -58,7 +56,10 @@ class Membership:
 
 
 class SectionStore:
-    """A table's store in a database; `inner` is the store of the table's folder. Thread-safe."""
+    """A table's store in a database; `inner` is the store of the table's folder. Thread-safe.
+
+    Methods that do not depend on entries of the log are those of `inner`.
+    """
 
     def __init__(self, inner: ObjectStore, member: Membership, uri: str | None = None) -> None:
         self._inner = inner
@@ -75,11 +76,6 @@ class SectionStore:
         return self._uri
 
     @property
-    def overlaps(self) -> bool:
-        """Whether a request costs a network round trip."""
-        return self._inner.overlaps
-
-    @property
     def inner(self) -> ObjectStore:
         """The store of the table's folder."""
         return self._inner
@@ -88,10 +84,6 @@ class SectionStore:
     def member(self) -> Membership:
         """The table's place in the database."""
         return self._member
-
-    def expect(self, places: Iterable[Place], *, keep: bool = False) -> None:
-        """Announce spans that will be read soon."""
-        self._inner.expect(places, keep=keep)
 
     def get(self, path: str) -> bytes:
         """Return all bytes of an object."""
@@ -146,10 +138,6 @@ class SectionStore:
         except Overtaken as error:
             raise ObjectExists(f"{path} of {self.uri} exists", path=path) from error
 
-    def put_hint(self, path: str, data: bytes) -> None:
-        """Replace an object that only says where others are."""
-        self._inner.put_hint(path, data)
-
     def make_durable(self, path: str) -> None:
         """Make durable an object that exists although its put raised."""
         if (number := _number_of(path)) is None:
@@ -170,24 +158,12 @@ class SectionStore:
         paths = (path for path, _ in _entries_of(log) if within(path, after, until))
         return sorted({*listed, *paths})
 
-    def children(self, prefix: str = "") -> Paths:
-        """List names directly under a folder."""
-        return self._inner.children(prefix)
-
-    def folders(self, prefix: str = "") -> Paths:
-        """List the names of the folders directly under a folder."""
-        return self._inner.folders(prefix)
-
     def details(self, prefix: str, most: int | None = None) -> Details:
         """List the objects under a folder with their sizes and times; with `most`, the first."""
         listed = self._inner.details(prefix, most)
         if prefix.rstrip("/") != _FOLDER:
             return listed
         return dict(sorted({**listed, **dict(_entries_of(self._now()))}.items()))
-
-    def leftovers(self) -> Details:
-        """List temporary files that interrupted puts left behind."""
-        return self._inner.leftovers()
 
     def delete(self, paths: Sequence[str]) -> None:
         """Delete objects; of entries, the shared log notes up to which number they are gone."""
@@ -226,10 +202,6 @@ class SectionStore:
             gone = Section(log.table, gone_below=log.next_number)
             self._member.commit(gone)
         self._is_whole = True
-
-    def open_input(self, path: str, size_bytes: int | None = None) -> NativeFile:
-        """Open a seekable file for pyarrow's readers."""
-        return self._inner.open_input(path, size_bytes)
 
     def _entry(self, number: int, path: str) -> bytes:
         log = self._log_with(number)

@@ -33,6 +33,7 @@ from rowsieve.storage.changes_since import ChangesSince
 from rowsieve.storage.log.commit_ids import new_id
 from rowsieve.storage.log.inline_parts import decode_inline, short_list
 from rowsieve.storage.log.log_entry import (
+    LOG,
     AddedFile,
     convert,
     info_lines,
@@ -309,11 +310,11 @@ def _inline_parts(
     return parts
 
 
-def read_files(store: ObjectStore, folder: str, file: AddedFile) -> PartTable:
+def read_files(store: ObjectStore, file: AddedFile) -> PartTable:
     """Load only the columns of a list that name files; the values in them are not checked."""
-    path = f"{folder}/{file.file}"
+    path = f"{LOG}/{file.file}"
     if file.content is not None:
-        return _inline_parts(store, folder, file, None)
+        return _inline_parts(store, LOG, file, None)
     data = reading_whole(store, lambda: _sealed_bytes(store, path, file))
     try:
         with pa.ipc.open_file(pa.py_buffer(data)) as reader:

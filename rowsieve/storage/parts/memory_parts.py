@@ -11,7 +11,6 @@ import uuid
 from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from rowsieve.metrics import WriterMetrics
 from rowsieve.properties import CONSTRAINTS
@@ -20,7 +19,7 @@ from rowsieve.storage.constraints import RowChecks
 from rowsieve.storage.manifests.key_bounds import key_bound
 from rowsieve.storage.manifests.manifest import FileRef, NewPart, PartEntry, PartTable
 from rowsieve.storage.parts.memory_rows import rows_in_memory
-from rowsieve.storage.parts.tombstones import DELETED_AT, tombstone_schema
+from rowsieve.storage.parts.tombstones import DELETED_AT, oldest_delete, tombstone_schema
 from rowsieve.types.logical import Field
 from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.ordering.sequences import greatest
@@ -74,7 +73,7 @@ def memory_parts(
     new = NewPart(
         entry,
         sequence_upper=_greatest_sequence(sequence, sources),
-        oldest_delete=None if gone is None else _oldest(deletes),
+        oldest_delete=None if gone is None else oldest_delete(deletes),
     )
     return PartTable.of([new], schema, key, sequence)
 
@@ -111,11 +110,3 @@ def _greatest_sequence(
     tops = [greatest(each, order) for each in sources]
     row = tops[0] if len(tops) == 1 else greatest(pa.concat_tables(tops), order)
     return tuple(row.column(name)[0] for name in order.names)
-
-
-def _oldest(deletes: pa.Table | None) -> int | None:
-    """The oldest commit_ts of rewritten tombstones; None if there are none."""
-    if deletes is None or DELETED_AT.name not in deletes.schema.names:
-        return None
-    oldest: int | None = pc.min(deletes.column(DELETED_AT.name)).as_py()
-    return oldest

@@ -46,7 +46,7 @@ from rowsieve.storage.parts.part_file import (
     FileOptions,
     PartFile,
 )
-from rowsieve.storage.parts.tombstones import DELETED_AT, tombstone_schema
+from rowsieve.storage.parts.tombstones import DELETED_AT, oldest_delete, tombstone_schema
 from rowsieve.types.logical import Field
 from rowsieve.types.ordering.keys import Key, KeyOrder
 from rowsieve.types.ordering.sequences import greatest
@@ -336,7 +336,7 @@ class PartWriter:
         greatest_row = _raised(rows.upper if rows else None, deletes, self._sequence)
         assert greatest_row is not None
         upper = tuple(greatest_row.column(name)[0] for name in self._sequence.names)
-        return NewPart(entry, statistics.finish(), sketches, upper, _oldest(deletes))
+        return NewPart(entry, statistics.finish(), sketches, upper, oldest_delete(deletes))
 
     def _put_deletes(self, part_id: str, keys: pa.Table) -> FileRef:
         columns = self._delete_schema(keys)
@@ -470,14 +470,6 @@ class _FinishedRows:
     ends: tuple[pa.Table, pa.Table]
     sort_order: str | None
     upper: pa.Table | None = None
-
-
-def _oldest(deletes: pa.Table | None) -> int | None:
-    """The oldest commit_ts of rewritten tombstones; None if there are none."""
-    if deletes is None or DELETED_AT.name not in deletes.schema.names:
-        return None
-    oldest: int | None = pc.min(deletes.column(DELETED_AT.name)).as_py()
-    return oldest
 
 
 def _raised(upper: pa.Table | None, rows: pa.Table | None, sequence: KeyOrder) -> pa.Table | None:

@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from rowsieve.types.logical import Field, Int
 from rowsieve.types.schema import Schema
 
@@ -23,3 +26,11 @@ def tombstone_schema(
     """The columns that tombstones are read with; `dated`: their commit_ts, too."""
     last = (DELETED_AT,) if dated and sequence else ()
     return Schema(schema.id, (*key, *sequence, *last))
+
+
+def oldest_delete(deletes: pa.Table | None) -> int | None:
+    """The oldest commit_ts of rewritten tombstones; None if there are none."""
+    if deletes is None or DELETED_AT.name not in deletes.schema.names:
+        return None
+    oldest: int | None = pc.min(deletes.column(DELETED_AT.name)).as_py()
+    return oldest
