@@ -99,17 +99,24 @@ def join_columns(
     fields += [pa.field(name, type_) for name, type_ in partitions.types.items()]
     if schema is not None:
         fields = _chosen(schema, {field.name: field for field in fields}, inside)
-    try:
-        table, next_id = schema_of(pa.schema([nullable_field(field) for field in fields]))
-    except SchemaMismatch:
-        for field, uri in owners.values():
-            _type_of(field, uri)
-        raise
+    table, next_id = _table_schema(fields, owners)
     names = _names_in_files(table, columns_by_file, labels)
     nested = {
         place: _nested_in_file(table, footer, names[place]) for place, footer in distinct.items()
     }
     return JoinedColumns(table, next_id, names, nested)
+
+
+def _table_schema(
+    fields: Sequence[pa.Field], owners: Mapping[str, tuple[pa.Field, str]]
+) -> tuple[Schema, int]:
+    """The table's schema and its next field id; SchemaMismatch names the file of a column."""
+    try:
+        return schema_of(pa.schema([nullable_field(field) for field in fields]))
+    except SchemaMismatch:
+        for field, uri in owners.values():
+            _type_of(field, uri)
+        raise
 
 
 def _nested_in_file(table: Schema, footer: Footer, names: Mapping[int, str]) -> Schema:

@@ -266,12 +266,7 @@ def _read_csv(source: Input, schema: pa.Schema | None) -> pa.Table:
         raise
     if len(set(table.column_names)) < table.num_columns:
         return table  # every use of it refuses names that are there twice
-    floats = [name for name in known if name in table.column_names and _is_float(known[name])]
-    if floats and _LARGE.search(text):
-        as_text = parse({**known, **dict.fromkeys(floats, pa.string())})
-        for name in floats:
-            if (lost := first_lost(as_text[name], table[name])) is not None:
-                raise _lost(source, name, known[name], lost[1], f", row {lost[0]}")
+    _refuse_lost_digits(source, text, table, known, parse)
     guessed = table.select([name for name in table.column_names if name not in known])
     for field in guessed.schema:
         if pa.types.is_binary(field.type):
@@ -286,6 +281,23 @@ def _read_csv(source: Input, schema: pa.Schema | None) -> pa.Table:
         if name not in inexact and (rounding := first_rounded(texts[name])) is not None:
             raise _too_many_digits(source, name, rounding[1], f", row {rounding[0]}")
     return parse({**known, **dict.fromkeys(inexact, pa.string())}) if inexact else table
+
+
+def _refuse_lost_digits(
+    source: Input,
+    text: bytes,
+    table: pa.Table,
+    known: Mapping[str, pa.DataType],
+    parse: Callable[[Mapping[str, pa.DataType]], pa.Table],
+) -> None:
+    """Raise InvalidData for whole numbers that columns of floats do not hold exactly."""
+    floats = [name for name in known if name in table.column_names and _is_float(known[name])]
+    if not floats or not _LARGE.search(text):
+        return
+    as_text = parse({**known, **dict.fromkeys(floats, pa.string())})
+    for name in floats:
+        if (lost := first_lost(as_text[name], table[name])) is not None:
+            raise _lost(source, name, known[name], lost[1], f", row {lost[0]}")
 
 
 def _block_bytes(text: bytes) -> int:

@@ -13,6 +13,7 @@ from enum import Enum
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from rowsieve.changes.expiring_rows import verdicts_of
 from rowsieve.changes.expiry_condition import question_of
@@ -124,16 +125,8 @@ def advise(snapshot: Snapshot) -> Advice:
         len(unknown),
         parts_without_distinct_counts=len(uncounted),
     )
-    recommended = [*_expiry(snapshot, sizes)]
-    if chosen := pick(snapshot).parts:
-        recommended.append(
-            Recommendation(
-                AdvisedAction.COMPACT,
-                _why_compact(advice, snapshot),
-                len(chosen),
-                int(sizes[chosen].sum()),
-            )
-        )
+    chosen = pick(snapshot).parts
+    recommended = [*_expiry(snapshot, sizes), *_compaction(advice, snapshot, chosen, sizes)]
     if snapshot.table.settings.get("statistics", "on") == "on":
         recommended += _analyses(sizes, unknown, uncounted)
     recommended += _vectors(snapshot, units, frozenset(chosen), sizes)
@@ -142,6 +135,15 @@ def advise(snapshot: Snapshot) -> Advice:
         recommendations=tuple(recommended),
         expired_rows=_expired_for_sure(snapshot),
     )
+
+
+def _compaction(
+    advice: Advice, snapshot: Snapshot, chosen: Sequence[int], sizes: npt.NDArray[np.int64]
+) -> Iterator[Recommendation]:
+    """Recommend to compact the parts that a compaction would choose."""
+    if chosen:
+        why, size_bytes = _why_compact(advice, snapshot), int(sizes[chosen].sum())
+        yield Recommendation(AdvisedAction.COMPACT, why, len(chosen), size_bytes)
 
 
 def _expired_for_sure(snapshot: Snapshot) -> int:

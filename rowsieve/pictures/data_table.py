@@ -52,16 +52,9 @@ def data_table(
         element("th", text(name), scope="col", class_=style.strip() or None)
         for name, style in zip(headings, styles, strict=True)
     )
+    are_wide = [name in wide for name in headings]
     body = join(
-        element(
-            "tr",
-            *(
-                _cell(cell, is_first=not place, is_wide=name in wide)
-                for place, (name, cell) in enumerate(zip(headings, row, strict=True))
-            ),
-            id=None if ids is None else ids[number],
-            tabindex=None if ids is None else "-1",
-        )
+        _row(row, are_wide, None if ids is None else ids[number])
         for number, row in enumerate(shown)
     )
     return element(
@@ -69,6 +62,19 @@ def data_table(
         element("caption", text(caption, 400)),
         element("thead", element("tr", head)),
         element("tbody", body),
+    )
+
+
+def _row(cells: Sequence[Cell], are_wide: Sequence[bool], id_: str | None) -> Markup:
+    """A row; one with an id takes the focus."""
+    return element(
+        "tr",
+        *(
+            _cell(cell, is_first=not place, is_wide=is_wide)
+            for place, (cell, is_wide) in enumerate(zip(cells, are_wide, strict=True))
+        ),
+        id=id_,
+        tabindex=None if id_ is None else "-1",
     )
 
 

@@ -107,16 +107,8 @@ def _groups(
         filtered: dict[int, bool] = {}
         for read in (read for piece in group for read in piece.reads):
             filtered[read.part] = filtered.get(read.part, False) or read.residual
-        if len(parts) > 1:
-            why = "they may share keys, and the newest row of each counts"
-        elif plan.consolidation is not None:
-            why = "updates, which are added up with those of the other parts"
-        elif plan.key:
-            why = "no other part to read shares its keys"
-        else:
-            why = "a table without a key: parts share no rows"
         yield GroupReason(
-            why,
+            _why_grouped(plan, len(parts)),
             sum(map(_size, parts)),
             tuple(
                 GroupPart(
@@ -133,6 +125,17 @@ def _groups(
                 for i, part in enumerate(parts)
             ),
         )
+
+
+def _why_grouped(plan: ScanPlan, part_count: int) -> str:
+    """Why so many parts are read together, or one alone."""
+    if part_count > 1:
+        return "they may share keys, and the newest row of each counts"
+    if plan.consolidation is not None:
+        return "updates, which are added up with those of the other parts"
+    if plan.key:
+        return "no other part to read shares its keys"
+    return "a table without a key: parts share no rows"
 
 
 def _size(part: PlannedPart) -> int:

@@ -95,18 +95,8 @@ def prune_row_groups(
         [group for group, some in enumerate(of_part) if some]
         for of_part in cut_by((verdicts == _SOME).tolist(), counts)
     ]
-    points = _points(predicate) if any(undecided) else ()
-    asked = [
-        (place, blooms)
-        for place, (_, blooms) in enumerate(files)
-        if points and undecided[place] and blooms is not None
-    ]
-    _drop_few_far(points, statistics, undecided, asked)
-    for place, blooms in asked:
-        _expect_filters(points, statistics[place], undecided[place], blooms)
-    refuted: list[set[int]] = [set() for _ in files]
-    for place, blooms in asked:
-        refuted[place] = _refuted_by_blooms(points, statistics[place], undecided[place], blooms)
+    filters = [blooms for _, blooms in files]
+    refuted = _refuted_by_filters(predicate, statistics, undecided, filters)
     starts = accumulate(counts, initial=0)
     verdicts = _without(
         verdicts,
@@ -123,6 +113,28 @@ def prune_row_groups(
             cut_by(verdicts, counts), refuted, remaining, strict=True
         )
     ]
+
+
+def _refuted_by_filters(
+    predicate: BoundPredicate,
+    statistics: Sequence[RowGroupStatistics],
+    undecided: list[list[int]],
+    filters: Sequence[Blooms | None],
+) -> list[set[int]]:
+    """The undecided row groups of each file whose Bloom filters have no value that is asked for."""
+    refuted: list[set[int]] = [set() for _ in filters]
+    points = _points(predicate) if any(undecided) else ()
+    asked = [
+        (place, blooms)
+        for place, blooms in enumerate(filters)
+        if points and undecided[place] and blooms is not None
+    ]
+    _drop_few_far(points, statistics, undecided, asked)
+    for place, blooms in asked:
+        _expect_filters(points, statistics[place], undecided[place], blooms)
+    for place, blooms in asked:
+        refuted[place] = _refuted_by_blooms(points, statistics[place], undecided[place], blooms)
+    return refuted
 
 
 def cut_by(values: Values, counts: Sequence[int]) -> list[Values]:

@@ -242,10 +242,13 @@ def _insert(reader: StatementTokens) -> Insert:
     stop = _conflict_clause(reader)
     source = _source(reader, stop)
     insert = Insert(target, columns, source, on_conflict, reader.piece(0, stop), by_name=by_name)
-    if stop == reader.count:
-        return insert
+    return insert if stop == reader.count else _with_conflict(reader, insert)
+
+
+def _with_conflict(reader: StatementTokens, insert: Insert) -> Insert:
+    """Read the ON CONFLICT clause of an INSERT."""
     reader.need("ON", "CONFLICT")
-    if on_conflict is OnConflict.REPLACE:
+    if insert.on_conflict is OnConflict.REPLACE:
         raise InvalidInput(
             "sql: INSERT takes OR REPLACE or ON CONFLICT, not both; remove one of them"
         )

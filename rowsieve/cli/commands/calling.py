@@ -25,6 +25,8 @@ from rowsieve.cli.output import bar, print_table
 from rowsieve.cli.progress import CatalogChange, begin
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from rowsieve.catalog import Catalog
     from rowsieve.database.database import Database
 
@@ -66,6 +68,11 @@ def call(
     with bar("done") as progress:
         engine = LocalEngine(progress=progress)
         rows = catalog.call(statement, engine=engine, dialect=dialect, session=session)
+    _print_rows(rows, wide=wide, as_json=as_json)
+
+
+def _print_rows(rows: pa.Table, *, wide: bool, as_json: bool) -> None:
+    """Print the result of a call."""
     if as_json:
         from rowsieve.cli.printing.writing import write_rows
 

@@ -50,15 +50,13 @@ def memory_parts(
     if rows is not None and rows.num_rows:
         data = rows_in_memory(f"{path}.rows", rows, schema, tags=tags)
     if deletes is not None and deletes.num_rows:
-        dated = DELETED_AT.name in deletes.schema.names
-        columns = tombstone_schema(schema, key, sequence, dated=dated)
-        deletes = deletes.select(columns.names)
+        deletes, columns = _tombstones(deletes, schema, key, sequence)
         gone = rows_in_memory(f"{path}.deletes", deletes, columns, tags=tags)
     if data is None and gone is None:
         return PartTable.empty()
     sources = [each for each, ref in ((rows, data), (deletes, gone)) if ref is not None]
     if collecting is not None:
-        _count(collecting.metrics, [ref for ref in (data, gone) if ref is not None], sources)
+        _count(collecting.metrics, (data, gone), sources)
     lower, upper = _bounds(key, sources)
     entry = PartEntry(
         part_id=part_id,
@@ -70,20 +68,31 @@ def memory_parts(
         key_lower=lower,
         key_upper=upper,
     )
-    new = NewPart(
-        entry,
-        sequence_upper=_greatest_sequence(sequence, sources),
-        oldest_delete=None if gone is None else oldest_delete(deletes),
-    )
+    top = _greatest_sequence(sequence, sources)
+    new = NewPart(entry, sequence_upper=top, oldest_delete=oldest_delete(deletes))
     return PartTable.of([new], schema, key, sequence)
 
 
-def _count(metrics: WriterMetrics, refs: Sequence[FileRef], sources: Sequence[pa.Table]) -> None:
+def _tombstones(
+    deletes: pa.Table, schema: Schema, key: Sequence[Field], sequence: Sequence[Field]
+) -> tuple[pa.Table, Schema]:
+    """The columns of tombstones, with their schema."""
+    dated = DELETED_AT.name in deletes.schema.names
+    columns = tombstone_schema(schema, key, sequence, dated=dated)
+    return deletes.select(columns.names), columns
+
+
+def _count(
+    metrics: WriterMetrics, refs: Sequence[FileRef | None], sources: Sequence[pa.Table]
+) -> None:
     """Add a part to the counters of the writer."""
     metrics.parts_written += 1
-    metrics.rows_written += sum(ref.rows for ref in refs)
-    metrics.bytes_written += sum(ref.size_bytes for ref in refs)
-    metrics.arrow_bytes += sum(each.nbytes for each in sources)
+    for ref in refs:
+        if ref is not None:
+            metrics.rows_written += ref.rows
+            metrics.bytes_written += ref.size_bytes
+    for rows in sources:
+        metrics.arrow_bytes += rows.nbytes
 
 
 def _bounds(

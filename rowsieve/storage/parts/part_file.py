@@ -113,13 +113,6 @@ class FileOptions:
         dictionaries: list[str] = []
         if _DICTIONARY_RATIO * rows.num_rows >= 1:
             dictionaries = [name for name in allowed.repeating if _repeats(rows.column(name))]
-        blooms = {
-            name: {
-                "ndv": max(1, pc.count_distinct(rows.column(name)).as_py()),
-                "fpp": _FALSE_POSITIVES,
-            }
-            for name in allowed.blooms
-        }
         largest_bytes = max(sizes_of(rows), default=0)
         page_bytes, batch_rows = _page_limits(largest_bytes // max(rows.num_rows, 1))
         leaves = allowed.leaves
@@ -132,7 +125,7 @@ class FileOptions:
             statistics=tuple(filterfalse(nan_columns.__contains__, allowed.statistics)),
             dictionaries=tuple(dictionaries),
             deltas=tuple(filterfalse(dictionaries.__contains__, allowed.deltas)),
-            blooms=blooms,
+            blooms={name: _bloom_of(rows.column(name)) for name in allowed.blooms},
             sorted_by=allowed.sorted_by,
             page_bytes=page_bytes,
             batch_rows=batch_rows,
@@ -268,6 +261,12 @@ def is_full_file(store: ObjectStore, ref: FileRef) -> bool:
     rows again.
     """
     return not ref.in_memory and _FULL_KEY in (read_metadata(store, ref).metadata or {})
+
+
+def _bloom_of(values: pa.ChunkedArray) -> dict[str, float]:
+    """The options of a Bloom filter of these values."""
+    distinct_count = pc.count_distinct(values).as_py()
+    return {"ndv": max(1, distinct_count), "fpp": _FALSE_POSITIVES}
 
 
 def _page_limits(row_bytes: int) -> tuple[int, int]:
