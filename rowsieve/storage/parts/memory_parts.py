@@ -69,8 +69,8 @@ def memory_parts(
         key_upper=upper,
     )
     top = _greatest_sequence(sequence, sources)
-    new = NewPart(entry, sequence_upper=top, oldest_delete=oldest_delete(deletes))
-    return PartTable.of([new], schema, key, sequence)
+    oldest = None if deletes is None else oldest_delete(deletes)
+    return PartTable.of([NewPart(entry, {}, {}, top, oldest)], schema, key, sequence)
 
 
 def _tombstones(
