@@ -171,7 +171,6 @@ def _extreme_range(*, greatest: bool) -> BoundsRule:
 
 ROWS = (
     Function(
-        "coalesce",
         "coalesce(value, …)",
         _resolve_many(1),
         _coalesce,
@@ -180,7 +179,6 @@ ROWS = (
         lazy=True,
     ),
     Function(
-        "nullif",
         "nullif(value, value)",
         _resolve_nullif,
         _nullif,
@@ -188,7 +186,6 @@ ROWS = (
         nulls=NullRule.FIRST,
     ),
     Function(
-        "greatest",
         "greatest(value, …)",
         _resolve_ordered,
         _extreme(ComparisonOp.GT),
@@ -197,7 +194,6 @@ ROWS = (
         nulls=NullRule.ALL,
     ),
     Function(
-        "least",
         "least(value, …)",
         _resolve_ordered,
         _extreme(ComparisonOp.LT),

@@ -36,7 +36,6 @@ def _evaluate(side: str, arguments: Sequence[pa.Array], _: Signature, __: Semant
 
 ROWS = tuple(
     Function(
-        side,
         f"{side}(geometry)",
         _resolve,
         partial(_evaluate, side),

@@ -78,7 +78,6 @@ def register_function(
     directions = _directions(name, monotone, len(arguments))
     add_row(
         Function(
-            name,
             f"{name}({shown})",
             _resolver(signature),
             _evaluator(name, evaluator, skips_nulls=nulls_give_null),

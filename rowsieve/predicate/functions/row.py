@@ -12,7 +12,7 @@ error.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
 
@@ -113,9 +113,11 @@ BoundsRule: TypeAlias = Callable[[Sequence[AbstractValue], Signature, Semantics]
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function: `resolve` returns None if no overload fits; `evaluate` is vectorised."""
+    """A function: `resolve` returns None if no overload fits; `evaluate` is vectorised.
 
-    name: str
+    `usage` is a call of it, such as `last_day(date or timestamp)`, which begins with its name.
+    """
+
     usage: str
     resolve: Resolver
     evaluate: Evaluator
@@ -128,6 +130,10 @@ class Function:
     bounds: BoundsRule | None = None
     times: Times | None = None
     at_infinity: AtInfinity | None = None
+    name: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", self.usage.partition("(")[0])
 
 
 def never_fails(_: Signature) -> bool:

@@ -46,14 +46,12 @@ def _try(arguments: Sequence[pa.Array], signature: Signature, semantics: Semanti
 # Neither claims that it cannot fail, because some texts raise UnreadText.
 ROWS = (
     Function(
-        "text_instant",
         "text_instant('zone', text)",
         _resolve,
         _evaluate,
         nulls=NullRule.STRICT,
     ),
     Function(
-        "try_text_instant",
         "try_text_instant('zone', text)",
         _resolve,
         _try,

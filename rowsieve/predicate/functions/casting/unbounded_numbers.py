@@ -111,7 +111,6 @@ def _row(name: str, result: LogicalType, kernel: Callable[[pa.Array], pa.Array])
         return Computed(kernel(arguments[0]))
 
     return Function(
-        name,
         f"{name}(numeric)",
         resolve,
         evaluate,

@@ -182,7 +182,6 @@ def _evaluator(*, adaptive: bool, text: bool) -> Callable[..., Computed]:
 
 def _row(name: str, *, adaptive: bool, text: bool) -> Function:
     return Function(
-        name,
         f"{name}(json, constant key, …)",
         _resolve(String() if text else Json(), adaptive=adaptive),
         _evaluator(adaptive=adaptive, text=text),

@@ -132,7 +132,6 @@ def _resolver(second: LogicalType) -> Callable[[Sequence[Argument]], Signature |
 def _row(name: str, test: _Test, second: LogicalType) -> Function:
     decode = _Document if second == String() else _document
     return Function(
-        name,
         f"{name}(json, {'json' if second == Json() else 'text'})",
         _resolver(second),
         _evaluator(test, decode),

@@ -62,7 +62,7 @@ def _row(name: str, result: LogicalType, read: Callable[[pa.Array], pa.Array]) -
             return None
         return Signature((Json(),), result)
 
-    return Function(name, f"{name}(json)", resolve, _evaluator(read), nulls=NullRule.PARTIAL)
+    return Function(f"{name}(json)", resolve, _evaluator(read), nulls=NullRule.PARTIAL)
 
 
 ROWS = (_row(NUMBER, Numeric(), _number), _row(TRUTH, Bool(), _truth))

@@ -74,7 +74,6 @@ def _resolver(result: LogicalType) -> Callable[[Sequence[Argument]], Signature |
 
 ROWS = (
     Function(
-        "json_typeof",
         "json_typeof(json)",
         _resolver(String()),
         _typeof,
@@ -82,7 +81,6 @@ ROWS = (
         nulls=NullRule.PARTIAL,
     ),
     Function(
-        "json_array_length",
         "json_array_length(json)",
         _resolver(Int(32)),
         _array_length,

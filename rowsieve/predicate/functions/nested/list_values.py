@@ -127,7 +127,6 @@ def _lists(
 
 ROWS = (
     Function(
-        "slice",
         "slice(list, constant start from 1, constant number of items)",
         _resolve_slice,
         _slice,
@@ -135,7 +134,6 @@ ROWS = (
         nulls=NullRule.STRICT,
     ),
     Function(
-        "list_distinct",
         "list_distinct(list), by first places",
         _resolve_distinct,
         _distinct,
@@ -143,7 +141,6 @@ ROWS = (
         nulls=NullRule.STRICT,
     ),
     Function(
-        "list_unique",
         "list_unique(list), the number of distinct items but NULL",
         _resolve_unique,
         _unique,
@@ -152,7 +149,6 @@ ROWS = (
         nulls=NullRule.STRICT,
     ),
     Function(
-        "map_keys",
         "map_keys(map)",
         _resolve_keys,
         _keys,

@@ -224,7 +224,6 @@ def _of_lists(*, all_of: bool) -> Callable[..., Computed]:
 
 ROWS = (
     Function(
-        "list_position",
         "list_position(list, value of its items), 0 if it is not there",
         _resolve_position,
         _position,
@@ -233,7 +232,6 @@ ROWS = (
         nulls=NullRule.STRICT,
     ),
     Function(
-        "lists_share",
         "lists_share(list, list), as Spark's arrays_overlap",
         _resolve_lists,
         _share,
@@ -242,7 +240,6 @@ ROWS = (
     ),
     *(
         Function(
-            f"list_{name}",
             f"list_{name}(list), its NULLs passed over",
             _resolve_extreme,
             _extreme(name),
@@ -252,14 +249,12 @@ ROWS = (
         for name in ("min", "max")
     ),
     Function(
-        "list_text",
         "list_text(list of text, constant separator)",
         _resolve_joined,
         _joined,
         can_fail=never_fails,
     ),
     Function(
-        "make_list",
         "make_list(value, …) of one type",
         _resolve_list,
         _list,
@@ -267,7 +262,6 @@ ROWS = (
         nulls=NullRule.NEVER,
     ),
     Function(
-        "make_struct",
         "make_struct(constant name, value, …)",
         _resolve_struct,
         _struct,
@@ -275,7 +269,6 @@ ROWS = (
         nulls=NullRule.NEVER,
     ),
     Function(
-        "list_contains",
         "list_contains(list, value of its items)",
         _resolve_among,
         _contains,
@@ -283,7 +276,6 @@ ROWS = (
         nulls=NullRule.STRICT,
     ),
     Function(
-        "equals_any",
         "equals_any(list, value of its items), as value = ANY(list)",
         _resolve_among,
         _equals_any,
@@ -291,7 +283,6 @@ ROWS = (
         nulls=NullRule.ANY,
     ),
     Function(
-        "list_overlaps",
         "list_overlaps(list, list)",
         _resolve_lists,
         _of_lists(all_of=False),
@@ -299,7 +290,6 @@ ROWS = (
         nulls=NullRule.STRICT,
     ),
     Function(
-        "list_contains_all",
         "list_contains_all(list, list): every item of the second is in the first",
         _resolve_lists,
         _of_lists(all_of=True),

@@ -93,7 +93,6 @@ def _value(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) ->
 
 ROWS = (
     Function(
-        "list_length",
         "list_length(list or map)",
         _resolve_length,
         _length,
@@ -102,7 +101,6 @@ ROWS = (
         nulls=NullRule.STRICT,
     ),
     Function(
-        "list_element",
         "list_element(list, place from 1)",
         _resolve_element,
         _element,
@@ -110,7 +108,6 @@ ROWS = (
         nulls=NullRule.PARTIAL,
     ),
     Function(
-        "map_has_key",
         "map_has_key(map, constant key)",
         _resolve_key,
         _has_key,
@@ -118,7 +115,6 @@ ROWS = (
         nulls=NullRule.STRICT,
     ),
     Function(
-        "map_value",
         "map_value(map, constant key)",
         _resolve_value,
         _value,

@@ -138,9 +138,8 @@ def _never_negative(value: AbstractValue) -> Any:
     return ~null_mask(value.lower) & (filled(value.lower) >= 0)
 
 
-def _pair(name: str, usage: str, operation: Callable[[Any, Any], Any], bounds: Any) -> Function:
+def _pair(usage: str, operation: Callable[[Any, Any], Any], bounds: Any) -> Function:
     return Function(
-        name,
         usage,
         _resolve_pair,
         _evaluator(operation),
@@ -151,11 +150,10 @@ def _pair(name: str, usage: str, operation: Callable[[Any, Any], Any], bounds: A
 
 
 ROWS = (
-    _pair("bit_and", "bit_and(whole, whole)", np.bitwise_and, _and_range),
-    _pair("bit_or", "bit_or(whole, whole)", np.bitwise_or, _or_range),
-    _pair("bit_xor", "bit_xor(whole, whole)", np.bitwise_xor, _xor_range),
+    _pair("bit_and(whole, whole)", np.bitwise_and, _and_range),
+    _pair("bit_or(whole, whole)", np.bitwise_or, _or_range),
+    _pair("bit_xor(whole, whole)", np.bitwise_xor, _xor_range),
     Function(
-        "shift_right",
         "shift_right(whole, constant places below its bits)",
         _resolve_shift,
         _shift_right,
@@ -164,7 +162,6 @@ ROWS = (
         nulls=NullRule.STRICT,
     ),
     Function(
-        "shift_left",
         "shift_left(int64, constant places below 64)",
         _resolve_wide_shift,
         _shift_left,

@@ -61,7 +61,6 @@ def _of_pairs(
 
 ROWS = tuple(
     Function(
-        name,
         f"{name}(whole number, whole number)",
         _resolve,
         _of_pairs(compute),

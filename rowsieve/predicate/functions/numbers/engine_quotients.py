@@ -269,14 +269,12 @@ def _leading_group_of(number: decimal.Decimal) -> tuple[int, int]:
 
 ROWS = (
     Function(
-        "rounded_quotient",
         "rounded_quotient(decimal, decimal)",
         _resolve_rounded,
         _rounded,
         nulls=NullRule.STRICT,
     ),
     Function(
-        "truncated_quotient",
         "truncated_quotient(decimal, decimal)",
         _resolve_truncated,
         _truncated,

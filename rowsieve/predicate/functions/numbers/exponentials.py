@@ -167,10 +167,9 @@ def _up(values: Numbers) -> Numbers:
 
 
 ROWS = (
-    Function("ln", "ln(float64)", _resolve_one, _ln, nulls=NullRule.STRICT, bounds=_ln_range),
-    Function("exp", "exp(float64)", _resolve_one, _exp, nulls=NullRule.STRICT, bounds=_exp_range),
+    Function("ln(float64)", _resolve_one, _ln, nulls=NullRule.STRICT, bounds=_ln_range),
+    Function("exp(float64)", _resolve_one, _exp, nulls=NullRule.STRICT, bounds=_exp_range),
     Function(
-        "power",
         "power(float64, float64)",
         _resolve_two,
         _power,

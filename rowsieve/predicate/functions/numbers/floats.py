@@ -125,9 +125,8 @@ def _nan_range(arguments: Sequence[AbstractValue], _: Signature, __: Semantics) 
     return Range(no, without(no, value.nan))
 
 
-def _row(name: str, usage: str, evaluate: Any, **claims: Any) -> Function:
+def _row(usage: str, evaluate: Any, **claims: Any) -> Function:
     return Function(
-        name,
         usage,
         claims.pop("resolve", _resolve(Float(64), Int, Float)),
         evaluate,
@@ -139,19 +138,17 @@ def _row(name: str, usage: str, evaluate: Any, **claims: Any) -> Function:
 _RISING = {"direction": lambda _: (Direction.INCREASING,), "can_fail": never_fails}
 
 ROWS = (
-    _row("sqrt", "sqrt(float64)", _sqrt, bounds=_sqrt_range),
-    _row("trunc", "trunc(float64)", _truncate, resolve=_resolve_double, **_RISING),
-    _row("degrees", "degrees(float64)", _times(_PER_RADIAN), **_RISING),
-    _row("radians", "radians(float64)", _times(_PER_DEGREE), **_RISING),
+    _row("sqrt(float64)", _sqrt, bounds=_sqrt_range),
+    _row("trunc(float64)", _truncate, resolve=_resolve_double, **_RISING),
+    _row("degrees(float64)", _times(_PER_RADIAN), **_RISING),
+    _row("radians(float64)", _times(_PER_DEGREE), **_RISING),
     _row(
-        "sign",
         "sign(float64)",
         _sign,
         bounds=_sign_range,
         can_fail=never_fails,
     ),
     _row(
-        "is_nan",
         "is_nan(float)",
         _is_nan,
         resolve=_resolve(Bool(), Float),

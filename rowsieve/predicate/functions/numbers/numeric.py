@@ -269,7 +269,6 @@ def _directions(*directions: Direction) -> Callable[[Signature], tuple[Direction
 
 ROWS = (
     Function(
-        "add",
         "add(number, number)",
         _resolve_pair("add"),
         _arithmetic(integers.add, np.add, "add"),
@@ -278,7 +277,6 @@ ROWS = (
         nulls=NullRule.STRICT,
     ),
     Function(
-        "subtract",
         "subtract(number, number)",
         _resolve_pair("subtract"),
         _arithmetic(integers.subtract, np.subtract, "subtract"),
@@ -287,7 +285,6 @@ ROWS = (
         nulls=NullRule.STRICT,
     ),
     Function(
-        "multiply",
         "multiply(number, number)",
         _resolve_pair("multiply"),
         _arithmetic(integers.multiply, np.multiply, "multiply"),
@@ -296,7 +293,6 @@ ROWS = (
         nulls=NullRule.STRICT,
     ),
     Function(
-        "divide",
         "divide(number, number)",
         _resolve_division("divide"),
         _divide,
@@ -305,7 +301,6 @@ ROWS = (
         nulls=NullRule.STRICT,
     ),
     Function(
-        "modulo",
         "modulo(number, number)",
         _resolve_division("modulo"),
         _divide,
@@ -313,7 +308,6 @@ ROWS = (
         nulls=NullRule.STRICT,
     ),
     Function(
-        "negate",
         "negate(number)",
         _resolve_one,
         _negate,
@@ -322,7 +316,6 @@ ROWS = (
         nulls=NullRule.STRICT,
     ),
     Function(
-        "abs",
         "abs(number)",
         _resolve_one,
         _abs,

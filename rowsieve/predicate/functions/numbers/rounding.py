@@ -215,7 +215,6 @@ def _increasing(signature: Signature) -> tuple[Direction, ...]:
 def _row_of(name: str, mode: str) -> Function:
     evaluate = _to_whole(mode)
     return Function(
-        name,
         f"{name}(number)",
         _resolve_whole,
         evaluate,
@@ -229,7 +228,6 @@ ROWS = (
     _row_of("floor", "down"),
     _row_of("ceil", "up"),
     Function(
-        "round",
         "round(number [, constant digits])",
         _resolve_round,
         _round,

@@ -173,9 +173,9 @@ def _position(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Com
     return Computed(pc.if_else(has_match, place, pa.scalar(0, pa.int32())))
 
 
-def _row(name: str, usage: str, resolve: Resolver, evaluate: Any, **claims: Any) -> Function:
+def _row(usage: str, resolve: Resolver, evaluate: Any, **claims: Any) -> Function:
     nulls = claims.pop("nulls", NullRule.STRICT)
-    return Function(name, usage, resolve, evaluate, can_fail=never_fails, nulls=nulls, **claims)
+    return Function(usage, resolve, evaluate, can_fail=never_fails, nulls=nulls, **claims)
 
 
 _EXTRACTED = _resolve(String(), _is_group)
@@ -183,35 +183,30 @@ _REPLACED = _resolve(String(), _is_replacement)
 _COUNTED = _resolve(Int(32))
 
 ROWS = (
-    _row("regex_extract", "regex_extract(text, constant pattern, group)", _EXTRACTED, _extract),
+    _row("regex_extract(text, constant pattern, group)", _EXTRACTED, _extract),
     _row(
-        "regex_substr",
         "regex_substr(text, constant pattern [, group])",
         _resolve(String(), _is_group, optional=True),
         _substr,
         nulls=NullRule.PARTIAL,
     ),
     _row(
-        "regex_replace",
         "regex_replace(text, constant pattern, replacement), of every match",
         _REPLACED,
         _replace(None),
     ),
     _row(
-        "regex_replace_first",
         "regex_replace_first(text, constant pattern, replacement)",
         _REPLACED,
         _replace(1),
     ),
     _row(
-        "regex_count",
         "regex_count(text, constant pattern)",
         _COUNTED,
         _count,
         bounds=from_zero,
     ),
     _row(
-        "regex_position",
         "regex_position(text, constant pattern)",
         _COUNTED,
         _position,

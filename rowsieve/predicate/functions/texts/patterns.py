@@ -73,7 +73,6 @@ def _matches(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) 
 
 ROWS = (
     Function(
-        "regex_matches",
         "regex_matches(text, constant pattern of RE2)",
         _resolve,
         _matches,

@@ -202,7 +202,6 @@ def _concat_strict(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -
 
 ROWS = (
     Function(
-        "lower",
         "lower(text)",
         _resolve_text(String(), 1),
         _lower,
@@ -211,7 +210,6 @@ ROWS = (
         nulls=NullRule.STRICT,
     ),
     Function(
-        "upper",
         "upper(text)",
         _resolve_text(String(), 1),
         _upper,
@@ -220,7 +218,6 @@ ROWS = (
         nulls=NullRule.STRICT,
     ),
     Function(
-        "length",
         "length(text, bytes or list)",
         _resolve_length,
         _length,
@@ -229,7 +226,6 @@ ROWS = (
         nulls=NullRule.STRICT,
     ),
     Function(
-        "starts_with",
         "starts_with(text, prefix)",
         _resolve_text(Bool(), 2),
         _starts_with,
@@ -237,7 +233,6 @@ ROWS = (
         nulls=NullRule.STRICT,
     ),
     Function(
-        "substr",
         "substr(text, from [, count])",
         _resolve_substr,
         _substr,
@@ -246,7 +241,6 @@ ROWS = (
         nulls=NullRule.STRICT,
     ),
     Function(
-        "concat",
         "concat(text, …)",
         _resolve_concat,
         _concat,
@@ -255,8 +249,7 @@ ROWS = (
         nulls=NullRule.NEVER,
     ),
     Function(
-        "concat_strict",
-        "text || text",
+        "concat_strict(text, text), which is text || text",
         _resolve_concat,
         _concat_strict,
         bounds=joined_range(skips_nulls=False),

@@ -132,14 +132,12 @@ def _first_direction(signature: Signature) -> tuple[Direction, ...]:
 
 
 def _row(
-    name: str,
     usage: str,
     resolve: Resolver,
     kernel: _Kernel,
     bounds: BoundsRule | None = None,
 ) -> Function:
     return Function(
-        name,
         usage,
         resolve,
         _with_constants(kernel),
@@ -153,7 +151,6 @@ _TEXT = _resolve_constants(1, 2, String())
 
 ROWS = (
     Function(
-        "left",
         "left(text, count)",
         _resolve_side,
         _left,
@@ -162,43 +159,37 @@ ROWS = (
         nulls=NullRule.STRICT,
     ),
     Function(
-        "right",
         "right(text, count)",
         _resolve_side,
         _right,
         can_fail=never_fails,
         nulls=NullRule.STRICT,
     ),
-    _row("trim", "trim(text [, characters])", _TEXT, _trim(pc.utf8_trim)),
-    _row("ltrim", "ltrim(text [, characters])", _TEXT, _trim(pc.utf8_ltrim)),
-    _row("rtrim", "rtrim(text [, characters])", _TEXT, _trim(pc.utf8_rtrim)),
+    _row("trim(text [, characters])", _TEXT, _trim(pc.utf8_trim)),
+    _row("ltrim(text [, characters])", _TEXT, _trim(pc.utf8_ltrim)),
+    _row("rtrim(text [, characters])", _TEXT, _trim(pc.utf8_rtrim)),
     _row(
-        "replace",
         "replace(text, part, other)",
         _resolve_constants(3, 3, String()),
         _replace,
     ),
     _row(
-        "position",
         "position(text, part)",
         _resolve_constants(2, 2, Int(32)),
         _position,
         from_zero,
     ),
     _row(
-        "reverse",
         "reverse(text)",
         _resolve_constants(1, 1, String()),
         _reverse,
     ),
     _row(
-        "ends_with",
         "ends_with(text, end)",
         _resolve_constants(2, 2, Bool()),
         lambda text, end: pc.ends_with(text, pattern=end),
     ),
     _row(
-        "contains",
         "contains(text, part)",
         _resolve_constants(2, 2, Bool()),
         lambda text, part: pc.match_substring(text, pattern=part),

@@ -219,9 +219,8 @@ def _start_range(width: Callable[[Signature], int]) -> Any:
     return bounds
 
 
-def _row(name: str, usage: str, resolve: Any, evaluate: Any, **claims: Any) -> Function:
+def _row(usage: str, resolve: Any, evaluate: Any, **claims: Any) -> Function:
     return Function(
-        name,
         usage,
         resolve,
         evaluate,
@@ -233,46 +232,39 @@ def _row(name: str, usage: str, resolve: Any, evaluate: Any, **claims: Any) -> F
 
 ROWS = (
     _row(
-        "repeat",
         "repeat(text, constant count)",
         _resolve_repeat,
         _repeat,
         bounds=_start_range(lambda signature: _FARTHEST if int(signature.option) else 0),
     ),
     _row(
-        "lpad",
         "lpad(text, constant length [, constant pad])",
         _resolve_pad,
         _padded(left=True),
     ),
     _row(
-        "rpad",
         "rpad(text, constant length [, constant pad])",
         _resolve_pad,
         _padded(left=False),
         bounds=_start_range(lambda signature: int(signature.option.split(" ", 1)[0])),
     ),
     _row(
-        "split_part",
         "split_part(text, constant delimiter, constant place)",
         _resolve_split,
         _split_part,
     ),
     _row(
-        "substring_index",
         "substring_index(text, constant delimiter, constant count)",
         _resolve_index,
         _substring_index,
     ),
     _row(
-        "concat_ws",
         "concat_ws(constant separator, text, …)",
         _resolve_join,
         _joined,
         nulls=NullRule.NEVER,
     ),
     _row(
-        "translate",
         "translate(text, constant characters, constant others)",
         _resolve_translate,
         _translate,

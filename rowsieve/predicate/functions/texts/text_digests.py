@@ -96,11 +96,8 @@ def _hex(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Computed
     return Computed(without(pc.if_else(pc.equal(short, ""), "0", short), null_mask(arguments[0])))
 
 
-def _row(
-    name: str, usage: str, taken: type, result: LogicalType, evaluate: Any, **claims: Any
-) -> Function:
+def _row(usage: str, taken: type, result: LogicalType, evaluate: Any, **claims: Any) -> Function:
     return Function(
-        name,
         usage,
         _resolve(taken, result),
         evaluate,
@@ -114,7 +111,6 @@ _BYTES, _BITS = _sized(1), _sized(8)
 
 ROWS: tuple[Function, ...] = (
     _row(
-        "octet_length",
         "octet_length(text)",
         String,
         Int(32),
@@ -122,7 +118,6 @@ ROWS: tuple[Function, ...] = (
         bounds=_BYTES[1],
     ),
     _row(
-        "bit_length",
         "bit_length(text)",
         String,
         Int(32),
@@ -130,25 +125,22 @@ ROWS: tuple[Function, ...] = (
         bounds=_BITS[1],
     ),
     _row(
-        "ascii",
         "ascii(text)",
         String,
         Int(32),
         _ascii,
         direction=lambda _: (Direction.INCREASING,),
     ),
-    _row("md5", "md5(text)", String, String(), _digest("md5")),
+    _row("md5(text)", String, String(), _digest("md5")),
     _row(
-        "sha256_hex",
         "sha256_hex(text)",
         String,
         String(),
         _digest("sha256"),
     ),
-    _row("sha1_hex", "sha1_hex(text)", String, String(), _digest("sha1")),
-    _row("sha512_hex", "sha512_hex(text)", String, String(), _digest("sha512")),
+    _row("sha1_hex(text)", String, String(), _digest("sha1")),
+    _row("sha512_hex(text)", String, String(), _digest("sha512")),
     _row(
-        "hex_digits",
         "hex_digits(whole)",
         Int,
         String(),

@@ -106,7 +106,6 @@ def _length(days: Any) -> pa.Array:
 
 def _row(name: str, result: LogicalType, evaluate: Any, bounds: Any = None) -> Function:
     return Function(
-        name,
         f"{name}(later, earlier), of two timestamps",
         lambda arguments: _resolve(arguments, result),
         evaluate,

@@ -187,11 +187,8 @@ def _made_range(arguments: Sequence[AbstractValue], _: Signature, __: Semantics)
     return Range(lower, upper, safe=safe & ~lost)
 
 
-def _row(
-    name: str, usage: str, resolve: Any, evaluate: Any, *ways: Direction, **claims: Any
-) -> Function:
+def _row(usage: str, resolve: Any, evaluate: Any, *ways: Direction, **claims: Any) -> Function:
     return Function(
-        name,
         usage,
         resolve,
         evaluate,
@@ -203,7 +200,6 @@ def _row(
 
 ROWS = (
     _row(
-        "date_bin",
         "date_bin(months, microseconds, timestamp, origin), of which only the time may vary",
         _resolve_bin,
         _bin,
@@ -213,7 +209,6 @@ ROWS = (
         at_infinity=AtInfinity.SAME,
     ),
     _row(
-        "last_day",
         "last_day(date or timestamp)",
         _resolve_last_day,
         _last_day,
@@ -223,7 +218,6 @@ ROWS = (
         at_infinity=AtInfinity.NULL,
     ),
     _row(
-        "days_between",
         "days_between(later, earlier)",
         _resolve_days_between,
         _days_between,
@@ -233,7 +227,6 @@ ROWS = (
         at_infinity=AtInfinity.FAILS,
     ),
     _row(
-        "epoch_us",
         "epoch_us(timestamp)",
         _resolve_epoch,
         _epoch_us,
@@ -242,7 +235,6 @@ ROWS = (
         can_fail=never_fails,
     ),
     _row(
-        "epoch_seconds",
         "epoch_seconds(timestamp), the whole seconds before it",
         _resolve_epoch,
         _epoch_seconds,
@@ -251,9 +243,8 @@ ROWS = (
         times=times_at(TimeUse.SECONDS, 0),
         at_infinity=AtInfinity.FAILS,
     ),
-    _row("timestamp_seconds", "timestamp_seconds(whole)", _resolve_seconds, _from_seconds, _UP),
+    _row("timestamp_seconds(whole)", _resolve_seconds, _from_seconds, _UP),
     _row(
-        "make_date",
         "make_date(year, month, day)",
         _resolve_made,
         _made_date,

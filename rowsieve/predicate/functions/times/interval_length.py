@@ -38,7 +38,6 @@ def _evaluate(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Com
 
 ROWS = (
     Function(
-        "interval_us",
         "interval_us(interval)",
         _resolve,
         _evaluate,

@@ -223,19 +223,18 @@ def _failures_as_null(
 
 
 _Resolver = Callable[[Sequence[Argument]], Signature | None]
-_KINDS: Final[tuple[tuple[str, str, _Resolver, Evaluator], ...]] = (
-    ("parse_java_timestamp", "(text, 'yyyy-MM-dd HH:mm:ss')", _resolve_local, _local),
-    ("parse_java_instant", "('zone', text, 'yyyy-MM-dd HH:mm:ss')", _resolve_instant, _instant),
+_KINDS: Final[tuple[tuple[str, _Resolver, Evaluator], ...]] = (
+    ("parse_java_timestamp(text, 'yyyy-MM-dd HH:mm:ss')", _resolve_local, _local),
+    ("parse_java_instant('zone', text, 'yyyy-MM-dd HH:mm:ss')", _resolve_instant, _instant),
 )
 # None claims that it cannot fail: a text whose value is unknown to Rowsieve is refused.
 ROWS = tuple(
     row
-    for name, usage, resolve, evaluate in _KINDS
+    for usage, resolve, evaluate in _KINDS
     for row in (
-        Function(name, f"{name}{usage}", resolve, evaluate, nulls=NullRule.STRICT),
+        Function(usage, resolve, evaluate, nulls=NullRule.STRICT),
         Function(
-            f"try_{name}",
-            f"try_{name}{usage}",
+            f"try_{usage}",
             resolve,
             partial(_failures_as_null, evaluate),
             nulls=NullRule.PARTIAL,

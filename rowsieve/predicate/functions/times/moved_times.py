@@ -177,9 +177,8 @@ def _bounds(
     return Range(ends[0], ends[1], safe=safe)
 
 
-def _row(name: str, usage: str, *, keeps_dates: bool | None) -> Function:
+def _row(usage: str, *, keeps_dates: bool | None) -> Function:
     return Function(
-        name,
         usage,
         lambda arguments: _resolve(arguments, keeps_dates=keeps_dates),
         _evaluate,
@@ -193,17 +192,14 @@ def _row(name: str, usage: str, *, keeps_dates: bool | None) -> Function:
 
 ROWS = (
     _row(
-        "add_interval",
         "add_interval(date or timestamp, months, days, microseconds)",
         keeps_dates=False,
     ),
     _row(
-        "shift",
         "shift(date or timestamp, months, days, microseconds)",
         keeps_dates=True,
     ),
     _row(
-        "shift_timestamp",
         "shift_timestamp(timestamp, months, days, microseconds)",
         keeps_dates=None,
     ),

@@ -307,7 +307,6 @@ def _unit_number(unit: str, end: pa.Array, type_: LogicalType) -> Days:
 
 ROWS = (
     Function(
-        "date_trunc",
         "date_trunc('unit', timestamp)",
         _resolve_trunc,
         _date_trunc,
@@ -318,7 +317,6 @@ ROWS = (
         at_infinity=AtInfinity.SAME,
     ),
     Function(
-        "extract",
         "extract('field', date or timestamp)",
         _resolve_extract,
         _extract,

@@ -103,28 +103,24 @@ _USAGE = "(text, constant format of %Y %m %d, perhaps %H %M %S and %f or %g)"
 
 ROWS = (
     Function(
-        "parse_timestamp",
         f"parse_timestamp{_USAGE}",
         _resolver(Timestamp(), bare=True),
         _parse,
         nulls=NullRule.STRICT,
     ),
     Function(
-        "try_parse_timestamp",
         f"try_parse_timestamp{_USAGE}",
         _resolver(Timestamp()),
         _failures_as_null(_parse),
         nulls=NullRule.PARTIAL,
     ),
     Function(
-        "parse_date",
         f"parse_date{_USAGE}",
         _resolver(Date(), bare=True),
         _parse,
         nulls=NullRule.STRICT,
     ),
     Function(
-        "parse_instant",
         f"parse_instant{_USAGE}",
         _resolver(Timestamp(utc=True)),
         _parse,

@@ -217,7 +217,6 @@ def _range(
 
 ROWS = (
     Function(
-        "format_time",
         "format_time(date or timestamp without a zone, constant format of %Y %m …)",
         _resolve,
         _format,

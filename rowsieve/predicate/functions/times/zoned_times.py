@@ -370,14 +370,13 @@ def _computed(times: Micros, nulls: Mask, failed: Mask, type_: Timestamp) -> Com
     return Computed(array, failed if failed.any() else None)
 
 
-def _row(name: str, usage: str, resolve: Any, evaluate: Any, **claims: Any) -> Function:
+def _row(usage: str, resolve: Any, evaluate: Any, **claims: Any) -> Function:
     claims = {"nulls": NullRule.STRICT, **claims}
-    return Function(name, usage, resolve, evaluate, **claims)
+    return Function(usage, resolve, evaluate, **claims)
 
 
 ROWS = (
     _row(
-        "local_time",
         "local_time('zone', instant)",
         _resolve_local,
         _local_time,
@@ -387,7 +386,6 @@ ROWS = (
         at_infinity=AtInfinity.SAME,
     ),
     _row(
-        "instant",
         "instant('zone', timestamp, 'repeated', 'skipped')",
         _resolve_instant(quiet=False),
         _instant,
@@ -396,7 +394,6 @@ ROWS = (
         at_infinity=AtInfinity.SAME,
     ),
     _row(
-        "try_instant",
         "try_instant('zone', timestamp, 'repeated', 'skipped')",
         _resolve_instant(quiet=True),
         _try_instant,
@@ -406,7 +403,6 @@ ROWS = (
         at_infinity=AtInfinity.SAME,
     ),
     _row(
-        "zoned_trunc",
         "zoned_trunc('unit', 'zone', instant, 'repeated', 'skipped')",
         _resolve_trunc,
         _zoned_trunc,
@@ -415,7 +411,6 @@ ROWS = (
         at_infinity=AtInfinity.SAME,
     ),
     _row(
-        "zoned_shift",
         "zoned_shift('zone', instant, months, days, microseconds, 'repeated', 'skipped')",
         _resolve_shift,
         _zoned_shift,
@@ -424,7 +419,6 @@ ROWS = (
         at_infinity=AtInfinity.SAME,
     ),
     _row(
-        "zoned_text",
         "zoned_text('zone', instant[, 'style'])",
         _resolve_text,
         _zoned_text,
