@@ -56,11 +56,6 @@ _CONSTRUCTORS: Final[Mapping[str, tuple[type[LogicalType], ...]]] = {
     "tsrange": (Timestamp,),
     "tstzrange": (Timestamp,),
 }
-NAMES_OF_CALLS: Final = _OF_RANGE.union(
-    _CONSTRUCTORS, ("array_length", "array_lower", "array_ndims", "array_upper")
-)
-"""Names that `aliased_call` reads; most of them are no functions of other values."""
-
 _TEXT = re.compile(r'\s*([\[(])\s*("[^"]*"|[^,"]*?)\s*,\s*("[^"]*"|[^,"]*?)\s*([\])])\s*')
 _NULL: Final = ir.BooleanOperand(ir.Literal(None, Bool()))
 

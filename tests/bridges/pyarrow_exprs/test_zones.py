@@ -156,7 +156,7 @@ def test_zones_that_arrow_ends_in_2037_go_to_the_residual() -> None:
         for predicate in written(zone):
             found = to_pyarrow(predicate, schema)
             assert found.expression is None
-            assert "Arrow has other changes" in found.notes[0]
+            assert "Arrow changes clocks" in found.notes[0]
 
 
 def test_conditions_read_in_such_a_zone_are_written_again() -> None:

@@ -28,7 +28,6 @@ from rowsieve.types.logical import String
 _PLACE = re.compile(r"\{([0-9]+|rest)\}")
 _REST = "rest"
 _BEFORE = re.compile(r"(?:[(,]|\bIN|\bFROM|\bBOTH|\bLEADING|\bTRAILING)\s*$")
-_NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\(")
 _AFTER = re.compile(r"\s*(?:[),]|AS\b|IN\b|FROM\b)")
 _PREFIX = "argument_"
 _TRIMS = ("trim", "ltrim", "rtrim")
@@ -98,14 +97,6 @@ def forms(reader: Reads, node: Any) -> list[str]:
     """Return the templates that a node might match, with arguments x, y, z, for a message."""
     known = _patterns(reader.dialect.name).get(_root(node), ())
     return list(dict.fromkeys(pattern.shown for pattern in known))
-
-
-def called_names(dialect: str) -> Iterator[str]:
-    """The names by which the dialect's templates call functions, in lower case."""
-    for patterns in _patterns(dialect).values():
-        for pattern in patterns:
-            if (name := _NAME.match(pattern.shown)) is not None:
-                yield name[1].lower()
 
 
 def fill(call: Call, writer: Writes) -> tuple[str, bool] | None:

@@ -22,7 +22,7 @@ from rowsieve.bridges.sql.constructs.intervals import moved
 from rowsieve.bridges.sql.constructs.named_zones import at_time_zone, of_local_time, timezone_call
 from rowsieve.bridges.sql.constructs.nested_access import json_operator, json_path
 from rowsieve.bridges.sql.constructs.pattern_calls import substring
-from rowsieve.bridges.sql.constructs.templates import called_names, forms, recognise
+from rowsieve.bridges.sql.constructs.templates import forms, recognise
 from rowsieve.bridges.sql.constructs.time_fields import (
     PARTS,
     field_argument,
@@ -36,10 +36,8 @@ from rowsieve.bridges.sql.reading.dialect_calls import ALIASES, HANDLERS, refuse
 from rowsieve.bridges.sql.reading.json_calls import HANDLERS as KEYS
 from rowsieve.bridges.sql.reading.list_calls import HANDLERS as LISTS
 from rowsieve.bridges.sql.spark.read.formatted_times import read_by_format
-from rowsieve.errors import did_you_mean
 from rowsieve.predicate import ir
-from rowsieve.predicate.binding.aliased_values import NAMES_OF_CALLS
-from rowsieve.predicate.functions.registry import BUILT_IN, FUNCTIONS
+from rowsieve.predicate.functions.registry import BUILT_IN
 from rowsieve.types.logical import Date, Float, Int, Timestamp
 
 _FIELD_CALLS = frozenset({"EXTRACT", "DATE_PART"})
@@ -141,25 +139,15 @@ def _anonymous(reader: Reads, node: Any) -> ir.Operand:
     if name in _NOW and not node.expressions:
         return ir.Now()
     arguments = tuple(reader.operand(item) for item in node.expressions)
-    if (call := recognise(reader, node)) is not None:
-        return call
+    if (known := recognise(reader, node)) is not None:
+        return known
     if not dialect.reads_our_names and not _is_name_of(name, dialect.name):
         raise reader.source.refusal(
             node,
             f"{dialect.name} has no function {name}; the function of this name of other dialects "
             "is not read in its text",
         )
-    ours = ALIASES.get((dialect.name, name), name)
-    known = ours in FUNCTIONS or ours in NAMES_OF_CALLS
-    if not known and (hint := did_you_mean(name, _names_read(dialect.name), 3)):
-        raise reader.source.refusal(node, f"no function {name!r}{hint}")
-    return ir.Call(ours, arguments)
-
-
-@cache
-def _names_read(dialect: str) -> frozenset[str]:
-    """The functions that text of the dialect can call, for suggestions."""
-    return _shared_with(dialect).union(called_names(dialect), NAMES.get(dialect, ()))
+    return ir.Call(ALIASES.get((dialect.name, name), name), arguments)
 
 
 def _without_arguments(value: ir.Operand) -> Callable[[Reads, Any], ir.Operand]:

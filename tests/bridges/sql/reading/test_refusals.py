@@ -6,7 +6,6 @@ import pytest
 
 from rowsieve.bridges.sql import parse_expression, parse_predicate
 from rowsieve.errors import InvalidPredicate
-from rowsieve.predicate import ir
 
 REFUSED: list[tuple[str, str, int | None]] = [
     ("", "the filter is empty", None),
@@ -132,24 +131,3 @@ def test_plus_next_to_pipes_needs_parentheses() -> None:
     with pytest.raises(InvalidPredicate, match="in parentheses"):
         parse_expression("a || b + c")
     parse_expression("a || (b + c)")
-
-
-@pytest.mark.parametrize(
-    ("dialect", "name", "near"),
-    [
-        ("spark", "regexp_extrct", "regexp_extract"),  # our own name is refused in its text
-        ("duckdb", "regexp_extrct", "regexp_extract"),
-        ("postgres", "regexp_subst", "regexp_substr"),
-        ("datafusion", "date_trunk", "date_trunc"),
-        ("trino", "lowr", "lower"),
-    ],
-)
-def test_an_unknown_function_suggests_names_of_the_dialect(
-    dialect: str, name: str, near: str
-) -> None:
-    with pytest.raises(InvalidPredicate, match=f"no function '{name}'; did you mean .*'{near}'"):
-        parse_expression(f"{name}(a, 'x')", dialect)
-
-
-def test_an_unknown_function_without_a_near_name_is_left_to_the_registry() -> None:
-    assert parse_expression("xyzzy(a)", "spark") == ir.Call("xyzzy", (ir.Column("a"),))
