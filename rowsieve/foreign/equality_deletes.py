@@ -31,39 +31,42 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a file stands: its sequence number, and its partition; None for all partitions."""
+    """Where a data file stands: its sequence number, and its partition."""
 
     sequence: int
-    partition: str | None
+    partition: str
 
 
-@dataclass(frozen=True, slots=True)
-class EqualityDelete:
-    """A file of deleted values, and the ids of the columns to compare."""
+@dataclass(slots=True, eq=False)
+class DeleteGroup:
+    """The delete files that compare the same columns in one partition, or in all for None.
 
-    path: str
-    standing: Standing
+    `sequences` are their sequence numbers by path, of which `newest` is the greatest.
+    """
+
     field_ids: tuple[int, ...]
+    sequences: dict[str, int] = field(default_factory=dict)
+    newest: int = 0
 
-    def concerns(self, data: Standing) -> bool:
-        """Whether it may hide rows of a data file."""
-        older = data.sequence < self.standing.sequence
-        return older and self.standing.partition in (None, data.partition)
+    def add(self, path: str, sequence: int) -> None:
+        """Add a delete file."""
+        self.sequences[path] = sequence
+        self.newest = max(self.newest, sequence)
 
 
 @dataclass(frozen=True, slots=True)
 class EqualityPlan:
     """The equality deletes of a snapshot; `standings` of its data files, by path."""
 
-    deletes: list[EqualityDelete] = field(default_factory=list)
+    groups: dict[str | None, dict[tuple[int, ...], DeleteGroup]] = field(default_factory=dict)
     standings: dict[str, Standing] = field(default_factory=dict)
 
     def add(self, entry: Any, table: Any) -> bool:
         """Note an entry of a manifest; return whether it is for pyiceberg to plan."""
-        file = entry.data_file
-        standing = Standing(int(entry.sequence_number or 0), _partition(file, table))
+        file, sequence = entry.data_file, int(entry.sequence_number or 0)
+        partition = _partition(file, table)
         if str(file.content).rpartition(".")[2] != _DELETES:
-            self.standings[file.file_path] = standing
+            self.standings[file.file_path] = Standing(sequence, partition)
             return True
         form = str(file.file_format).rpartition(".")[2].upper()
         if form != "PARQUET":
@@ -71,17 +74,22 @@ class EqualityPlan:
                 f"from_iceberg: {file.file_path} has equality deletes as {form}, and only Parquet "
                 "files are read; rewrite the files of the table with an Iceberg writer"
             )
-        if _is_partitioned(table.specs()[file.spec_id]):
-            self.deletes.append(_delete(file, standing))
-        else:
-            self.deletes.append(_delete(file, Standing(standing.sequence, None)))
+        ids = _compared_ids(file)
+        scope = partition if _is_partitioned(table.specs()[file.spec_id]) else None
+        groups = self.groups.setdefault(scope, {})
+        groups.setdefault(ids, DeleteGroup(ids)).add(file.file_path, sequence)
         return False
 
-    def of_file(self, path: str) -> tuple[EqualityDelete, ...]:
-        """The deletes that may hide rows of a data file."""
+    def of_file(self, path: str) -> tuple[DeleteGroup, ...]:
+        """The groups with deletes that may hide rows of a data file."""
         if (standing := self.standings.get(path)) is None:
             return ()
-        return tuple(delete for delete in self.deletes if delete.concerns(standing))
+        return tuple(
+            group
+            for scope in (None, standing.partition)
+            for group in self.groups.get(scope, {}).values()
+            if group.newest > standing.sequence
+        )
 
 
 def plan_files(scan: Any, table: Any) -> tuple[list[Any], EqualityPlan]:
@@ -140,14 +148,13 @@ def deleted_later(data: NumberedRows, deleted: NumberedRows) -> npt.NDArray[np.b
     return np.asarray(newest[codes[deleted.rows.num_rows :]] > data.sequences)
 
 
-def _delete(file: Any, standing: Standing) -> EqualityDelete:
+def _compared_ids(file: Any) -> tuple[int, ...]:
     if not file.equality_ids:
         raise CorruptData(
             f"from_iceberg: the manifest does not say which columns the equality deletes of "
             f"{file.file_path} compare"
         )
-    ids = tuple(sorted(int(each) for each in file.equality_ids))
-    return EqualityDelete(file.file_path, standing, ids)
+    return tuple(sorted(int(each) for each in file.equality_ids))
 
 
 def _partition(file: Any, table: Any) -> str:

@@ -34,7 +34,7 @@ from rowsieve.executor.part_sources import PartSource
 from rowsieve.foreign.created_in_place import PlacedFiles, TableInPlace, check_outside
 from rowsieve.foreign.defaults_inside import with_added_defaults
 from rowsieve.foreign.equality_deletes import (
-    EqualityDelete,
+    DeleteGroup,
     EqualityPlan,
     NumberedRows,
     deleted_later,
@@ -90,7 +90,7 @@ class _IcebergFile:
     uri: str
     constants: Mapping[int, Any]
     deletes: tuple[Any, ...] = ()
-    equality: tuple[EqualityDelete, ...] = ()
+    equality: tuple[DeleteGroup, ...] = ()
     sequence: int = 0
 
 
@@ -440,16 +440,11 @@ def _hidden_by_values(
     store: ObjectStore,
 ) -> Iterator[tuple[str, RowSet]]:
     """The rows that equality deletes hide, with the URI of their file, which may come twice."""
-    groups: dict[tuple[tuple[int, ...], str | None], dict[str, EqualityDelete]] = {}
-    for delete in (delete for file in files for delete in file.equality):
-        group = groups.setdefault((delete.field_ids, delete.standing.partition), {})
-        group[_location(delete.path).uri] = delete
-    for deletes in groups.values():
-        compared = key_schema(next(iter(deletes.values())).field_ids, scan.projection(), table)
-        deleted = _deleted_rows(compared, deletes, table, store)
-        wanted = set(deletes.values())
+    for group in dict.fromkeys(group for file in files for group in file.equality):
+        compared = key_schema(group.field_ids, scan.projection(), table)
+        deleted = _deleted_rows(compared, group, table, store)
         both = zip(files, footers, strict=True)
-        pairs = [(file, footer) for file, footer in both if not wanted.isdisjoint(file.equality)]
+        pairs = [(file, footer) for file, footer in both if group in file.equality]
         sequences = {file.uri: file.sequence for file, _ in pairs}
         placed = _with_columns(compared, [pair[0] for pair in pairs], [f for _, f in pairs], table)
         for together in _in_groups(_stored_rows(placed, store), deleted.rows.num_rows):
@@ -461,11 +456,12 @@ def _hidden_by_values(
 
 
 def _deleted_rows(
-    compared: Any, deletes: Mapping[str, EqualityDelete], table: Any, store: ObjectStore
+    compared: Any, group: DeleteGroup, table: Any, store: ObjectStore
 ) -> NumberedRows:
     """The rows of delete files."""
-    footers = read_footers(store, list(deletes))
-    placed = _with_columns(compared, [_IcebergFile(uri, {}) for uri in deletes], footers, table)
+    sequences = {_location(path).uri: number for path, number in group.sequences.items()}
+    footers = read_footers(store, list(sequences))
+    placed = _with_columns(compared, [_IcebergFile(uri, {}) for uri in sequences], footers, table)
     for footer in footers:
         if len(placed.joined.names_of(footer)) < len(placed.joined.schema.fields):
             raise CorruptData(
@@ -473,9 +469,7 @@ def _deleted_rows(
                 f"{', '.join(placed.joined.schema.names)}; restore it from a copy"
             )
     no_rows = arrow_schema(placed.joined.schema).empty_table()
-    stored = [
-        (rows, deletes[ref.path].standing.sequence) for ref, rows in _stored_rows(placed, store)
-    ]
+    stored = [(rows, sequences[ref.path]) for ref, rows in _stored_rows(placed, store)]
     return NumberedRows.of([(no_rows, 0), *stored])
 
 
