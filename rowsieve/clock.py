@@ -19,23 +19,18 @@ class Clock(Protocol):
 
     def now_us(self) -> int:
         """Return the wall-clock time in microseconds from 1970; it may jump."""
-        ...
 
     def monotonic_s(self) -> float:
         """Return seconds from a fixed moment; they never go back."""
-        ...
 
     def sleep(self, seconds: float) -> None:
         """Return once so many seconds have passed."""
-        ...
 
     def sleep_up_to(self, longest_s: float) -> None:
         """Return after a random part of so many seconds (jitter)."""
-        ...
 
     def wait(self, event: threading.Event, seconds: float) -> bool:
         """Return True once the event is set, or False after so many seconds."""
-        ...
 
 
 class SystemClock:

@@ -24,7 +24,6 @@ class TableMaker(Protocol):
 
     def tables(self, namespace: str | None = None) -> list[str]:
         """The tables as `namespace.name`."""
-        ...
 
     def create_table(
         self,
@@ -36,11 +35,9 @@ class TableMaker(Protocol):
         sequence: list[str] | None = None,
     ) -> Table:
         """Create a table."""
-        ...
 
     def drop_table(self, name: str, *, purge: bool = False) -> None:
         """Drop a table."""
-        ...
 
 
 def create_from_statement(

@@ -23,22 +23,18 @@ class FlaggedTable(Protocol):
     @property
     def uuid(self) -> str:
         """The table's id, which never changes."""
-        ...
 
     @property
     def key(self) -> tuple[str, ...]:
         """The key columns; empty without a key."""
-        ...
 
     @property
     def properties(self) -> Mapping[str, str]:
         """The table's properties."""
-        ...
 
     @property
     def writer_version(self) -> int:
         """The protocol that writers of the table must know."""
-        ...
 
 
 def _anywhere(_table: FlaggedTable) -> str:

@@ -31,7 +31,6 @@ class Defaults(Protocol):
     @property
     def flags(self) -> Flags:
         """The rollout rules."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,15 +26,12 @@ class TablesByName(Protocol):
 
     def namespaces(self) -> list[str]:
         """The namespaces."""
-        ...
 
     def tables(self, namespace: str | None = None) -> list[str]:
         """The tables as `namespace.name`."""
-        ...
 
     def open_table(self, name: str) -> Table:
         """Open a table by `namespace.name`."""
-        ...
 
 
 def view_of(catalog: TablesByName, catalog_name: str, name: str) -> pa.Table | None:

@@ -75,7 +75,6 @@ class Reporter(Protocol):
 
     def report(self, report: Report) -> None:
         """Receive a report."""
-        ...
 
 
 class LoggingReporter:

@@ -93,11 +93,9 @@ class Observer(Protocol):
 
     def begun(self, operation: Operation) -> Callable[[], None]:
         """Note a beginning; changes of the context are undone by what is returned."""
-        ...
 
     def ended(self, operation: Operation, error: BaseException | None) -> None:
         """Note an end, after the operation's report."""
-        ...
 
 
 _CURRENT: Final[ContextVar[Operation | None]] = ContextVar("rowsieve-operation", default=None)

@@ -51,7 +51,6 @@ class OpensTables(Protocol):
 
     def __call__(self, name: str, *, ref: str | None = None) -> Table:
         """Open the table."""
-        ...
 
 
 @checked_methods

@@ -96,7 +96,6 @@ class KeepsDrafts(Protocol):
 
     def draft(self, path: str) -> DraftFile:
         """Create a temporary file that `publish` makes the object `path`."""
-        ...
 
 
 class Draft(io.RawIOBase):

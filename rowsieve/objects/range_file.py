@@ -14,11 +14,9 @@ class Ranges(Protocol):
 
     def get_range(self, path: str, start: int, stop: int) -> bytes:
         """Return bytes `[start, stop)`."""
-        ...
 
     def size(self, path: str) -> int:
         """Return the size of the object in bytes."""
-        ...
 
 
 def open_ranges(store: Ranges, path: str, size_bytes: int | None) -> NativeFile:

@@ -78,32 +78,25 @@ class ObjectStore(Protocol):
     @property
     def uri(self) -> str:
         """The store's URI, safe to print: without user, password or query."""
-        ...
 
     @property
     def overlaps(self) -> bool:
         """True if a request costs a network round trip, so that concurrent requests pay."""
-        ...
 
     def expect(self, places: Iterable[Place], *, keep: bool = False) -> None:
         """Announce spans that will be read soon, about in this order; `keep`: more than once."""
-        ...
 
     def get(self, path: str) -> bytes:
         """Return all bytes of an object."""
-        ...
 
     def get_range(self, path: str, start: int, stop: int) -> bytes:
         """Return bytes `[start, stop)`; CorruptData if the object is shorter."""
-        ...
 
     def size(self, path: str) -> int:
         """Return the size of the object in bytes."""
-        ...
 
     def exists(self, path: str) -> bool:
         """Return whether an object exists at `path`."""
-        ...
 
     def put_new(self, path: str, data: bytes | memoryview) -> None:
         """Create an object durably; ObjectExists if the name is taken.
@@ -111,7 +104,6 @@ class ObjectStore(Protocol):
         After any other error the object may or may not exist. After SyncFailed the caller must not
         rely on the object, even if it exists.
         """
-        ...
 
     def put_hint(self, path: str, data: bytes) -> None:
         """Replace an object that only says where others are; readers see the old or the new bytes.
@@ -121,33 +113,27 @@ class ObjectStore(Protocol):
 
     def make_durable(self, path: str) -> None:
         """Make durable an object that exists although its put raised."""
-        ...
 
     def list(self, prefix: str, after: str | None = None, until: str | None = None) -> Paths:
         """List the objects under the folder `prefix`, sorted, with `after` < path < `until`."""
-        ...
 
     def children(self, prefix: str = "") -> Paths:
         """List names directly under a folder, sorted, objects and folders; for diagnosis."""
-        ...
 
     def folders(self, prefix: str = "") -> Paths:
         """List the names of the folders directly under a folder, sorted; none if it is absent.
 
         A symbolic link counts as a folder if it leads to one inside the store.
         """
-        ...
 
     def details(self, prefix: str, most: int | None = None) -> Details:
         """List the objects under the folder `prefix` with their sizes and times.
 
         With `most`, a listing of many pages may end after so many objects.
         """
-        ...
 
     def leftovers(self) -> Details:
         """List temporary files that interrupted puts left behind; no other method lists them."""
-        ...
 
     def delete(self, paths: Sequence[str]) -> None:
         """Delete objects, or leftovers; ignores absent ones.
@@ -155,14 +141,12 @@ class ObjectStore(Protocol):
         A store without round trips deletes in the order given; any other store in consecutive runs
         of `DELETED_AT_ONCE`.
         """
-        ...
 
     def open_input(self, path: str, size_bytes: int | None = None) -> NativeFile:
         """Open a seekable file for pyarrow's readers; the caller closes it.
 
         A known `size_bytes` saves a request.
         """
-        ...
 
 
 def checked_path(path: str) -> str:

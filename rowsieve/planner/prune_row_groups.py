@@ -54,15 +54,12 @@ class Blooms(Protocol):
 
     def filters(self, column: FileColumn, row_groups: Sequence[int]) -> list[BloomFilter | None]:
         """Return the filter of each row group, None if it has none."""
-        ...
 
     def expect(self, column: FileColumn, row_groups: Sequence[int]) -> None:
         """Announce that these filters will be requested next."""
-        ...
 
     def far(self, column: FileColumn, row_groups: Sequence[int]) -> list[int]:
         """Return those of the row groups whose filter costs a round trip."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

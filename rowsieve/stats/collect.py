@@ -37,11 +37,9 @@ class ColumnCollector(Protocol):
 
     def add(self, values: Values) -> None:
         """Account for the column's values in a batch."""
-        ...
 
     def finish(self) -> Iterable[tuple[Subject, ColumnStatistics]]:
         """The statistics of all values so far, by subject."""
-        ...
 
 
 MakeCollector: TypeAlias = Callable[[Field], ColumnCollector]

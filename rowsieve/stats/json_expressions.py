@@ -54,11 +54,9 @@ class Subjects(Protocol):
 
     def subject(self, subject: Subject) -> AbstractColumn | None:
         """The statistics of a subject in every part; None if no part has any."""
-        ...
 
     def kinds(self, subject: Derived) -> npt.NDArray[np.int64] | None:
         """(n,) bits of `JsonKind`: what a JSON path may hold; None if no part knows."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

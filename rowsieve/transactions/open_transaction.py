@@ -70,7 +70,6 @@ class SharedOrder(Protocol):
 
     def orders(self, outside: Handle) -> bool:
         """Whether the commits of this table are among those that are ordered."""
-        ...
 
     def commit(
         self, changed: Mapping[str, Callable[[], Commit]], read: Mapping[str, Callable[[], int]]
@@ -79,11 +78,9 @@ class SharedOrder(Protocol):
 
         A proof returns the number that the table's next entry has.
         """
-        ...
 
     def savepoint(self) -> Callable[[], None]:
         """What returns the order itself, such as the tables to create, to its present state."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

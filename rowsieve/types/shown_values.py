@@ -26,12 +26,10 @@ class Typed(Protocol):
     @property
     def name(self) -> str:
         """Its name."""
-        ...
 
     @property
     def type(self) -> logical.LogicalType:
         """Its type."""
-        ...
 
 
 class ValueText(str):

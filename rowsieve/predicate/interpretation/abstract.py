@@ -101,11 +101,9 @@ class AbstractColumns(Protocol):
     @property
     def part_count(self) -> int:
         """The number of parts, n."""
-        ...
 
     def column(self, column: BoundColumn) -> AbstractColumn | None:
         """Return the statistics of the column; None if there are none."""
-        ...
 
 
 @runtime_checkable
@@ -117,7 +115,6 @@ class KnownExpressions(Protocol):
 
         None if there are none. They must hold under all semantics.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -201,11 +201,9 @@ class InShards(Protocol):
     @property
     def unions(self) -> pa.Table:
         """One row per shard, see `rowsieve.stats.shard_unions`."""
-        ...
 
     def shards_of(self, rows: npt.NDArray[np.int64] | None) -> npt.NDArray[np.int64]:
         """Return, shape (n,), the shard of each part, or of the parts at these indices."""
-        ...
 
 
 class PartTable(Columns):

@@ -33,26 +33,21 @@ class ColumnSource(Protocol):
     @property
     def row_count(self) -> int:
         """Number of rows."""
-        ...
 
     @property
     def schema(self) -> pa.Schema:
         """Names and types of the columns, without reading them."""
-        ...
 
     @property
     def unreadable(self) -> Mapping[str, int]:
         """Requested rows whose columns could not be read, by prefix of the column names."""
-        ...
 
     @property
     def unreachable(self) -> bool:
         """True if columns are unreadable because the store failed, so that a retry may help."""
-        ...
 
     def read(self, names: Sequence[str], rows: Indices | None) -> pa.Table:
         """Read some columns of all rows, or of the rows at ascending indices."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -38,7 +38,6 @@ class TypesOfQueries(Protocol):
 
     def types(self, query: str, at: Snapshot) -> list[pa.DataType]:
         """Return the types of the columns of a query; InvalidInput if it cannot be planned."""
-        ...
 
 
 def overflow_checks(
