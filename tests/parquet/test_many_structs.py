@@ -7,7 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rowsieve.parquet.foreign_footer.many_structs import BINARY, LIST, STRUCT, ManyStructs
+from rowsieve.parquet.foreign_footer.many_structs import ManyStructs
+from rowsieve.parquet.foreign_footer.struct_shapes import BINARY, LIST, STRUCT
 from rowsieve.parquet.thrift import I32, I64, MalformedThrift, encoded_value, read_struct
 from tests import profiles
 

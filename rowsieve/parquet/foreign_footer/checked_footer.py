@@ -47,7 +47,7 @@ from rowsieve.parquet.foreign_footer.footer_fields import (
 from rowsieve.parquet.foreign_footer.footer_fields import (
     TYPE as CHUNK_TYPE,
 )
-from rowsieve.parquet.foreign_footer.many_structs import LIST, STRUCT, Numbers, Path, Structs
+from rowsieve.parquet.foreign_footer.many_structs import Structs
 from rowsieve.parquet.foreign_footer.schema_tree import (
     CHILDREN,
     CONVERTED,
@@ -68,6 +68,8 @@ from rowsieve.parquet.foreign_footer.schema_tree import (
     Leaf,
     wide_decimal,
 )
+from rowsieve.parquet.foreign_footer.struct_lanes import Numbers
+from rowsieve.parquet.foreign_footer.struct_shapes import LIST, STRUCT, Path
 from rowsieve.parquet.spans import Span
 from rowsieve.parquet.thrift import (
     I32,
@@ -83,6 +85,8 @@ from rowsieve.parquet.thrift import (
 _KNOWN_OF_GROUP: Final = range(1, 8)
 _KNOWN_OF_METADATA: Final = range(1, 16)
 _KNOWN_OF_CHUNK: Final = range(2, 8)
+TYPE_ORDER: Final = b"\x1c\0\0"
+"""The encoded order of a column whose bounds are in the order of its type."""
 _DROPPED: Final = 12  # statistics, of the metadata of a chunk that does not fit
 
 
@@ -256,7 +260,7 @@ class CheckedFooter:
 
 def ordered_list(leaf_count: int) -> bytes:
     """The encoded orders of columns: that of the type for each."""
-    return _list_of([b"\x1c\0\0"] * leaf_count)
+    return _list_of([TYPE_ORDER] * leaf_count)
 
 
 def _list_of(structs: Sequence[bytes]) -> bytes:
@@ -264,8 +268,8 @@ def _list_of(structs: Sequence[bytes]) -> bytes:
 
 
 def _element(data: bytes, element: Element, field_id: int | None) -> EncodedStruct:
-    if element.encoded is not None and field_id == element.values.get(FIELD_ID):
-        start, stop = element.encoded
+    if element.is_known and field_id == element.field_id:
+        start, stop = element.span
         return EncodedStruct(data[start:stop])
     known: Collection[int] = range(1, LOGICAL + 1)
     changed = {FIELD_ID: field_id, CHILDREN: element.values.get(CHILDREN)}
@@ -277,7 +281,7 @@ def _element(data: bytes, element: Element, field_id: int | None) -> EncodedStru
         changed |= {CONVERTED: DECIMAL_CONVERTED, PRECISION: WIDE_DIGITS, SCALE: digits[1]}
     fields = [
         (each.number, each.kind, data[each.start : each.stop])
-        for each in _last_of_each(element.fields, known)
+        for each in _last_of_each(raw_fields(data, element.span[0])[0], known)
         if each.number not in changed
     ]
     fields += [

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -30,9 +31,15 @@ from rowsieve.parquet.foreign_footer.footer_fields import (
     TYPE,
     VALUES,
 )
-from rowsieve.parquet.foreign_footer.many_structs import Numbers, Structs
+from rowsieve.parquet.foreign_footer.many_structs import Structs
 from rowsieve.parquet.foreign_footer.schema_tree import BYTES, FIXED, INT96, LENGTHS, Leaf
+from rowsieve.parquet.foreign_footer.struct_lanes import Numbers
 from rowsieve.parquet.thrift import MalformedThrift
+
+_COMPARED: Final = (
+    *(TYPE, VALUES, NULLS, GEOMETRY, OLD_MAX, OLD_MIN, MAX, MIN),
+    *(REPETITIONS, DEFINITIONS, TEXT_BYTES),
+)
 
 
 class UnreadableFooter(ValueError):
@@ -79,28 +86,28 @@ def contradictions(
     """The chunks that contradict the schema, and those with statistics a decoder must not see."""
     groups, step = len(rows), len(leaves)
 
-    def repeated(values: Sequence[int]) -> Numbers:
-        return np.tile(np.array(values, np.int64), groups)
+    def by_group(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return values.reshape(groups, step)
 
-    values, stops = chunks.values, chunks.stops
-    flat = repeated([leaf.repetitions == 0 for leaf in leaves]) == 1
-    suspicious = values[TYPE] != repeated([leaf.physical for leaf in leaves])
-    suspicious |= flat & (values[VALUES] != np.repeat(rows, step))
-    length = repeated([_length(leaf) for leaf in leaves])
-    is_int96 = repeated([leaf.physical == INT96 for leaf in leaves]) == 1
-    unfit = is_int96 | (stops[GEOMETRY] >= 0) | ((stops[NULLS] >= 0) & (values[NULLS] < 0))
+    def by_leaf(facts: Iterable[int]) -> Numbers:
+        return np.fromiter(facts, np.int64, step)
+
+    values = {path: by_group(chunks.values[path]) for path in _COMPARED}
+    is_there = {path: by_group(chunks.stops[path] >= 0) for path in _COMPARED}
+    physical = by_leaf(leaf.physical for leaf in leaves)
+    repetitions = by_leaf(leaf.repetitions for leaf in leaves)
+    suspicious = values[TYPE] != physical
+    suspicious |= (repetitions == 0) & (values[VALUES] != rows[:, None])
+    length = by_leaf(map(_length, leaves))
+    unfit = (physical == INT96) | is_there[GEOMETRY] | (is_there[NULLS] & (values[NULLS] < 0))
     for path in (OLD_MAX, OLD_MIN, MAX, MIN):
-        size = stops[path] - values[path]
-        unfit |= (stops[path] >= 0) & (length >= 0) & (size != length)
-    for path, levels in (
-        (REPETITIONS, [leaf.repetitions for leaf in leaves]),
-        (DEFINITIONS, [leaf.definitions for leaf in leaves]),
-    ):
-        count = values[path]
-        unfit |= (stops[path] >= 0) & (count != 0) & (count != repeated(levels) + 1)
-    is_text = repeated([leaf.physical == BYTES for leaf in leaves]) == 1
-    unfit |= (stops[TEXT_BYTES] >= 0) & ~is_text
-    return suspicious | overlapping(*chunk_spans(chunks)), unfit
+        size = by_group(chunks.stops[path]) - values[path]
+        unfit |= is_there[path] & (length >= 0) & (size != length)
+    definitions = by_leaf(leaf.definitions for leaf in leaves)
+    for path, levels in ((REPETITIONS, repetitions), (DEFINITIONS, definitions)):
+        unfit |= is_there[path] & (values[path] != 0) & (values[path] != levels + 1)
+    unfit |= is_there[TEXT_BYTES] & (physical != BYTES)
+    return suspicious.ravel() | overlapping(*chunk_spans(chunks)), unfit.ravel()
 
 
 def chunk_spans(chunks: Structs, places: slice = slice(None)) -> tuple[Numbers, Numbers]:

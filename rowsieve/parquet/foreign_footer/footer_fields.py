@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from rowsieve.parquet.foreign_footer.many_structs import BINARY, LIST, STRUCT, Path
+from rowsieve.parquet.foreign_footer.struct_shapes import BINARY, LIST, STRUCT, Path
 
 VERSION, SCHEMA, ROWS, ROW_GROUPS, PAIRS, CREATED_BY, ORDERS = range(1, 8)  # of a footer
 COLUMNS, GROUP_ROWS = 1, 3  # of a row group

@@ -11,41 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from rowsieve.parquet.thrift import MalformedThrift, field_number, zigzag
-from rowsieve.varints import decode_varint
+from rowsieve.parquet.foreign_footer.struct_lanes import Lanes, Numbers, Windows
+from rowsieve.parquet.foreign_footer.struct_shapes import Path, Shape
+from rowsieve.parquet.thrift import MalformedThrift
 
-Numbers: TypeAlias = npt.NDArray[np.int64]
-Bytes: TypeAlias = npt.NDArray[np.uint8]
-Path: TypeAlias = tuple[int, ...]
-"""The field numbers from the struct to a nested field."""
-
-INTEGERS: Final = (4, 5, 6)
-BINARY, LIST, STRUCT = 8, 9, 12
-_TRUE, _FALSE, _BYTE, _DOUBLE, _SET = 1, 2, 3, 7, 10
-_LITERAL, _VARINT, _BINARY, _SKIP, _START, _STOP = range(6)
-_NOTHING: Final = -1
 _ABSENT: Final = -1
-_MAX_DEEP: Final = 16
 _MAX_GUESSED: Final = 64  # shapes whose places are guessed; each costs a pass over the footer
 _WALKED_BELOW_BYTES: Final = 1_500  # structs in so few are walked: numpy has a cost per step
-_PADDING: Final = 32  # zero bytes after the data, so that lanes that left it read something
-_LONGEST_VARINT: Final = 10
-_LONGEST_SHAPE: Final = 4_096
-_PASSED: Final = np.zeros(0, np.uint64)
-
-
-class _Token(NamedTuple):
-    """A step of a shape: what is read, its literal bytes or their number, and its slot."""
-
-    step: int
-    literal: bytes = b""
-    size: int = 0
-    slot: int = _NOTHING
+_LANES_AT_ONCE: Final = 8_192  # so that their bytes stay in the processor's cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +51,11 @@ class ManyStructs:
 
     def __init__(self, data: bytes, wanted: Mapping[Path, int]) -> None:
         self._data = data
-        self._padded = np.frombuffer(data + bytes(_PADDING), np.uint8)
+        self._windows = Windows(data)
         self._wanted = wanted
         self._slots = {path: slot for slot, path in enumerate(wanted)}
-        self._parts: list[_Lanes | _Walked] = []
+        self._shapes = 0
+        self._parts: list[Lanes | _Walked] = []
         self._known: dict[int, int] = {}  # the row of a struct by its start
         self._ends: list[int] = []
         self._runs: list[int] = []  # by row: where the rows end that follow each other in the data
@@ -118,22 +96,38 @@ class ManyStructs:
 
     def _find(self, position: int) -> int:
         rest = len(self._data) - position
-        shape = _Shape(
-            self._data, self._wanted, self._slots,
-            is_alone=len(self._parts) >= _MAX_GUESSED or rest < _WALKED_BELOW_BYTES,
-        )  # fmt: skip
+        is_alone = self._shapes >= _MAX_GUESSED or rest < _WALKED_BELOW_BYTES
+        shape = Shape(self._data, self._wanted, self._slots, is_alone=is_alone)
         end = shape.add_struct(position, (), 0)
         if end > len(self._data):
             raise MalformedThrift("a struct cannot be read")
         if shape.is_alone:
             return self._add_walked(position, end, shape)
-        begins = self._padded[position : len(self._data)] == self._data[position]
-        lanes = _Lanes(np.flatnonzero(begins) + position, len(self._data))
-        for token in shape.tokens:
-            lanes.take(self._padded, token)
-        lanes.drop_failed()
-        if not len(lanes.starts) or lanes.starts[0] != position:
+        self._shapes += 1
+        begins = self._guessed(position)
+        for first in range(0, len(begins), _LANES_AT_ONCE):
+            lanes = Lanes(begins[first : first + _LANES_AT_ONCE], len(self._data))
+            lanes.read(self._windows, shape)
+            self._add_lanes(lanes)
+        if position not in self._known:
             raise MalformedThrift("a struct cannot be read")
+        return self._known[position]
+
+    def _guessed(self, position: int) -> Numbers:
+        """Where structs may begin as at `position`: after the end of one, or the head of a list."""
+        data = np.frombuffer(self._data, np.uint8)[position:]
+        begins = np.flatnonzero(data == data[0])
+        before = data[begins - 1]  # of the first one the last byte of all, which is not used
+        after_other = before == 0
+        if position:
+            after_other |= before == self._data[position - 1]
+        after_other[0] = True
+        return np.asarray(begins[after_other] + position, np.int64)
+
+    def _add_lanes(self, lanes: Lanes) -> None:
+        """Add the structs of one shape."""
+        if not len(lanes.starts):
+            return
         first = len(self._ends)
         self._ends += lanes.at.tolist()
         self._runs += (lanes.runs() + first).tolist()
@@ -144,9 +138,8 @@ class ManyStructs:
         else:
             for start, row in new:
                 self._known.setdefault(start, row)
-        return self._known[position]
 
-    def _add_walked(self, position: int, end: int, shape: _Shape) -> int:
+    def _add_walked(self, position: int, end: int, shape: Shape) -> int:
         """Add the one struct that has shown the shape."""
         if not self._parts or not isinstance(self._parts[-1], _Walked):
             self._parts.append(_Walked(len(self._slots)))
@@ -169,7 +162,7 @@ class _Walked:
         self._present: list[Mapping[int, int]] = []
         self._tables: Numbers | None = None
 
-    def add(self, start: int, end: int, shape: _Shape) -> None:
+    def add(self, start: int, end: int, shape: Shape) -> None:
         """Append a struct."""
         self._edges.append((start, end))
         both = (shape.values, shape.stops)
@@ -204,221 +197,3 @@ class _Walked:
         if self._tables is None or len(self._tables) < len(self._rows):
             self._tables = np.array(self._rows, np.int64)
         return self._tables
-
-
-class _Lanes:
-    """Places that may have a struct of one shape, all read by the same steps; slots by number."""
-
-    def __init__(self, starts: Numbers, size: int) -> None:
-        self.starts = starts
-        self.at = starts.copy()
-        self._good = np.ones(len(starts), np.bool_)
-        self._outside = size + 1
-        self.values: dict[int, Numbers] = {}
-        self.stops: dict[int, Numbers] = {}
-
-    def has(self, slot: int) -> bool:
-        """Return whether this shape has a value in a slot."""
-        return slot in self.stops
-
-    def values_of(self, slot: int) -> Numbers:
-        """The values of a slot; -1 if this shape lacks it."""
-        return self.values[slot] if slot in self.values else self._absent()
-
-    def stops_of(self, slot: int) -> Numbers:
-        """Where the values of a slot end; -1 if this shape lacks it."""
-        return self.stops[slot] if slot in self.stops else self._absent()
-
-    def _absent(self) -> Numbers:
-        return np.full(len(self.starts), -1, np.int64)
-
-    def runs(self) -> Numbers:
-        """(n,) by lane: the number after the last of the lanes that follow without a gap."""
-        last = np.append(np.flatnonzero(self.at[:-1] != self.starts[1:]), len(self.at) - 1)
-        lanes = np.arange(len(self.at))
-        return np.asarray(last[np.searchsorted(last, lanes)] + 1, np.int64)
-
-    def take(self, data: Bytes, token: _Token) -> None:
-        """Read one step in every lane."""
-        if token.step == _LITERAL:
-            for byte in token.literal:
-                self._good &= data.take(self.at) == byte
-                self.at += 1
-            self._stay_near()
-            if np.count_nonzero(self._good) < 3 * len(self._good) // 4:
-                self.drop_failed()
-        elif token.step == _VARINT and token.slot < 0:
-            self._varint(data, is_read=False)
-        elif token.step == _VARINT:
-            value = self._varint(data)
-            self._set(token.slot, (value >> np.uint64(1)).view(np.int64)
-                      ^ -(value & np.uint64(1)).view(np.int64))  # fmt: skip
-        elif token.step == _BINARY:
-            length = np.minimum(self._varint(data), np.uint64(self._outside)).view(np.int64)
-            start = self.at.copy()
-            self.at += length
-            self._stay_near()
-            if token.slot >= 0:
-                self._set(token.slot, start)
-        elif token.step == _SKIP:
-            self.at += token.size
-            self._stay_near()
-        elif token.step == _START:
-            self.values[token.slot] = self.at.copy() if token.size < 0 else np.full(
-                len(self.at), token.size, np.int64)  # fmt: skip
-        else:
-            self.stops[token.slot] = self.at.copy()
-
-    def drop_failed(self) -> None:
-        """Forget the lanes that do not have a struct of this shape, or left the data."""
-        self._good &= self.at < self._outside
-        if not self._good.all():
-            good = np.flatnonzero(self._good)
-            self.starts, self.at, self._good = (
-                self.starts[good],
-                self.at[good],
-                self._good[good],
-            )
-            self.values = {slot: each[good] for slot, each in self.values.items()}
-            self.stops = {slot: each[good] for slot, each in self.stops.items()}
-
-    def _set(self, slot: int, values: Numbers) -> None:
-        self.values[slot] = values
-        self.stops[slot] = self.at.copy()
-
-    def _stay_near(self) -> None:
-        """Stop lanes that left the data right after its end: no later step brings them back."""
-        np.minimum(self.at, self._outside, out=self.at)
-
-    def _varint(self, data: Bytes, *, is_read: bool = True) -> npt.NDArray[np.uint64]:
-        """Read a varint in every lane, or pass it; few have more than three bytes."""
-        at = self.at
-        byte = data.take(at)
-        at += 1
-        value = (byte & 127).astype(np.uint64) if is_read else _PASSED
-        more = np.flatnonzero(byte > 127)
-        for group in range(1, _LONGEST_VARINT):
-            if not len(more):
-                break
-            shift = np.uint64(7 * group)
-            if len(more) == len(at):
-                byte = data.take(at)
-                at += 1
-                if is_read:
-                    value |= (byte & 127).astype(np.uint64) << shift
-                more = np.flatnonzero(byte > 127)
-            else:
-                byte = data.take(at[more])
-                at[more] += 1
-                if is_read:
-                    value[more] |= (byte & 127).astype(np.uint64) << shift
-                more = more[byte > 127]
-        self._good[more] = False
-        self._stay_near()
-        return value
-
-
-class _Shape:
-    """The steps that read one struct, known byte by byte, and the slots of this struct.
-
-    `is_alone`: no other struct is read by the steps, so that there are none.
-    """
-
-    def __init__(
-        self,
-        data: bytes,
-        wanted: Mapping[Path, int],
-        slots: Mapping[Path, int],
-        *,
-        is_alone: bool = False,
-    ) -> None:
-        self.is_alone = is_alone
-        self._data = data
-        self._wanted = wanted
-        self._slots = slots
-        self.tokens: list[_Token] = []
-        self.values: dict[int, int] = {}
-        self.stops: dict[int, int] = {}
-
-    def add_struct(self, position: int, path: Path, depth: int) -> int:
-        """Add the steps of the struct at `position`; returns its end."""
-        if depth > _MAX_DEEP or len(self.tokens) > _LONGEST_SHAPE:
-            raise MalformedThrift("a struct has too many fields or levels")
-        data, number = self._data, 0
-        try:
-            while head := data[position]:
-                start, kind = position, head & 15
-                position += 1
-                number, position = field_number(data, position, number, head)
-                if not self.is_alone:
-                    self._literal(data[start:position])
-                position = self._add_value(position, kind, (*path, number), depth)
-        except IndexError as error:
-            raise MalformedThrift("the bytes end within a struct") from error
-        except OverflowError as error:
-            raise MalformedThrift(str(error)) from error
-        self._literal(b"\0")
-        return position + 1
-
-    def _add_value(self, position: int, kind: int, path: Path, depth: int) -> int:
-        slot = self._slots[path] if self._wanted.get(path) == kind else _NOTHING
-        if kind in INTEGERS:
-            self.tokens.append(_Token(_VARINT, slot=slot))
-            value, position = decode_varint(self._data, position)
-            return self._set(slot, zigzag(value), position)
-        match kind:
-            case 1 | 2:  # in the header of the field
-                return position
-            case 3 | 7:
-                size = 1 if kind == _BYTE else 8
-                self.tokens.append(_Token(_SKIP, size=size))
-                return position + size
-            case 8:
-                self.tokens.append(_Token(_BINARY, slot=slot))
-                length, position = decode_varint(self._data, position)
-                return self._set(slot, position, position + length)
-            case 9 | 10:
-                return self._add_list(position, slot, path, depth)
-            case 12:
-                if slot >= 0:
-                    self.tokens.append(_Token(_START, size=-1, slot=slot))
-                start, position = position, self.add_struct(position, path, depth + 1)
-                if slot >= 0:
-                    self.tokens.append(_Token(_STOP, slot=slot))
-                return self._set(slot, start, position)
-        raise MalformedThrift(f"a field of the unexpected kind {kind}")
-
-    def _add_list(self, position: int, slot: int, path: Path, depth: int) -> int:
-        start, head = position, self._data[position]
-        count, kind, position = head >> 4, head & 15, position + 1
-        if count == 15:
-            count, position = decode_varint(self._data, position)
-        self._literal(self._data[start:position])
-        if count > min(_LONGEST_SHAPE, len(self._data) - position):
-            raise MalformedThrift(f"a list of {count} values within a column chunk")
-        if slot >= 0:
-            self.tokens.append(_Token(_START, size=count, slot=slot))
-        for _ in range(count):
-            if kind in (_TRUE, _FALSE):
-                self.tokens.append(_Token(_SKIP, size=1))
-                position += 1
-            else:  # no field number: items have no slots
-                position = self._add_value(position, kind, (*path, 0), depth + 1)
-        if slot >= 0:
-            self.tokens.append(_Token(_STOP, slot=slot))
-        return self._set(slot, count, position)
-
-    def _set(self, slot: int, value: int, stop: int) -> int:
-        if slot >= 0:
-            self.values[slot] = value
-            self.stops[slot] = stop
-        return stop
-
-    def _literal(self, data: bytes) -> None:
-        """Add bytes that every struct of this shape has here, if possible to the last step."""
-        if self.tokens and self.tokens[-1].step == _LITERAL:
-            data = self.tokens.pop().literal + data
-        if len(data) > _PADDING // 2:
-            self.tokens.append(_Token(_LITERAL, data[: _PADDING // 2]))
-            data = data[_PADDING // 2 :]
-        self.tokens.append(_Token(_LITERAL, data))

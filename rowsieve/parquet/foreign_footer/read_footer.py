@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from rowsieve.byte_cache import ByteCache
 from rowsieve.checksums import checksum
 from rowsieve.parquet.footer_cache import cached_per_footer
-from rowsieve.parquet.foreign_footer.checked_footer import CheckedFooter, ordered_list
+from rowsieve.parquet.foreign_footer.checked_footer import TYPE_ORDER, CheckedFooter, ordered_list
 from rowsieve.parquet.foreign_footer.chunk_checks import contradictions, refuse
 from rowsieve.parquet.foreign_footer.footer_fields import (
     COLUMNS,
@@ -31,8 +31,9 @@ from rowsieve.parquet.foreign_footer.footer_fields import (
     VERSION,
     WANTED,
 )
-from rowsieve.parquet.foreign_footer.many_structs import BINARY, LIST, STRUCT, ManyStructs
+from rowsieve.parquet.foreign_footer.many_structs import ManyStructs
 from rowsieve.parquet.foreign_footer.schema_tree import Element, leaves_in, read_schema
+from rowsieve.parquet.foreign_footer.struct_shapes import BINARY, INTEGERS, LIST, STRUCT
 from rowsieve.parquet.spans import Span
 from rowsieve.parquet.thrift import (
     MalformedThrift,
@@ -45,6 +46,7 @@ from rowsieve.parquet.thrift import (
 )
 from rowsieve.varints import decode_varint
 
+_LAST_BYTE: Final = 127  # a greater byte of a number is followed by another
 CACHE_BYTES: Final = 64 * 1024 * 1024
 
 
@@ -134,6 +136,8 @@ class _FooterReader:
                 position = self._read_groups(start)
             elif wanted and number == SCHEMA:
                 self._elements, position = read_schema(self._data, start)
+            elif wanted and number == ORDERS:
+                position = self._end_of_orders(start)
             else:
                 position = skip_value(self._data, start, kind)
             if position > len(self._data):
@@ -173,6 +177,10 @@ class _FooterReader:
             elif number == GROUP_ROWS and kind == I64_KIND:
                 value, position = decode_varint(data, position)
                 rows = zigzag(value)
+            elif kind in INTEGERS:
+                while data[position] > _LAST_BYTE:
+                    position += 1
+                position += 1
             else:
                 position = skip_value(data, position, kind)
         if rows is None or not has_columns:
@@ -198,6 +206,15 @@ class _FooterReader:
             return ""
         length, start = decode_varint(self._data, field.start)
         return self._data[start : start + length].decode("utf-8", "replace")
+
+    def _end_of_orders(self, start: int) -> int:
+        """The end of the orders of columns, which are mostly all that of the type."""
+        count, first = read_list_head(self._data, start)
+        stop = first + len(TYPE_ORDER) * count
+        is_short = self._data[start] & 15 == STRUCT and stop < len(self._data)
+        if is_short and self._data[first:stop] == TYPE_ORDER * count:
+            return stop
+        return skip_value(self._data, start, LIST)
 
     def _is_ordered(self, field: RawField | None, leaf_count: int) -> bool:
         if field is None:

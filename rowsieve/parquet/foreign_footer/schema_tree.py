@@ -8,20 +8,20 @@ Thrift kind, which a decoder would skip, are `MalformedThrift` before a decoder 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from rowsieve.parquet.foreign_footer.footer_fields import I32_KIND, PHYSICAL
-from rowsieve.parquet.foreign_footer.many_structs import BINARY, STRUCT
+from rowsieve.parquet.foreign_footer.struct_shapes import BINARY, STRUCT
 from rowsieve.parquet.spans import Span
 from rowsieve.parquet.statistics.known_faults import Claim, LeafKind, dictionary_leaves, doubted
 from rowsieve.parquet.thrift import (
     MalformedThrift,
-    RawField,
     ThriftStruct,
     decoded_fields,
     read_list_head,
+    zigzag,
 )
+from rowsieve.varints import decode_varint
 
 TYPE, WIDTH, REPETITION, NAME, CHILDREN, CONVERTED, SCALE, PRECISION, FIELD_ID, LOGICAL = range(
     1, 11
@@ -49,6 +49,8 @@ _SCALE, _PRECISION = 1, 2  # fields of the logical type of decimals
 _NARROW_BYTES, _WIDE_BYTES = 16, 32  # of decimals of 128 and 256 bits
 _NARROW_DIGITS: Final = 38
 _DEEPEST: Final = 100
+_LONGEST_SHARED: Final = 127  # bytes of a name whose length takes one byte
+_MAX_FORMS: Final = 16  # that an element is compared with
 _WIDEST: Final = 2**24  # bytes of a fixed-length value
 
 
@@ -79,29 +81,39 @@ class Leaf(NamedTuple):
         return FIXED if self.physical == INT96 else self.physical
 
 
-@dataclass(frozen=True, slots=True)
-class Element:
-    """A schema element, its encoded fields, and the number of elements above it.
+_PLACE: Final = Leaf._fields.index("path")
+"""The first of three fields of a leaf that say where it is, not what it is."""
 
-    `encoded`: where its bytes lie, if a decoder may see them as they are.
+
+class Element(NamedTuple):
+    """A schema element, and the number of elements above it.
+
+    `values`: its fields but for the name and the field id; elements of one form share them.
+    `field_id`: None also for one beyond 32 bits. `span`: where its bytes lie. `is_known`: whether a
+    decoder may see them as they are.
     """
 
+    name: str
     values: ThriftStruct
-    fields: tuple[RawField, ...]
     depth: int
-    encoded: Span | None = None
+    field_id: int | None
+    span: Span
+    is_known: bool
 
-    @property
-    def name(self) -> str:
-        """Its name."""
-        name: bytes = self.values[NAME]
-        return name.decode()
 
-    @property
-    def field_id(self) -> int | None:
-        """Its own field id; None for one beyond 32 bits."""
-        number: int | None = self.values.get(FIELD_ID)
-        return number if number is not None and -(2**31) <= number < 2**31 else None
+class _Form(NamedTuple):
+    """The bytes of an element around its name and its field id, and what they decode to.
+
+    Soundness: the fields of a struct are read one after another, so equal bytes around a name are
+    the same fields. `after` is what follows a field id; empty without one.
+    """
+
+    before: bytes
+    between: bytes
+    after: bytes
+    values: ThriftStruct
+    children: int
+    is_known: bool
 
 
 def wide_decimal(values: ThriftStruct) -> tuple[int, int] | None:
@@ -133,33 +145,94 @@ def read_schema(footer: bytes, start: int) -> tuple[list[Element], int]:
     count, position = read_list_head(footer, start)
     elements: list[Element] = []
     open_: list[int] = []  # missing children of each ancestor
+    reader = _ElementReader(footer)
     for number in range(count):
-        first = position
-        values, fields, position = decoded_fields(footer, position)
-        for each in fields:  # readers would skip it, and what they assume instead may differ
-            if each.kind != _KINDS.get(each.number, each.kind):
-                raise MalformedThrift(f"field {each.number} of a schema element has a false kind")
-        values = {number: value for number, value in values.items() if number in _KINDS}
-        if not number:
-            values.pop(TYPE, None)  # some writers give one to the whole row, which readers ignore
         while open_ and not open_[-1]:
             open_.pop()
+        element, children = reader.read(position, len(open_))
+        position = element.span[1]
         if number and not open_:
             raise MalformedThrift("its schema has elements that belong to no column")
         if open_:
             open_[-1] -= 1
-        children = _checked(values, is_root=not number)
-        known = [each.number for each in fields] == list(values)
-        is_other = values.get(TYPE) == INT96 or wide_decimal(values) is not None
-        as_it_is = number and known and not is_other
-        encoded = (first, position) if as_it_is else None
-        elements.append(Element(values, tuple(fields), len(open_), encoded))
+        elements.append(element)
         if children < 0 or children > count or len(open_) > _DEEPEST:
             raise MalformedThrift(f"its schema has more than {_DEEPEST} levels, or false counts")
         open_.append(children)
     if not elements or any(open_):
         raise MalformedThrift("its schema is cut off")
     return _without_empty_groups(elements), position
+
+
+class _ElementReader:
+    """Reads elements; one of a known form is compared byte by byte instead of decoded."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._forms: list[_Form] = []
+
+    def read(self, position: int, depth: int) -> tuple[Element, int]:
+        """The element at `position`, and the number of its children."""
+        data = self._data
+        for form in self._forms if depth else ():
+            start = position + len(form.before) + 1
+            if not data.startswith(form.before, position):
+                continue
+            length = data[start - 1]
+            end = start + length
+            if length > _LONGEST_SHARED or not data.startswith(form.between, end):
+                continue
+            end += len(form.between)
+            number = None
+            if form.after:
+                encoded, end = decode_varint(data, end)
+                if not data.startswith(form.after, end):
+                    continue
+                number, end = zigzag(encoded), end + len(form.after)
+            if end < len(data):
+                name = _decoded_name(data[start : start + length])
+                return _element(name, form, depth, number, (position, end)), form.children
+        return self._decoded(position, depth)
+
+    def _decoded(self, position: int, depth: int) -> tuple[Element, int]:
+        data, is_root = self._data, not depth
+        values, fields, stop = decoded_fields(data, position)
+        for each in fields:  # readers would skip it, and what they assume instead may differ
+            if each.kind != _KINDS.get(each.number, each.kind):
+                raise MalformedThrift(f"field {each.number} of a schema element has a false kind")
+        numbers = [each.number for each in fields]
+        values = {number: value for number, value in values.items() if number in _KINDS}
+        if is_root:
+            values.pop(TYPE, None)  # some writers give one to the whole row, which readers ignore
+        is_other = values.get(TYPE) == INT96 or wide_decimal(values) is not None
+        is_known = not is_root and numbers == list(values) and not is_other
+        children = _checked(values, is_root=is_root)
+        name, number = _decoded_name(values.pop(NAME)), values.pop(FIELD_ID, None)
+        places = {each.number: each for each in fields}
+        text, id_ = places[NAME], places.get(FIELD_ID)
+        between, after = data[text.stop : stop], b""
+        if id_ is not None:
+            between, after = data[text.stop : id_.start], data[id_.stop : stop]
+        length = text.stop - text.start - 1
+        form = _Form(
+            data[position : text.start], between, after, values, children, is_known
+        )  # fmt: skip
+        if is_known and length <= _LONGEST_SHARED and (id_ is None or id_.start > text.stop):
+            self._forms = [form, *self._forms[: _MAX_FORMS - 1]]
+        return _element(name, form, depth, number, (position, stop)), children
+
+
+def _element(name: str, form: _Form, depth: int, number: int | None, span: Span) -> Element:
+    if number is None or -(2**31) <= number < 2**31:
+        return Element(name, form.values, depth, number, span, form.is_known)
+    return Element(name, form.values, depth, None, span, is_known=False)
+
+
+def _decoded_name(name: bytes) -> str:
+    try:
+        return name.decode()
+    except UnicodeDecodeError as error:
+        raise MalformedThrift("a column has no name in UTF-8") from error
 
 
 def _without_empty_groups(elements: Sequence[Element]) -> list[Element]:
@@ -171,7 +244,7 @@ def _without_empty_groups(elements: Sequence[Element]) -> list[Element]:
         if TYPE in element.values or children or not element.depth:
             if TYPE not in element.values and children != element.values.get(CHILDREN, 0):
                 values = {**element.values, CHILDREN: children}
-                repaired.append(replace(element, values=values, encoded=None))
+                repaired.append(element._replace(values=values, is_known=False))
             else:
                 repaired.append(element)
             counts[element.depth] = counts.get(element.depth, 0) + 1
@@ -180,10 +253,9 @@ def _without_empty_groups(elements: Sequence[Element]) -> list[Element]:
 
 def _checked(values: ThriftStruct, *, is_root: bool) -> int:
     """The number of children of an element; MalformedThrift if the element is not valid."""
-    try:
-        name = values[NAME].decode()
-    except (KeyError, UnicodeDecodeError) as error:
-        raise MalformedThrift("a column has no name, or none in UTF-8") from error
+    if NAME not in values:
+        raise MalformedThrift("a column has no name")
+    name = _decoded_name(values[NAME])
     children = int(values.get(CHILDREN, 0))
     physical = values.get(TYPE)
     if physical is not None and children:
@@ -213,28 +285,36 @@ def leaves_in(
     elements: Sequence[Element], created_by: str, pairs: Mapping[bytes, bytes]
 ) -> list[Leaf]:
     """The leaf columns of a schema, in their order."""
-    dictionaries = dictionary_leaves(pairs, sum(TYPE in each.values for each in elements))
-    path: list[Element] = []
+    dictionaries: Sequence[bool] = ()
+    if doubted(created_by, LeafKind.DICTIONARY):
+        dictionaries = dictionary_leaves(pairs, sum(TYPE in each.values for each in elements))
+    above: list[tuple[tuple[str, ...], int, int]] = [((), 0, 0)]  # path and levels, by depth
     leaves: list[Leaf] = []
-    claims: dict[LeafKind, Claim] = {}
-    for element in elements:
-        path[element.depth :] = [element]
-        if TYPE in element.values:
-            may_be = dictionaries[len(leaves)] and element.values[TYPE] == BYTES
-            kind = _kind(element.values) | (LeafKind.DICTIONARY if may_be else LeafKind(0))
-            if kind not in claims:
-                claims[kind] = doubted(created_by, kind)
-            leaves.append(_leaf(path[1:], claims[kind]))
+    known: dict[tuple[int, bool], Leaf] = {}  # by the shared values of a form
+    for element in elements[1:]:
+        values, depth = element.values, element.depth
+        path, definitions, repetitions = above[depth - 1]
+        repetition = values[REPETITION]
+        path = (*path, element.name)
+        definitions += repetition != _REQUIRED
+        repetitions += repetition == _REPEATED
+        above[depth:] = [(path, definitions, repetitions)]
+        if TYPE in values:
+            may_be = bool(dictionaries) and dictionaries[len(leaves)] and values[TYPE] == BYTES
+            if (form := known.get((id(values), may_be))) is None:
+                form = known[id(values), may_be] = _leaf(values, created_by, may_be=may_be)
+            place = path, definitions, repetitions
+            leaves.append(Leaf._make(form[:_PLACE] + place + form[_PLACE + len(place) :]))
     return leaves
 
 
-def _leaf(path: Sequence[Element], doubts: Claim) -> Leaf:
-    values = path[-1].values
+def _leaf(values: ThriftStruct, created_by: str, *, may_be: bool) -> Leaf:
+    """A leaf of these fields, at no place; `may_be`: whether it may be a dictionary array."""
     physical, converted = int(values[TYPE]), values.get(CONVERTED)
     logical = values.get(LOGICAL, {})
+    kind = _kind(values) | (LeafKind.DICTIONARY if may_be else LeafKind(0))
     integer = logical.get(_INTEGER)
     signed = not isinstance(integer, dict) or integer.get(_IS_SIGNED) is not False
-    repetitions = [each.values[REPETITION] for each in path]
     return Leaf(
         physical,
         int(values.get(WIDTH, 0)),
@@ -242,13 +322,10 @@ def _leaf(path: Sequence[Element], doubts: Claim) -> Leaf:
         physical != INT96
         and converted != _NO_ORDER
         and not any(each in logical for each in _WITHOUT_ORDER),
-        tuple(each.name for each in path),
-        sum(each != 0 for each in repetitions),
-        sum(each == _REPEATED for each in repetitions),
-        doubts,
-        converted == _ENUM_CONVERTED or _ENUM in logical,
-        _is_nanos(logical.get(_TIMESTAMP)),
-        wide_decimal(values),
+        doubts=doubted(created_by, kind),
+        is_enum=converted == _ENUM_CONVERTED or _ENUM in logical,
+        has_nanoseconds=_is_nanos(logical.get(_TIMESTAMP)),
+        digits=wide_decimal(values),
     )
 
 

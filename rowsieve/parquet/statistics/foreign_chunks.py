@@ -21,8 +21,9 @@ import numpy.typing as npt
 
 from rowsieve.parquet.foreign_footer.checked_footer import CheckedFooter
 from rowsieve.parquet.foreign_footer.footer_fields import MAX, MIN, NULLS, OLD_MAX, OLD_MIN
-from rowsieve.parquet.foreign_footer.many_structs import Numbers, Path
 from rowsieve.parquet.foreign_footer.schema_tree import BOOLEAN, FIXED, LENGTHS, Leaf
+from rowsieve.parquet.foreign_footer.struct_lanes import Numbers
+from rowsieve.parquet.foreign_footer.struct_shapes import Path
 from rowsieve.parquet.statistics.known_faults import Claim
 from rowsieve.parquet.statistics.stored_bounds import StoredBounds
 from rowsieve.predicate.arrays import Mask
@@ -107,9 +108,10 @@ def _has_order(footer: CheckedFooter, leaf: Leaf) -> bool:
 
 def _paths(footer: CheckedFooter, leaf: Leaf) -> tuple[Path, Path]:
     """Where the bounds lie: the older fields count only if no orders are declared."""
-    older = not footer.ordered and leaf.is_signed
-    has_new = (footer.chunks.stops[MIN] >= 0).any()
-    return (OLD_MIN, OLD_MAX) if older and not has_new else (MIN, MAX)
+    may_be_older = not footer.ordered and leaf.is_signed
+    if may_be_older and not (footer.chunks.stops[MIN] >= 0).any():
+        return OLD_MIN, OLD_MAX
+    return MIN, MAX
 
 
 def _well_formed(footer: CheckedFooter, leaf: int, path: Path) -> Mask:

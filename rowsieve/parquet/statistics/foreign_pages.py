@@ -32,9 +32,9 @@ from rowsieve.parquet.foreign_footer.footer_fields import (
     OFFSET_INDEX,
     OFFSET_INDEX_BYTES,
 )
-from rowsieve.parquet.foreign_footer.many_structs import Path
 from rowsieve.parquet.foreign_footer.read_footer import foreign_footer
 from rowsieve.parquet.foreign_footer.schema_tree import Leaf
+from rowsieve.parquet.foreign_footer.struct_shapes import Path
 from rowsieve.parquet.leaf_columns import FileColumn
 from rowsieve.parquet.statistics.foreign_chunks import chunk_statistics, is_bound, value_in
 from rowsieve.parquet.statistics.foreign_statistics import foreign_column
