@@ -11,6 +11,7 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from typing import Any, Final
 
 import pyarrow as pa
@@ -19,24 +20,26 @@ import pyarrow.parquet as pq
 from rowsieve.checksums import checksum
 from rowsieve.errors import CorruptData, InvalidInput, NotFound, UnsupportedOperation
 from rowsieve.objects import ObjectNotFound, ObjectStore, together
-from rowsieve.parquet.codec_columns import hidden_names
+from rowsieve.parquet.codec_columns import CODEC_KEY, hidden_names
 from rowsieve.parquet.file_mapping import as_tail
 from rowsieve.parquet.footer import read_footer
 from rowsieve.parquet.foreign_footer.checked_footer import CheckedFooter
 from rowsieve.parquet.foreign_footer.chunk_checks import UnreadableFooter
+from rowsieve.parquet.foreign_footer.footer_fields import SCHEMA
 from rowsieve.parquet.foreign_footer.index_contradictions import checked_by_index
 from rowsieve.parquet.foreign_footer.read_footer import check_footer
-from rowsieve.parquet.foreign_footer.schema_tree import is_decimal, map_without_keys
-from rowsieve.parquet.foreign_values import INT96_MARK, is_marked, typed_leaves
-from rowsieve.parquet.leaf_columns import leaves_by_name
-from rowsieve.parquet.shredded_columns import named_shredding
+from rowsieve.parquet.foreign_footer.schema_tree import BYTES, FIXED, is_decimal, map_without_keys
+from rowsieve.parquet.foreign_values import typed_leaves
+from rowsieve.parquet.shredded_columns import SHREDDED_KEY, named_shredding
 from rowsieve.parquet.statistics.foreign_chunks import stored_chunks
+from rowsieve.parquet.statistics.known_faults import ARROW_SCHEMA
+from rowsieve.parquet.stored_forms import FORMAT_KEY
 from rowsieve.parquet.thrift import MalformedThrift
-from rowsieve.parquet.variant_columns import with_variants
+from rowsieve.parquet.variant_columns import SPARK_SCHEMA, with_variants
 from rowsieve.predicate.rowset.roaring import ID_LIMIT
 from rowsieve.progress_bars import UNSEEN, Steps
 from rowsieve.types.days import NANOS_OF_MICRO
-from rowsieve.types.encodings import EXTENSION_KEY, FIELD_ID_KEY, GEOARROW_WKB
+from rowsieve.types.encodings import EXTENSION_KEY, GEOARROW_WKB
 from rowsieve.types.leaf_fields import leaf_fields
 
 _LOG: Final = logging.getLogger("rowsieve")
@@ -49,6 +52,10 @@ _EXTENSIONS: Final = {
     "GEOMETRY": GEOARROW_WKB,
 }
 """By Parquet's logical type."""
+_PAIRS_OF_SCHEMA: Final = (ARROW_SCHEMA, SPARK_SCHEMA, SHREDDED_KEY, CODEC_KEY, FORMAT_KEY)
+"""The key-value pairs that decide what the schema shows."""
+_TIMESTAMP: Final = pa.timestamp("us").id
+_FORM: Final = attrgetter("path", "physical", "width")
 _SHOWN_AT_ONCE: Final = 64  # files that are read between two reports of progress
 _MAX_INDEX_BYTES: Final = 8 * 2**20  # a longer page index is not read
 _FIRST_BYTES: Final = 64 * 1024  # read at the end of a file; most footers are smaller
@@ -59,15 +66,15 @@ class Footer:
     """A file's footer. `schema`: its columns in the types in which they are decoded.
 
     Files share the schema object if they store the same columns in the same physical form. The tail
-    is the footer, with the page index if it lies right before it. `metadata`: as a decoder sees it,
-    without row groups; these are in `checked`.
+    is the footer, with the page index if it lies right before it. `stored`: all columns by
+    Parquet's own schema, with the field ids of the file.
     """
 
     uri: str
     size_bytes: int
     tail_start: int
     tail_checksum: str
-    metadata: pq.FileMetaData
+    stored: pa.Schema
     schema: pa.Schema
     checked: CheckedFooter
 
@@ -98,19 +105,21 @@ class Footer:
             yield from ((i, bound) for bound in (*stored.lower, *stored.upper) if bound)
 
     def _leaves(self) -> list[tuple[str, pa.Field]]:
-        return leaf_fields(self.metadata.schema.to_arrow_schema())
+        return leaf_fields(self.stored)
 
 
 def read_footers(store: ObjectStore, uris: Sequence[str], steps: Steps = UNSEEN) -> list[Footer]:
     """Read the footers of these files, concurrently from a remote store; a file is a step."""
-    known: dict[Any, pa.Schema] = {}
+    schemas = _Schemas()
     raw: list[tuple[int, bytes]] = []
     at_once = _SHOWN_AT_ONCE if steps.is_shown else max(1, len(uris))
     for first in range(0, len(uris), at_once):
         block = uris[first : first + at_once]
         raw += together(store, [partial(_read, store, uri) for uri in block])
         steps.add(len(block))
-    footers = [_parsed(uri, size, tail, known) for uri, (size, tail) in zip(uris, raw, strict=True)]
+    footers = [
+        _parsed(uri, size, tail, schemas) for uri, (size, tail) in zip(uris, raw, strict=True)
+    ]
     indexed = [
         (place, start)
         for place, footer in enumerate(footers)
@@ -169,14 +178,49 @@ def _read(store: ObjectStore, uri: str) -> tuple[int, bytes]:
         raise NotFound(f"{uri} does not exist; give files that do") from error
 
 
-def _named_schema(uri: str, checked: CheckedFooter) -> tuple[pq.FileMetaData, pa.Schema]:
-    """A footer without chunks, and its columns as pyarrow reads them.
+class _Schemas:
+    """The schemas of files; those of the same columns in the same form are one object."""
+
+    def __init__(self) -> None:
+        self._by_bytes: dict[Any, tuple[pa.Schema, pa.Schema]] = {}
+        self._by_form: dict[Any, pa.Schema] = {}
+
+    def of(self, uri: str, checked: CheckedFooter) -> tuple[pa.Schema, pa.Schema]:
+        """The columns by Parquet's own schema, and those that are shown as they are decoded.
+
+        Files of one writer mostly have the same bytes, which need no second look.
+        """
+        field, pairs = checked.fields[SCHEMA], checked.pairs
+        encoded = checked.data[field.start : field.stop], *map(pairs.get, _PAIRS_OF_SCHEMA)
+        if (both := self._by_bytes.get(encoded)) is None:
+            stored, schema = _schemas_of(uri, checked)
+            form = bytes(schema.serialize()), tuple(map(_FORM, checked.leaves))
+            both = self._by_bytes[encoded] = stored, self._by_form.setdefault(form, schema)
+        return both
+
+
+def _schemas_of(uri: str, checked: CheckedFooter) -> tuple[pa.Schema, pa.Schema]:
+    footer, stored = _named_schema(uri, checked, {})
+    schema = _decoded_schema(uri, checked, footer, stored)
+    hidden = {*hidden_names(checked.pairs, uri)}
+    if (shredding := named_shredding(checked.pairs)) is not None:
+        hidden.add(shredding.column)
+    if hidden:
+        schema = pa.schema([field for field in schema if field.name not in hidden])
+    return stored, schema
+
+
+def _named_schema(
+    uri: str, checked: CheckedFooter, pairs: Mapping[bytes, bytes]
+) -> tuple[pq.FileMetaData, pa.Schema]:
+    """A footer with these pairs and without chunks, and its columns as pyarrow reads them.
 
     UnsupportedOperation for a valid schema that pyarrow does not read.
     """
+    elements = [(each, each.field_id) for each in checked.elements]
     try:
-        metadata = _schema_footer(checked, checked.pairs)
-        return metadata, metadata.schema.to_arrow_schema().remove_metadata()
+        footer = read_footer(as_tail(checked.sanitised(elements, pairs, with_groups=False)))
+        return footer, footer.schema.to_arrow_schema().remove_metadata()
     except pa.ArrowException as error:
         name, shown = map_without_keys(checked.elements), str(error).rstrip(".")
         what = "" if name is None else f", whose map {name!r} has keys that may be NULL,"
@@ -186,21 +230,10 @@ def _named_schema(uri: str, checked: CheckedFooter) -> tuple[pq.FileMetaData, pa
         ) from error
 
 
-def _parsed(uri: str, size: int, tail: bytes, known: dict[Any, pa.Schema]) -> Footer:
+def _parsed(uri: str, size: int, tail: bytes, schemas: _Schemas) -> Footer:
     try:
         checked = check_footer(tail[:-_AFTER_FOOTER])
-        metadata, file_schema = _named_schema(uri, checked)
-        file_schema = with_variants(file_schema, checked)
-        leaves = [(leaf.path, leaf.physical, leaf.width) for leaf in checked.leaves]
-        hidden = named_shredding(metadata)
-        encoded = hidden_names(metadata, uri)
-        shape = bytes(file_schema.serialize()), tuple(leaves), hidden and hidden.column, encoded
-        if (schema := known.get(shape)) is None:
-            schema = _decoded_schema(uri, checked, file_schema)
-            if hidden is not None and hidden.column in schema.names:
-                schema = schema.remove(schema.get_field_index(hidden.column))
-            schema = pa.schema([field for field in schema if field.name not in encoded])
-            known[shape] = schema
+        stored, schema = schemas.of(uri, checked)
     except UnreadableFooter as error:
         raise UnsupportedOperation(f"{uri}: {error}") from error
     except (pa.ArrowException, OSError, MalformedThrift, UnicodeDecodeError) as error:
@@ -217,56 +250,56 @@ def _parsed(uri: str, size: int, tail: bytes, known: dict[Any, pa.Schema]) -> Fo
             "%s says that it has %d rows, and its row groups have %d: the rows of the row groups "
             "are read", uri, checked.claimed_rows, checked.row_count,
         )  # fmt: skip
-    return Footer(uri, size, size - len(tail), checksum(tail), metadata, schema, checked)
+    return Footer(uri, size, size - len(tail), checksum(tail), stored, schema, checked)
 
 
-def _schema_footer(checked: CheckedFooter, pairs: Mapping[bytes, bytes]) -> pq.FileMetaData:
-    """A decoder's footer with the file's schema, its field ids and these pairs, without chunks."""
-    elements = [(each, each.field_id) for each in checked.elements]
-    return read_footer(as_tail(checked.sanitised(elements, pairs, with_groups=False)))
-
-
-def _decoded_schema(uri: str, checked: CheckedFooter, file_schema: pa.Schema) -> pa.Schema:
+def _decoded_schema(
+    uri: str, checked: CheckedFooter, footer: pq.FileMetaData, stored: pa.Schema
+) -> pa.Schema:
     """The types by Parquet's own schema, with the time zones of the stored Arrow schema."""
-    adapted = _schema_footer(checked, {})
-    plain = typed_leaves(adapted.schema.to_arrow_schema().remove_metadata(), checked.leaves)
+    plain = typed_leaves(stored, checked.leaves)
     if len(set(plain.names)) < len(plain):
         raise InvalidInput(
             f"{uri} has several columns of one name: {', '.join(plain.names)}; rename them"
         )
-    leaves = leaves_by_name(plain)
-    kinds = [
-        _EXTENSIONS.get(adapted.schema.column(leaves[name][0]).logical_type.type)
-        for name in plain.names
-    ]
+    zones = _zones(uri, checked, plain)
+    kinds = _extensions(checked, footer)
     return pa.schema(
         [
-            _with_zone(field, other).with_metadata(_metadata(field, other, kind))
-            for field, other, kind in zip(
-                with_variants(plain, checked), file_schema, kinds, strict=True
-            )
+            _declared(field, zones.get(field.name), kinds.get(field.name))
+            for field in with_variants(plain, checked)
         ]
     )
 
 
-def _metadata(field: pa.Field, file_field: pa.Field, kind: bytes | None) -> dict[bytes, bytes]:
-    """The field's own id, and the name of the Arrow extension for its Parquet type.
+def _zones(uri: str, checked: CheckedFooter, plain: pa.Schema) -> dict[str, str]:
+    """The time zones of the stored Arrow schema, by column; Parquet's own has only UTC."""
+    if ARROW_SCHEMA not in checked.pairs or not any(map(_zone_of, plain.types)):
+        return {}
+    _, named = _named_schema(uri, checked, checked.pairs)
+    zones = zip(named.names, map(_zone_of, named.types), strict=True)
+    return {name: zone for name, zone in zones if zone is not None}
 
-    `kind` is the logical type of the column's first leaf; of the column if it has no fields.
-    """
-    metadata = {
-        key: text for key, text in (file_field.metadata or {}).items() if key == FIELD_ID_KEY
+
+def _zone_of(type_: pa.DataType) -> str | None:
+    return type_.tz if type_.id == _TIMESTAMP else None
+
+
+def _extensions(checked: CheckedFooter, footer: pq.FileMetaData) -> dict[str, bytes]:
+    """The names of the Arrow extensions for the Parquet types of columns without fields."""
+    return {
+        leaf.path[0]: _EXTENSIONS[kind]
+        for i, leaf in enumerate(checked.leaves)
+        if leaf.physical in (BYTES, FIXED)
+        and len(leaf.path) == 1
+        and (kind := footer.schema.column(i).logical_type.type) in _EXTENSIONS
     }
-    if is_marked(field):
-        metadata |= INT96_MARK
-    variant = (field.metadata or {}).get(EXTENSION_KEY)
-    extension = variant if field.type.num_fields else kind
-    return metadata if extension is None else {**metadata, EXTENSION_KEY: extension}
 
 
-def _with_zone(field: pa.Field, other: pa.Field) -> pa.Field:
-    types = pa.types
-    zoned = types.is_timestamp(field.type) and field.type.tz and types.is_timestamp(other.type)
-    if zoned and other.type.tz:
-        return field.with_type(pa.timestamp(field.type.unit, other.type.tz))
-    return field
+def _declared(field: pa.Field, zone: str | None, extension: bytes | None) -> pa.Field:
+    """The field with the zone that the writer stored, and the name of its Arrow extension."""
+    if zone is not None and _zone_of(field.type):
+        field = field.with_type(pa.timestamp(field.type.unit, zone))
+    if extension is None or field.type.num_fields:
+        return field
+    return field.with_metadata({**(field.metadata or {}), EXTENSION_KEY: extension})

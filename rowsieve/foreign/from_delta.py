@@ -277,9 +277,7 @@ class _Mapped:
     def names_in(self, footer: Footer, schema: Schema, partitions: Partitions) -> dict[int, str]:
         """The columns of the table that a file has; others were added later or are partitions."""
         if self.by_id:
-            refuse_without_ids(
-                footer.metadata.schema.to_arrow_schema(), f"from_delta: {footer.uri}"
-            )
+            refuse_without_ids(footer.stored, f"from_delta: {footer.uri}")
             names = {_key_of(field): field.name for field in footer.schema if _key_of(field)}
         else:
             names = names_in_file([self.keys[field.id] for field in schema], footer)
@@ -291,8 +289,7 @@ class _Mapped:
 
     def nested_in(self, footer: Footer, schema: Schema, names: Mapping[int, str]) -> Schema:
         """The columns with fields that a file has, as it has them."""
-        file_schema = footer.metadata.schema.to_arrow_schema()
-        stored = {field_id: file_schema.field(name) for field_id, name in names.items()}
+        stored = {field_id: footer.stored.field(name) for field_id, name in names.items()}
         if self.by_id:
             return columns_in_file(schema, stored, one_by_one(self._by_id))
         by_names = by_name(footer.uri, lambda field: self.keys[field.id])
@@ -369,7 +366,7 @@ def _hidden(opened: Any, footers: Sequence[Footer], location: Location) -> dict[
     features = frozenset(opened.protocol().reader_features or ())
     if features & _WIDENED and features <= _NO_VECTORS:
         return {}
-    rows = {footer.uri: int(footer.metadata.num_rows) for footer in footers}
+    rows = {footer.uri: footer.checked.row_count for footer in footers}
     hidden: dict[str, RowSet] = {}
     reader = pa.RecordBatchReader.from_stream(opened.deletion_vectors())
     for batch in reader:

@@ -413,7 +413,7 @@ def _hidden(
     read: dict[str, Mapping[str, npt.NDArray[np.int64]]] = {}
     by_uri: dict[str, RowSet] = {}
     for file, footer in zip(files, footers, strict=True):
-        count = int(footer.metadata.num_rows)
+        count = footer.checked.row_count
         hidden = RowSet.empty(count)
         for delete in file.deletes:
             uri = _location(delete.file_path).uri

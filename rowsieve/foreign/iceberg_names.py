@@ -42,7 +42,7 @@ class NamesOfFields:
 
     def columns_of(self, footer: Footer) -> dict[int, pa.Field]:
         """The file's columns by field id; UnsupportedOperation if nothing identifies them."""
-        stored = footer.metadata.schema.to_arrow_schema()
+        stored = footer.stored
         if self.names is None:
             _refuse_without_ids(stored, footer.uri)
         columns: dict[int, pa.Field] = {}

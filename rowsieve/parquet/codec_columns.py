@@ -10,7 +10,7 @@ columns of the schema that the footer holds.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -134,16 +134,16 @@ def _free(name: str, taken: Collection[str]) -> str:
     return name
 
 
-def hidden_names(metadata: pq.FileMetaData, where: str) -> tuple[str, ...]:
+def hidden_names(pairs: Mapping[bytes, bytes], where: str) -> tuple[str, ...]:
     """The hidden columns of a file that is read outside of its table; they are not shown.
 
-    UnsupportedOperation for a file whose rows only a codec has.
+    `pairs`: the key-value pairs of its footer. UnsupportedOperation for a file whose rows only a
+    codec has.
     """
-    if CODEC_KEY not in (metadata.metadata or {}):
+    hidden = _named_columns(pairs)
+    if hidden is None:
         return ()
-    hidden = codec_columns(metadata)
-    assert hidden is not None
-    if (metadata.metadata or {}).get(FORMAT_KEY) == b"%d" % ENCODED_FORMAT:
+    if pairs.get(FORMAT_KEY) == b"%d" % ENCODED_FORMAT:
         raise UnsupportedOperation(
             f"{where} has its rows as bytes of codec {hidden.codec} version "
             f"{hidden.codec_version}, and only the key as columns; read it through its table"
@@ -157,7 +157,11 @@ def codec_columns(metadata: pq.FileMetaData) -> CodecColumns | None:
 
     UnsupportedProtocol for a form that this version does not know.
     """
-    text = (metadata.metadata or {}).get(CODEC_KEY)
+    return _named_columns(metadata.metadata or {})
+
+
+def _named_columns(pairs: Mapping[bytes, bytes]) -> CodecColumns | None:
+    text = pairs.get(CODEC_KEY)
     if text is None:
         return None
     try:

@@ -65,7 +65,7 @@ class ForeignRows:
 
     def _declared(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         rows = without_shredded(batch, self._metadata)
-        if hidden := hidden_names(self._metadata, "the file"):
+        if hidden := hidden_names(self._metadata.metadata or {}, "the file"):
             rows = rows.select([name for name in rows.schema.names if name not in hidden])
         columns = [
             column if (type_ := self._type(name)) is None else as_declared(column, type_, name)

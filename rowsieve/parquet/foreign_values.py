@@ -88,6 +88,8 @@ def typed_leaves(schema: pa.Schema, leaves: Sequence[Leaf]) -> pa.Schema:
 
     These are INT96, the text of enums, and decimals in more bytes than they need.
     """
+    if not any(_is_typed(leaf) for leaf in leaves):
+        return schema
     rest = iter(leaves)
 
     def typed(field: pa.Field, _: str) -> pa.Field:
@@ -101,6 +103,10 @@ def typed_leaves(schema: pa.Schema, leaves: Sequence[Leaf]) -> pa.Schema:
         return field.with_type(pa.string()) if leaf.is_enum else field
 
     return pa.schema([with_leaves(each, typed) for each in schema])
+
+
+def _is_typed(leaf: Leaf) -> bool:
+    return leaf.physical == INT96 or leaf.is_enum or leaf.digits is not None
 
 
 def is_marked(leaf: pa.Field) -> bool:

@@ -119,15 +119,13 @@ def _member(place: int) -> str:
 @cached_per_footer
 def shredding_of(metadata: pq.FileMetaData) -> Shredding | None:
     """The hidden columns of a file of our writer; None if it has none that this code knows."""
-    return None if mapping_of(metadata) is not None else named_shredding(metadata)
+    return None if mapping_of(metadata) is not None else named_shredding(metadata.metadata or {})
 
 
-def named_shredding(metadata: pq.FileMetaData) -> Shredding | None:
-    """The hidden columns that a footer names, whoever wrote it."""
+def named_shredding(pairs: Mapping[bytes, bytes]) -> Shredding | None:
+    """The hidden columns that a footer names by its key-value pairs, whoever wrote it."""
     try:
-        shredding = msgspec.json.decode(
-            (metadata.metadata or {})[SHREDDED_KEY], type=described(Shredding)
-        )
+        shredding = msgspec.json.decode(pairs[SHREDDED_KEY], type=described(Shredding))
     except (KeyError, msgspec.MsgspecError):
         return None
     return shredding if shredding.version == VERSION else None
@@ -135,7 +133,7 @@ def named_shredding(metadata: pq.FileMetaData) -> Shredding | None:
 
 def without_shredded(rows: Rows, metadata: pq.FileMetaData) -> Rows:
     """Drop the hidden columns from rows that were read from a file of our writer."""
-    shredding = named_shredding(metadata)
+    shredding = named_shredding(metadata.metadata or {})
     if shredding is None or shredding.column not in rows.schema.names:
         return rows
     return rows.select([name for name in rows.schema.names if name != shredding.column])

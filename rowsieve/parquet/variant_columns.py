@@ -21,7 +21,7 @@ from rowsieve.types.encodings import EXTENSION_KEY
 from rowsieve.types.variants.variant_json import EXTENSIONS, is_variant, may_have_variant
 
 _VARIANT: Final = 16  # of the union LogicalType
-_SPARK_SCHEMA: Final = b"org.apache.spark.sql.parquet.row.metadata"
+SPARK_SCHEMA: Final = b"org.apache.spark.sql.parquet.row.metadata"
 _MARK: Final = {EXTENSION_KEY: EXTENSIONS[0]}
 
 
@@ -34,10 +34,10 @@ class _Element:
 
 def with_variants(schema: pa.Schema, footer: CheckedFooter) -> pa.Schema:
     """Return the schema of a footer with Variant's extension on the fields that are Variants."""
-    if not any(may_have_variant(each.type) for each in schema):
+    if not any(type_.num_fields and may_have_variant(type_) for type_ in schema.types):
         return schema
     root = _tree(footer.elements)
-    named = _named_by_spark(footer.pairs.get(_SPARK_SCHEMA))
+    named = _named_by_spark(footer.pairs.get(SPARK_SCHEMA))
     return pa.schema(
         [
             _marked(each, element, marked=each.name in named and is_variant(each.type))
