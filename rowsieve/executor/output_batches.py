@@ -46,8 +46,10 @@ class Packaging:
             else:
                 self._names.append(column.name)
                 self._add_computed(column, operand, plan)
-        stored = arrow_schema(schema)
         whole = not self._computed and tuple(self._names) == schema.names
+        self.needed = frozenset(self._read_names() if self._computed else self._names)
+        needed = tuple(filter(self.needed.__contains__, schema.names))
+        stored = arrow_schema(schema if whole else schema.select(needed))
         fields = (
             ()
             if whole
@@ -58,7 +60,6 @@ class Packaging:
         )
         output = stored if whole else pa.schema(fields)
         self.output = with_views(output) if views else output
-        self.needed = frozenset(self._read_names() if self._computed else self._names)
 
     def project(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """The output columns of the returned rows."""

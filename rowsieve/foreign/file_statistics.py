@@ -20,7 +20,7 @@ from rowsieve.foreign.footers import Footer
 from rowsieve.foreign.hive import Partitions
 from rowsieve.foreign.joined_columns import JoinedColumns
 from rowsieve.parquet.foreign_footer.footer_fields import PHYSICAL
-from rowsieve.parquet.leaf_columns import FileColumn, leaves_by_name
+from rowsieve.parquet.leaf_columns import FileColumn
 from rowsieve.parquet.statistics.foreign_chunks import stored_chunks
 from rowsieve.parquet.statistics.foreign_statistics import foreign_column
 from rowsieve.parquet.statistics.stored_bounds import StoredBounds, joined_bounds
@@ -50,7 +50,7 @@ class FileStatistics:
         self._joined = joined
         self._partitions = partitions
         self._constants = [partitions.values[place] for place in places]
-        self._columns = _flat_columns(footers, joined)
+        self._leaves: dict[int, Mapping[str, int]] = {}
         self._counts = np.array([footer.checked.row_count for footer in footers], np.int64)
 
     def __len__(self) -> int:
@@ -64,10 +64,15 @@ class FileStatistics:
 
     def of(self, column: logical.Field) -> dict[str, pa.Array]:
         """The facts of one column in each file, by their names in the manifest."""
-        present = [column.id in self._joined.names_of(footer) for footer in self._footers]
-        chunks = _gathered(self._footers, [each.get(column.id) for each in self._columns])
+        names = [self._joined.names_of(footer).get(column.id) for footer in self._footers]
+        present = [name is not None for name in names]
+        stored = [
+            None if name is None else self._flat_column(footer, name)
+            for footer, name in zip(self._footers, names, strict=True)
+        ]
+        chunks = _gathered(self._footers, stored)
         facts = dict(_of_column(column, chunks, self._counts, np.array(present, np.bool_)))
-        if column.name in self._partitions.types:
+        if self.is_constant(column):
             here = pa.array([column.name in row for row in self._constants], pa.bool_())
             for name, values in _of_constant(column, self._constants, self._counts):
                 facts[name] = pc.if_else(here, values, facts[name])
@@ -76,6 +81,25 @@ class FileStatistics:
     def all(self) -> dict[str, pa.Array]:
         """The facts of all columns."""
         return {name: values for each in self.columns for name, values in self.of(each).items()}
+
+    def is_constant(self, column: logical.Field) -> bool:
+        """Return whether the column has one value in some file, by the names of directories."""
+        return column.name in self._partitions.types
+
+    def _flat_column(self, footer: Footer, name: str) -> FileColumn | None:
+        """The column of a file with this name; None if it has fields or items."""
+        schema = footer.schema  # files of one schema share the leaves
+        if (leaves := self._leaves.get(id(schema))) is None:
+            leaves = self._leaves[id(schema)] = {
+                leaf.path[0]: i
+                for i, leaf in enumerate(footer.checked.leaves)
+                if len(leaf.path) == 1 and not leaf.repetitions
+            }
+        index, type_ = leaves.get(name), schema.field(name).type
+        if index is None or type_.num_fields:
+            return None
+        leaf = footer.checked.leaves[index]
+        return FileColumn(index, name, type_, PHYSICAL[leaf.physical], leaf.width)
 
 
 class StatisticsOnDemand:
@@ -92,11 +116,14 @@ class StatisticsOnDemand:
         self._statistics = statistics
         self._owners: dict[str, logical.Field] = {}
         fields = list(fixed.schema)
-        kinds = {type_: _facts_of(type_) for type_ in {each.type for each in statistics.columns}}
+        kinds: dict[tuple[logical.LogicalType, bool], Sequence[tuple[str, pa.DataType]]] = {}
         for column in statistics.columns:
-            for fact, type_ in kinds[column.type].items():
-                name = statistics_name(column.id, fact)
-                self._owners[name] = column
+            kind = column.type, statistics.is_constant(column)
+            if kind not in kinds:
+                kinds[kind] = [*_facts_of(column.type, is_constant=kind[1]).items()]
+            prefix = statistics_name(column.id, "")
+            for fact, type_ in kinds[kind]:
+                self._owners[name := prefix + fact] = column
                 fields.append(pa.field(name, type_))
         self.schema = pa.schema(fields)
         self._known: dict[int, dict[str, pa.Array]] = {}
@@ -123,13 +150,15 @@ class StatisticsOnDemand:
         return self._known[column.id]
 
 
-def _facts_of(type_: logical.LogicalType) -> dict[str, pa.DataType]:
-    """The statistics of a column in the manifest, and their types."""
+def _facts_of(type_: logical.LogicalType, *, is_constant: bool) -> dict[str, pa.DataType]:
+    """The facts that may be known of a column, and their types.
+
+    Bounds are exact only where the column is a constant of files.
+    """
     counts = ["null_count", *(["nan_count"] if isinstance(type_, logical.Float) else [])]
     facts: dict[str, pa.DataType] = dict.fromkeys(counts, pa.int64())
-    for side in ("lower", "upper"):
-        facts |= {side: arrow_type(type_), f"{side}_exact": pa.bool_()}
-    return facts
+    facts |= dict.fromkeys(("lower", "upper"), arrow_type(type_))
+    return facts | dict.fromkeys(("lower_exact", "upper_exact") if is_constant else (), pa.bool_())
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,27 +191,6 @@ def _gathered(footers: Sequence[Footer], columns: Sequence[FileColumn | None]) -
     ]
 
 
-def _flat_columns(
-    footers: Sequence[Footer], joined: JoinedColumns
-) -> list[Mapping[int, FileColumn]]:
-    """The flat columns of each file by field id; files of one schema share the mapping."""
-    types = {column.id: column.type for column in joined.schema}
-    known: dict[int, dict[int, FileColumn]] = {}
-    for footer in footers:
-        if id(footer.schema) in known:
-            continue
-        leaves = leaves_by_name(footer.schema)
-        columns = known[id(footer.schema)] = {}
-        for field_id, name in joined.names_of(footer).items():
-            if logical.is_ordered(types[field_id]) and len(leaves[name]) == 1:
-                index = leaves[name][0]
-                leaf, type_ = footer.checked.leaves[index], footer.schema.field(name).type
-                if leaf.path == (name,) and not leaf.repetitions and not type_.num_fields:
-                    physical = PHYSICAL[leaf.physical]
-                    columns[field_id] = FileColumn(index, name, type_, physical, leaf.width)
-    return [known[id(footer.schema)] for footer in footers]
-
-
 def _of_column(
     column: logical.Field, chunks: Sequence[_Chunks], counts: Counts, present: npt.NDArray[np.bool_]
 ) -> Iterator[tuple[str, pa.Array]]:
@@ -206,7 +214,10 @@ def _of_column(
         ):
             open_ = np.asarray(values.is_null()) & ~known.empty & (stored.rows > 0)
             file_bounds = _by_file(files, values, least, open_, count)
-            bounds[side] = pc.if_else(pa.array(here), file_bounds, bounds[side])
+            if here.all():
+                bounds[side] = file_bounds
+            else:
+                bounds[side] = pc.if_else(pa.array(here), file_bounds, bounds[side])
     yield statistics_name(column.id, "null_count"), pa.array(nulls, mask=nulls < 0)
     if isinstance(column.type, logical.Float):
         yield statistics_name(column.id, "nan_count"), pa.nulls(count, pa.int64())
@@ -218,28 +229,34 @@ def _of_column(
 def _by_file(
     files: Counts, values: pa.Array, least: str, open_: npt.NDArray[np.bool_], count: int
 ) -> pa.Array:
-    """(count,) the least or greatest value of each file; NULL where a row group is unbounded."""
+    """(count,) the least or greatest value of each file; NULL where a row group is unbounded.
+
+    `files`: ascending.
+    """
     unbounded = np.bincount(files[open_], minlength=count) > 0
-    grouped = _grouped(files, values, least)
+    owners, bounds = _grouped(files, values, least)
+    if len(owners) == count == 1 and not unbounded[0]:
+        return bounds
     places = np.full(count, -1, np.int64)
-    places[np.asarray(grouped.column("file"))] = np.arange(grouped.num_rows)
+    places[owners] = np.arange(len(owners))
     places[unbounded] = -1
-    indices = pa.array(places, mask=places < 0)
-    bounds = grouped.column(f"value_{least}").combine_chunks().take(indices)
-    return bounds.combine_chunks() if isinstance(bounds, pa.ChunkedArray) else bounds
+    taken = bounds.take(pa.array(places, mask=places < 0))
+    return taken.combine_chunks() if isinstance(taken, pa.ChunkedArray) else taken
 
 
-def _grouped(files: Counts, values: pa.Array, least: str) -> pa.Table:
-    if len(np.unique(files)) == len(files):  # also for types that Arrow cannot group
-        return pa.table({"file": files, f"value_{least}": values})
-    table = pa.table({"file": files, "value": values})
+def _grouped(files: Counts, values: pa.Array, least: str) -> tuple[Counts, pa.Array]:
+    """The files that have row groups, and the least or greatest value of each."""
+    if len(files) < 2 or (files[1:] != files[:-1]).all():
+        return files, values  # also of types that Arrow cannot group
     try:
-        return table.group_by("file", use_threads=False).aggregate([("value", least)])
+        if files[0] == files[-1]:  # grouping takes twenty times as long
+            return files[:1], pa.array([pc.min_max(values)[least]], values.type)
+        table = pa.table({"file": files, "value": values})
+        grouped = table.group_by("file", use_threads=False).aggregate([("value", least)])
     except pa.ArrowException:  # no order in Arrow: unknown
-        file_numbers = np.unique(files)
-        return pa.table(
-            {"file": file_numbers, f"value_{least}": pa.nulls(len(file_numbers), values.type)}
-        )
+        owners = np.unique(files)
+        return owners, pa.nulls(len(owners), values.type)
+    return np.asarray(grouped.column("file")), grouped.column(f"value_{least}")
 
 
 def _of_constant(

@@ -121,7 +121,11 @@ def _table_schema(
 
 def _nested_in_file(table: Schema, footer: Footer, names: Mapping[int, str]) -> Schema:
     """The columns with fields, as the file has them; `names` are those in the file by field id."""
-    stored = {each: footer.schema.field(name) for each, name in names.items()}
+    stored = {
+        field.id: footer.schema.field(names[field.id])
+        for field in table
+        if field.id in names and logical.is_nested(field.type)
+    }
     return columns_in_file(table, stored, by_name(footer.uri, lambda field: field.name))
 
 

@@ -45,6 +45,8 @@ def refuse_other_case(paths_by_file: Mapping[str, Iterable[str]]) -> None:
     `paths_by_file`: the paths of the columns and fields of each file, by its URI. Two names are two
     columns if a file has both, and the other files have no reason to say otherwise.
     """
+    if len(paths_by_file) < 2:
+        return
     files: dict[str, dict[str, list[str]]] = {}
     for uri, paths in paths_by_file.items():
         for path in paths:

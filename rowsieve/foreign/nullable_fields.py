@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from rowsieve.types.encodings import EXTENSION_KEYS
+from rowsieve.types.encodings import EXTENSION_KEYS, is_plain_field
 
 
 def nullable_field(field: pa.Field) -> pa.Field:
     """Return the field, nullable at every depth; its metadata keeps the extension's name only."""
+    if field.nullable and is_plain_field(field):
+        return field
     metadata = field.metadata or {}
     metadata_of_extension = {key: metadata[key] for key in EXTENSION_KEYS if key in metadata}
     type_ = field.type if metadata_of_extension else _of_any_size(field.type)

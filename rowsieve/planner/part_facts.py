@@ -233,6 +233,8 @@ def refuted_by_unions(
 
 def planned_parts(parts: PartTable, indices: Indices | Sequence[int]) -> list[PlannedPart]:
     """Return the fields that a read needs of these parts, in the order given."""
+    if not len(indices):
+        return []
     prefixes = ("part_id", "commit_ts_max", "data.", "deletes.", "dv.", PREFIX)
     taken = parts.select(*prefixes).take(indices)
     return [

@@ -39,6 +39,15 @@ NANOS_EXTENSION = b"rowsieve.timestamp_ns.1"
 GEOARROW_WKB = b"geoarrow.wkb"
 BOOL8_EXTENSION = b"arrow.bool8"  # of Arrow's specification: a boolean in a byte
 
+_PLAIN_TYPES = frozenset(
+    type_.id
+    for type_ in (
+        pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(),
+        pa.uint32(), pa.uint64(), pa.float32(), pa.float64(), pa.string(), pa.binary(), pa.date32(),
+    )
+)  # fmt: skip
+"""Types without parameters and of one logical type, which most columns have."""
+
 DEEPEST_LEVELS = 90  # pyarrow reads files of up to 98 levels, with the row and the leaf
 
 _EXTENSIONS: Mapping[type[logical.LogicalType], bytes] = {
@@ -347,13 +356,26 @@ def schema_of(
 
     _refuse_duplicates(list(schema.names))
     fields = []
+    plain: dict[int, logical.LogicalType] = {}
     for item in schema:
-        field_id = allocate()
-        nullable = bool(item.nullable) and item.name not in not_null
+        field_id, name = allocate(), item.name
+        nullable = bool(item.nullable) and name not in not_null
+        is_plain = is_plain_field(item)
+        type_ = plain.get(item.type.id) if is_plain and "\0" not in name else None
+        if type_ is not None:
+            fields.append(logical.Field(field_id, name, type_, nullable))
+            continue
         type_, alias = logical_type(item, allocate), alias_name(item)
         size = declared_size(item, type_)
-        fields.append(logical.Field(field_id, item.name, type_, nullable, alias=alias, size=size))
+        fields.append(logical.Field(field_id, name, type_, nullable, alias=alias, size=size))
+        if is_plain:
+            plain[item.type.id] = type_
     return Schema(schema_id, tuple(fields)), last + 1
+
+
+def is_plain_field(field: pa.Field) -> bool:
+    """Return whether the field is its name and one of a few types without parameters."""
+    return field.metadata is None and field.type.id in _PLAIN_TYPES
 
 
 def schema_of_arrow(schema: pa.Schema) -> Schema:

@@ -43,6 +43,8 @@ class StoredBounds:
 
 def joined_bounds(pages: Sequence[StoredBounds]) -> StoredBounds:
     """The statistics of several runs of row groups or pages, one after another."""
+    if len(pages) == 1:
+        return pages[0]
     return StoredBounds(
         np.concatenate([each.rows for each in pages]),
         np.concatenate([each.nulls for each in pages]),

@@ -540,6 +540,8 @@ def placed_parts(
         for ref, schema_id, dv in zip(refs, schema_ids, vectors, strict=True)
     ]
     parts = PartTable.of([NewPart(entry) for entry in entries], Schema(0, ()), ())
+    if not statistics:
+        return parts
     table = parts.table
     return PartTable(
         pa.table({**dict(zip(table.column_names, table.columns, strict=True)), **statistics})

@@ -66,24 +66,25 @@ class Block:
             return int(self.source.num_rows)
         return self.source.row_count if self.rows is None else len(self.rows)
 
-    @property
-    def _available(self) -> frozenset[str]:
-        return frozenset(self.source.schema.names) if self.names is None else self.names
+    def _has(self, name: str) -> bool:
+        if self.names is not None:
+            return name in self.names
+        return bool(self.source.schema.get_field_index(name) >= 0)
 
     def read(self, schema: pa.Schema) -> pa.Table:
         """Read a schema's columns: narrower ones are cast, those that the source lacks are NULL."""
-        available = self._available
-        names = [name for name in schema.names if name in available]
+        names = [name for name in schema.names if self._has(name)]
         if isinstance(self.source, pa.Table):
             table = self.source.select(names)
         else:
             table = self.source.read(names, self.rows)
         if table.schema.equals(schema):
             return table
+        present = frozenset(names)
         return pa.table(
             [
                 widened(table.column(field.name), field.type)
-                if field.name in available
+                if field.name in present
                 else _nulls(len(self), field.type)
                 for field in schema
             ],
@@ -98,8 +99,7 @@ class Block:
 
     def select(self, names: Sequence[str]) -> Block:
         """Select columns by name; those that the block lacks are left out."""
-        available = self._available
-        present = [name for name in names if name in available]
+        present = [name for name in names if self._has(name)]
         if isinstance(self.source, pa.Table):
             return Block(self.source.select(present))
         return replace(self, names=frozenset(present))
@@ -161,12 +161,16 @@ class Columns:
         """True if columns are unreadable because the store failed, so that a retry may help."""
         return any(source.unreachable for source in self._sources())
 
+    def has_column(self, name: str) -> bool:
+        """Return whether there is a column of this name, without a list of all names."""
+        return bool(self.schema.get_field_index(name) >= 0)
+
     def column(self, name: str) -> pa.ChunkedArray:
         """Return one column; KeyError for an unknown name."""
         if self._table is not None:
             return self._table.column(name)
         if name not in self._read:
-            if self.schema.get_field_index(name) < 0:
+            if not self.has_column(name):
                 raise KeyError(name)
             self.read([name])
         return self._read[name]

@@ -79,7 +79,7 @@ class ReadingRules:
 def as_read(snapshot: Snapshot) -> Snapshot:
     """The version with the reading of each part; itself if all parts are read by their columns."""
     parts = snapshot.parts
-    if READING in parts.schema.names or (rules := reading_rules(snapshot)) is None:
+    if parts.has_column(READING) or (rules := reading_rules(snapshot)) is None:
         return snapshot
     index = _index_ids(snapshot)
     known = ("reading", rules, index)
@@ -95,7 +95,7 @@ def as_read(snapshot: Snapshot) -> Snapshot:
 
 def reading_rules(snapshot: Snapshot) -> ReadingRules | None:
     """The rules of this version; None if no part has an encoding, which they are about."""
-    if ENCODING not in snapshot.parts.schema.names:
+    if not snapshot.parts.has_column(ENCODING):
         return None
     return ReadingRules.of(snapshot.table.settings)
 
@@ -118,7 +118,7 @@ def with_options(
 def believes_columns(snapshot: Snapshot) -> bool:
     """Return whether `as_read` of this version reads every part by its columns."""
     columns = snapshot.parts
-    if READING not in columns.schema.names:
+    if not columns.has_column(READING):
         return True
     return int(snapshot.parts.column(READING).null_count) == len(columns)
 
@@ -144,7 +144,7 @@ def is_plain(ref: FileRef) -> bool:
 
 def read_by_codec(snapshot: Snapshot) -> bool:
     """Return whether a version has a file whose rows are not those of its columns."""
-    if ENCODING not in snapshot.parts.schema.names:
+    if not snapshot.parts.has_column(ENCODING):
         return False
     files = as_read(snapshot).parts.files("data")
     return not all(ref is None or is_plain(ref) for ref in files)
