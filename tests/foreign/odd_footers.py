@@ -156,6 +156,13 @@ DATES = partial(
         "ms": pa.array([i * 10**7 for i in range(30)], pa.timestamp("ms", "UTC")),
     },
 )
+TIMES = partial(  # whose elements differ after the field id only
+    pa.table,
+    {
+        "local": pa.array([i * 10**7 for i in range(30)], pa.timestamp("ns")),
+        "utc": pa.array([i * 10**7 for i in range(30)], pa.timestamp("ns", "UTC")),
+    },
+)
 ONE_NULL_GROUP = partial(
     pa.table, {"n": [None] * 10 + list(range(10, 20)) + [None] * 5 + [1] * 5, "s": ["a"] * 30}
 )
@@ -233,6 +240,7 @@ SHAPES: Final[Mapping[str, Write]] = {
     "field ids of 300 columns": edited(
         by_pyarrow(partial(numbers, 2, 300)), edit_schema, with_field_ids
     ),
+    "field ids of times": edited(by_pyarrow(TIMES), edit_schema, with_field_ids),
     "some field ids": edited(MANY, edit_schema, with_some_field_ids),
     "unknown fields of the footer": edited(MIXED, edit_footer, with_other_fields),
 }

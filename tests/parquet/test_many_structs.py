@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rowsieve.parquet.foreign_footer.many_structs import ManyStructs
+from rowsieve.parquet.foreign_footer.many_structs import _WALKED_BELOW_BYTES, ManyStructs
 from rowsieve.parquet.foreign_footer.struct_shapes import BINARY, LIST, STRUCT
 from rowsieve.parquet.thrift import I32, I64, MalformedThrift, encoded_value, read_struct
 from tests import profiles
@@ -78,3 +80,52 @@ def test_other_bytes_are_structs_or_an_error_of_its_own(data: bytes, count: int)
         return
     assert len(rows) == count
     assert end <= len(data)
+
+
+def of_few_shapes(seed: int, count: int) -> list[dict[int, Any]]:
+    """Structs that are read in lanes: of three shapes, with numbers and texts of some lengths."""
+    chance = random.Random(seed)
+    lengths = chance.choice([(5,), (5, 5, 5, 200), (0, 1, 2, 150)])
+
+    def number() -> I64:
+        return I64(chance.choice([3, 70, 2**20, -(2**62)]) if chance.random() < 0.2 else 40)
+
+    def text() -> bytes:
+        return chance.choice([b"\0\x16\x02", b"x", b"\x16"]) * chance.choice(lengths)
+
+    def struct(shape: int) -> dict[int, Any]:
+        values: dict[int, Any] = {1: number(), 2: text(), 3: {1: number(), 2: text()}}
+        if shape:
+            values[4], values[5] = [b"a", text()], I32(chance.randrange(3))
+        if shape > 1:
+            values[9] = [{1: number()}] * 3
+        return values
+
+    return [struct(chance.choice([0, 0, 1, 2])) for _ in range(count)]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_structs_that_are_read_at_once_are_those_read_one_by_one(seed: int) -> None:
+    values = of_few_shapes(seed, 200)
+    data = b"".join(bytes(encoded_value(each)[1]) for each in values) + b"\0\0"
+    assert len(data) > 2 * _WALKED_BELOW_BYTES
+    many = ManyStructs(data, WANTED)
+    rows: list[int] = []
+    assert many.walk(0, len(values), rows) == len(data) - 2
+    structs = many.structs(rows)
+    for place, start in enumerate(structs.starts.tolist()):
+        assert read_struct(data, start)[1] == structs.ends[place]
+        for path in WANTED:
+            if path != (3,):
+                assert decoded(data, structs, path, place) == expected(data, start, path)
+
+
+def test_a_longer_number_whose_second_byte_is_the_next_header_is_not_a_shorter_one() -> None:
+    header = 0x45  # of field 5 after field 1; then come its value 0 and, for a shorter one, the end
+    longer: dict[int, Any] = {1: I64((header << 7 | 2) >> 1), 5: I32(0)}
+    values: list[dict[int, Any]] = [{1: I64(3), 5: I32(1)}, longer] * 400
+    data = b"".join(bytes(encoded_value(each)[1]) for each in values) + b"\0\0"
+    many = ManyStructs(data, WANTED)
+    rows: list[int] = []
+    assert many.walk(0, len(values), rows) == len(data) - 2
+    assert many.structs(rows).values[1,].tolist() == [each[1] for each in values]
