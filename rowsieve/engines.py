@@ -144,7 +144,7 @@ class SparkMergeProvider(Protocol):
 
 PROVIDERS: Final = {
     "datafusion": "rowsieve.providers.datafusion.registered_table",
-    "datafusion_catalog": "rowsieve.providers.datafusion.catalog_tables",
+    "datafusion_catalog": "rowsieve.providers.datafusion.session.catalog_queries",
     "datafusion_merge": "rowsieve.providers.datafusion.changes.merge_rows",
     "arrow": "rowsieve.providers.arrow.dataset",
     "pandas": "rowsieve.providers.pandas.frames",

@@ -97,7 +97,18 @@ def imports_of(path: Path, known: frozenset[str], reach: Reach) -> frozenset[str
             found |= inner & known
             if inner - known:
                 found.add(node.module)
+        elif reach > Reach.AT_IMPORT and isinstance(
+            node, ast.Expr | ast.Assign | ast.AnnAssign | ast.Return
+        ):
+            found |= set(_imported_by_name(node))
     return frozenset((found & known) - {module_of(path)})
+
+
+def _imported_by_name(statement: ast.stmt) -> Iterator[str]:
+    """The modules that a statement names in calls of `import_module`."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            yield from [str(each.value) for each in node.args if isinstance(each, ast.Constant)]
 
 
 def packages_imported_by(path: Path) -> set[str]:

@@ -301,6 +301,20 @@ def test_circles_are_found() -> None:
     assert found == [["a", "b", "c"], ["d", "e"], ["f"]]
 
 
+def test_imports_by_name_and_for_types_are_found() -> None:
+    known = frozenset(map(house.module_of, house.sources()))
+    by_name = ROOT / "cli" / "commands" / "run_query.py"
+    assert "rowsieve.providers.datafusion" in house.imports_of(
+        by_name, known, house.Reach.AT_FIRST_USE
+    )
+    for_types, snapshot = (
+        ROOT / "providers" / "datafusion" / "catalog_tables.py",
+        "storage.snapshot",
+    )
+    for reach, is_counted in zip(house.Reach, (False, False, True), strict=True):
+        assert (f"rowsieve.{snapshot}" in house.imports_of(for_types, known, reach)) is is_counted
+
+
 def test_the_figures_of_the_house_are_printed() -> None:
     lines: list[str] = []
     house.main(lines.append)

@@ -11,14 +11,11 @@ version of it. `query` uses a new provider for each statement.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from functools import cache
-from importlib import import_module
 from threading import Lock
-from typing import TYPE_CHECKING, Any
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any, Final
 
 from rowsieve.bridges.extras import imported
 from rowsieve.errors import (
@@ -36,21 +33,14 @@ from rowsieve.providers.datafusion.registered_table import (
     table_dataset,
 )
 from rowsieve.providers.datafusion.rows_in_memory import rows_table
-from rowsieve.statements.statement_parameters import bound_statement
-from rowsieve.statements.versions import with_named_versions
 from rowsieve.table import Table
 
 if TYPE_CHECKING:
     from rowsieve.storage.snapshot import Snapshot
 
-_CATALOG = "rowsieve"
+CATALOG: Final = "rowsieve"
 _OF_STATEMENT = re.compile(r"rowsieve_(?:subquery_)?[0-9a-f]{32}")
 """The names of the steps of a change, and of the rows of subqueries that were read before."""
-
-
-def catalog_provider(catalog: Any) -> Any:
-    """Return a provider of all tables of a `Catalog`, for `register_catalog_provider`."""
-    return _provider_class()(catalog)
 
 
 def provider_at(tables: CatalogTables, name: str, version_of: Callable[[Table], Snapshot]) -> Any:
@@ -59,10 +49,11 @@ def provider_at(tables: CatalogTables, name: str, version_of: Callable[[Table], 
     `version_of` returns the version to read of a table.
     """
     any_namespace = tables.any_namespace
-    return _provider_class()(tables.catalog, version_of, name=name, any_namespace=any_namespace)
+    return provider_class()(tables.catalog, version_of, name=name, any_namespace=any_namespace)
 
 
-def _provider_class() -> Any:
+def provider_class() -> Any:
+    """The class of our catalogs, which implements DataFusion's interface."""
     return _subclass(CatalogTables, "CatalogProvider")
 
 
@@ -73,38 +64,6 @@ def _subclass(implementation: type, interface: str) -> Any:
     return type(f"Rowsieve{interface}", (implementation, base), {})
 
 
-def query(
-    catalog: Any,
-    statement: str,
-    *,
-    params: Mapping[str, Any] | None = None,
-    changes: bool = False,
-    creates: bool = False,
-) -> pa.Table:
-    """Run a SELECT over the versions that it names; without one, over the newest.
-
-    `params` are bound to its parameters. `changes`: also a statement that changes rows. `creates`:
-    the statement is CREATE TABLE … AS, for which DataFusion plans the query alone.
-    """
-    text, values = bound_statement(statement, params)
-    datafusion = imported("datafusion", "datafusion")
-    session = import_module("rowsieve.providers.datafusion.sql_session")
-    config = datafusion.SessionConfig().with_create_default_catalog_and_schema(enabled=False)
-    config = config.with_default_catalog_and_schema(_CATALOG, "default")
-    context = session.SessionContext(config)
-    context.register_catalog_provider(_CATALOG, _provider_class()(catalog, any_namespace=True))
-    (provider,) = context.own_catalogs()
-    allowed = datafusion.SQLOptions().with_allow_ddl(allow=False)
-    allowed = allowed.with_allow_dml(allow=changes).with_allow_statements(allow=False)
-    try:
-        options = None if creates else allowed
-        return context.sql(with_named_versions(text), options, values).to_arrow_table()
-    except RowsieveError:
-        raise
-    except Exception as error:
-        raise provider.own_error(error) from error
-
-
 class CatalogTables:
     """Implements DataFusion's `CatalogProvider`; thread-safe."""
 
@@ -113,7 +72,7 @@ class CatalogTables:
         catalog: Any,
         version_of: Callable[[Table], Snapshot] | None = None,
         *,
-        name: str = _CATALOG,
+        name: str = CATALOG,
         any_namespace: bool = False,  # a table of one that does not exist fails as any other
     ) -> None:
         self._catalog = catalog
