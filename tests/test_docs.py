@@ -161,6 +161,17 @@ def anchors(path: Path) -> set[str]:
     }
 
 
+DECISIONS = sorted((ROOT / "docs" / "decisions").glob("0*.md"))
+STATUS = re.compile(r"\*(Accepted|Superseded by \[[0-9]+\]).*\b20[0-9]{2}\b", re.DOTALL)
+
+
+@pytest.mark.parametrize("path", DECISIONS, ids=lambda path: path.stem)
+def test_a_decision_has_a_status_and_a_date(path: Path) -> None:
+    title, status = path.read_text().split("\n\n")[:2]
+    assert title.startswith(f"# {int(path.stem[:4])}. ")
+    assert STATUS.match(status), status
+
+
 def test_every_document_can_be_found() -> None:
     linked = {
         (path.parent / target).resolve()

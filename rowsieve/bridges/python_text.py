@@ -168,17 +168,17 @@ def spelled(value: Any) -> Text:
     return spelling
 
 
-def _value(given: Any) -> Any:
+def _value(argument: Any) -> Any:
     """Return the object of a recorded one, also inside lists."""
-    if isinstance(given, Recorded):
-        return given.value
-    if isinstance(given, list | tuple):
-        return type(given)(map(_value, given))
-    return given
+    if isinstance(argument, Recorded):
+        return argument.value
+    if isinstance(argument, list | tuple):
+        return type(argument)(map(_value, argument))
+    return argument
 
 
-def _grouped(given: Recorded) -> str:
-    return f"({given.text})" if given.is_operation else given.text
+def _grouped(recorded_value: Recorded) -> str:
+    return f"({recorded_value.text})" if recorded_value.is_operation else recorded_value.text
 
 
 def _constant(value: Any) -> Text | None:
