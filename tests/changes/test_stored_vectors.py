@@ -453,14 +453,17 @@ def test_eager_changes_store_what_they_hide() -> None:
         ]
 
 
-def test_an_eager_change_is_completed_for_the_version_that_it_follows() -> None:
-    table = keyed({"k": range(10), "v": [1] * 10}, properties=EAGER)
+@pytest.mark.parametrize("is_across", [False, True], ids=["disk", "network"])
+def test_an_eager_change_is_completed_for_the_version_that_it_follows(*, is_across: bool) -> None:
+    properties = EAGER | {"inline_bytes": "0"}
+    table = keyed({"k": range(10), "v": [1] * 10}, properties=properties)
 
     def upsert_twice(attempt: int) -> None:
         if attempt < 2:
             rs.open_table(table.uri).upsert(kv((1, 3 + attempt), (2, 3)))
 
-    meddled(table, upsert_twice).upsert(kv((1, 7)))
+    with across_a_network(is_across=is_across):
+        meddled(table, upsert_twice).upsert(kv((1, 7)))
     found = rs.open_table(table.uri)
     assert all(is_complete_at_head(found))
     with a_fresh_process():
