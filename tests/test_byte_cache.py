@@ -259,6 +259,7 @@ def test_every_cache_of_the_package_has_a_bound_in_bytes() -> None:
         "providers/spark/jvm/java.py": "one folder",
         "providers/spark/procedure_engine.py": "modules",
         "providers/spark/reads/audited.py": "names of reporters",
+        "providers/spark/reads/counting_rule.py": "16 errors of Spark, each logged once",
         "stats/json_shredding.py": "one call",
         "stats/named_collectors.py": "one group of entry points",
         "stats/subjects.py": "types",

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from rowsieve.predicate.arrays import Computed, Mask, as_mask, null_mask, without
 from rowsieve.predicate.functions.casting import text_casts
 from rowsieve.predicate.functions.casting.far_texts import with_far_years
+from rowsieve.predicate.functions.casting.formats_of_times import times_of
 from rowsieve.predicate.functions.casting.postgres_texts import FALSE, TRUE
 from rowsieve.predicate.functions.casting.text_casts import checked, trimmed, words_to_bool
 from rowsieve.predicate.functions.casting.text_shapes import (
@@ -27,7 +28,6 @@ from rowsieve.predicate.functions.casting.text_shapes import (
     or_else,
     refuse,
 )
-from rowsieve.predicate.functions.casting.time_formats import times_of
 from rowsieve.predicate.semantics import Semantics, TextReading
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import (

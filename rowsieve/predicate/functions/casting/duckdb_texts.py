@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from rowsieve.predicate.arrays import Computed, Mask, null_mask, without
 from rowsieve.predicate.functions.casting import text_casts
 from rowsieve.predicate.functions.casting.far_texts import with_far_years
+from rowsieve.predicate.functions.casting.formats_of_times import times_of
 from rowsieve.predicate.functions.casting.text_casts import checked, trimmed, words_to_bool
 from rowsieve.predicate.functions.casting.text_shapes import (
     DIGITS,
@@ -27,7 +28,6 @@ from rowsieve.predicate.functions.casting.text_shapes import (
     refuse,
     within,
 )
-from rowsieve.predicate.functions.casting.time_formats import times_of
 from rowsieve.predicate.literal_values import UUID_TEXT, int_range
 from rowsieve.predicate.semantics import Semantics, TextReading
 from rowsieve.types.encodings import arrow_type

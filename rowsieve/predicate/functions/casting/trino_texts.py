@@ -18,9 +18,9 @@ import pyarrow as pa
 from rowsieve.predicate.arrays import Computed, null_mask, without
 from rowsieve.predicate.functions.casting import text_casts
 from rowsieve.predicate.functions.casting.datafusion_texts import too_large
+from rowsieve.predicate.functions.casting.formats_of_times import times_of
 from rowsieve.predicate.functions.casting.text_casts import checked, trimmed, words_to_bool
 from rowsieve.predicate.functions.casting.text_shapes import decimals, matches, or_else, refuse
-from rowsieve.predicate.functions.casting.time_formats import times_of
 from rowsieve.predicate.semantics import Semantics, TextReading
 from rowsieve.types.logical import (
     Bool,

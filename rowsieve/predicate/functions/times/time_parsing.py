@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 
 from rowsieve.predicate.arrays import Computed, as_mask, null_mask
 from rowsieve.predicate.functions.casting import casts, text_casts
+from rowsieve.predicate.functions.casting.formats_of_times import NANOSECONDS
 from rowsieve.predicate.functions.casting.text_shapes import matches, refuse
-from rowsieve.predicate.functions.casting.time_formats import NANOSECONDS
 from rowsieve.predicate.functions.row import Argument, Evaluator, Function, NullRule, Signature
 from rowsieve.predicate.functions.times.time_texts import format_tokens
 from rowsieve.predicate.semantics import Semantics, TextReading
