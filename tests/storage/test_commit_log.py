@@ -45,6 +45,16 @@ from tests.storage.log_fixtures import (
 # Creating and reading back.
 
 
+def test_the_version_right_before_the_head_stays_in_memory() -> None:
+    log, first = create(memory_store())
+    second = commit(log, first)
+    uuid = first.table.uuid
+    assert log.in_memory(0, uuid) is first
+    third = commit(log, second)
+    assert (log.in_memory(1, uuid), log.in_memory(2, uuid)) == (second, third)
+    assert log.in_memory(0, uuid) is None
+
+
 def test_a_new_table_reads_back_as_it_was_made() -> None:
     store = memory_store()
     info = table_info(checkpoint_interval="7")
