@@ -16,9 +16,12 @@ from typing import Any
 import pyarrow as pa
 
 from rowsieve.bridges.pyarrow_exprs import pushed_predicate
+from rowsieve.errors import RowsieveError
 from rowsieve.predicate.ir import FALSE, TRUE, Predicate
 from rowsieve.providers.arrow.unreadable import UnreadableDataset, projected
-from rowsieve.providers.datafusion.open_reads import Batches, EngineUse
+from rowsieve.providers.datafusion.open_reads import OPEN_READS, Batches, EngineUse
+from rowsieve.table import Table
+from rowsieve.types.encodings import relabelled
 
 
 class PushdownDataset(UnreadableDataset):
@@ -54,6 +57,45 @@ class PushdownFragment(EngineUse):
     @abstractmethod
     def _read(self, output: pa.Schema) -> Iterator[pa.RecordBatch]:
         """Yield batches of exactly this schema."""
+
+
+class RowsDataset(PushdownDataset):
+    """A Dataset of rows that a method of ours reads, in one partition, which keeps their order."""
+
+    def __init__(self, table: Table, schema: pa.Schema) -> None:
+        super().__init__(schema)
+        self.table = table
+
+    @abstractmethod
+    def rows(self, names: Sequence[str], where: Predicate) -> Iterator[pa.RecordBatch]:
+        """Read the rows that match, with at least these columns."""
+
+    def get_fragments(self, filter: Any = None) -> list[PushdownFragment]:  # noqa: A002
+        """Return the only fragment."""
+        OPEN_READS.check_planning()
+        return [_RowsFragment(self, pushed_filter(filter))]
+
+
+class _RowsFragment(PushdownFragment):
+    """The rows that match the pushed condition."""
+
+    __slots__ = ("_dataset", "_where")
+
+    def __init__(self, dataset: RowsDataset, where: Predicate) -> None:
+        super().__init__()
+        self._dataset = dataset
+        self._where = where
+
+    def _read(self, output: pa.Schema) -> Iterator[pa.RecordBatch]:
+        try:
+            for batch in self._dataset.rows(output.names, self._where):
+                if output.names:
+                    yield relabelled(batch.select(output.names), output)
+                else:
+                    yield pa.RecordBatch.from_arrays([pa.nulls(batch.num_rows)], ["row"]).select([])
+        except RowsieveError as error:
+            self._dataset.table.handle.engine_error = error
+            raise
 
 
 class SplitScanner:

@@ -19,21 +19,16 @@ from datafusion.catalog import Table as CatalogTable
 
 from rowsieve import clock
 from rowsieve.changes.hiding import part_starts
-from rowsieve.errors import RowsieveError
 from rowsieve.executor.execute import Execution
 from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate.evaluate import matching
 from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.providers.datafusion.pushdown_dataset import (
-    PushdownDataset,
-    PushdownFragment,
-    pushed_filter,
-)
+from rowsieve.providers.datafusion.pushdown_dataset import RowsDataset
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.table import Table
-from rowsieve.types.encodings import arrow_schema, relabelled, zoned_schema
+from rowsieve.types.encodings import arrow_schema, zoned_schema
 
 PLACE: Final = "_rowsieve_place"
 
@@ -43,42 +38,18 @@ def numbered_rows(table: Table, snapshot: Snapshot) -> Any:
     return CatalogTable(_NumberedRows(table, snapshot))
 
 
-class _NumberedRows(PushdownDataset):
-    """A Dataset with one partition."""
+class _NumberedRows(RowsDataset):
+    """A Dataset with the places behind the columns of the table."""
 
     def __init__(self, table: Table, snapshot: Snapshot) -> None:
-        super().__init__(zoned_schema(snapshot.schema).append(pa.field(PLACE, pa.int64())))
-        self._table = table
+        super().__init__(table, zoned_schema(snapshot.schema).append(pa.field(PLACE, pa.int64())))
         self._snapshot = snapshot
 
-    def get_fragments(self, filter: Any = None) -> list[_NumberedRead]:  # noqa: A002
-        """Return the only fragment."""
-        return [_NumberedRead(self._table, self._snapshot, pushed_filter(filter))]
-
-
-class _NumberedRead(PushdownFragment):
-    """All rows that match a predicate on the columns of the table."""
-
-    __slots__ = ("_predicate", "_snapshot", "_table")
-
-    def __init__(self, table: Table, snapshot: Snapshot, predicate: Predicate) -> None:
-        super().__init__()
-        self._table = table
-        self._snapshot = snapshot
-        self._predicate = predicate
-
-    def _read(self, output: pa.Schema) -> Iterator[pa.RecordBatch]:
-        try:
-            yield from self._batches(output)
-        except RowsieveError as error:
-            self._table.handle.engine_error = error
-            raise
-
-    def _batches(self, output: pa.Schema) -> Iterator[pa.RecordBatch]:
-        names = [name for name in output.names if name != PLACE]
-        for places, rows in _numbered(self._table, self._snapshot, self._predicate, names):
-            columns = [places if name == PLACE else rows.column(name) for name in output.names]
-            yield relabelled(pa.RecordBatch.from_arrays(columns, output.names), output)
+    def rows(self, names: Sequence[str], where: Predicate) -> Iterator[pa.RecordBatch]:
+        """Read the rows that match a condition on the columns of the table."""
+        columns = [name for name in names if name != PLACE]
+        for places, batch in _numbered(self.table, self._snapshot, where, columns):
+            yield batch.append_column(PLACE, places)
 
 
 def _numbered(

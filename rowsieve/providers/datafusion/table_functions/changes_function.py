@@ -20,13 +20,9 @@ from rowsieve.change_feed.feed_columns import ADDED
 from rowsieve.errors import InvalidInput, RowsieveError, without_frames
 from rowsieve.predicate.ir import Predicate
 from rowsieve.providers.datafusion.open_reads import OPEN_READS
-from rowsieve.providers.datafusion.pushdown_dataset import (
-    PushdownDataset,
-    PushdownFragment,
-    pushed_filter,
-)
+from rowsieve.providers.datafusion.pushdown_dataset import RowsDataset
 from rowsieve.storage.snapshot import Snapshot
-from rowsieve.types.encodings import relabelled, zoned_schema
+from rowsieve.types.encodings import zoned_schema
 
 if TYPE_CHECKING:
     from rowsieve.table import Table
@@ -62,7 +58,7 @@ class ChangesFunction:
         OPEN_READS.wait_at_exit()
         return table_head
 
-    def _dataset(self, values: list[Any]) -> PushdownDataset:
+    def _dataset(self, values: list[Any]) -> RowsDataset:
         net = len(values) > 2 and values[-1] is True
         if len(values) > 2 and isinstance(values[-1], bool):
             values = values[:-1]
@@ -87,31 +83,26 @@ def _constant(argument: Any) -> Any:
         return None
 
 
-class ChangesDataset(PushdownDataset):
+class ChangesDataset(RowsDataset):
     """The Dataset of a range of changes, in one partition."""
 
     def __init__(
         self, table: Table, head: Snapshot, first: int, last: int | None, *, net: bool
     ) -> None:
-        self._table = table
+        self.table = table
         self._head = head
         self._range = (first, last)
         self._net = net
         feed = self.feed(None, None)
         added = [feed.schema.field(name) for name in ADDED]
-        super().__init__(pa.schema([*zoned_schema(feed.target.schema), *added]))
-
-    @property
-    def table(self) -> Table:
-        """The table whose changes are read."""
-        return self._table
+        super().__init__(table, pa.schema([*zoned_schema(feed.target.schema), *added]))
 
     def feed(self, columns: Sequence[str] | None, where: Predicate | None) -> ChangeFeed:
         """Open the feed with these columns and this condition; reads no rows yet."""
         first, last = self._range
         return open_feed(
-            self._table.handle.store,
-            self._table.handle.log,
+            self.table.handle.store,
+            self.table.handle.log,
             self._head,
             first,
             last,
@@ -123,30 +114,6 @@ class ChangesDataset(PushdownDataset):
             net=self._net,
         )
 
-    def get_fragments(self, filter: Any = None) -> list[ChangesFragment]:  # noqa: A002
-        """Return one fragment, so that changes arrive in the order of their versions."""
-        OPEN_READS.check_planning()
-        return [ChangesFragment(self, pushed_filter(filter))]
-
-
-class ChangesFragment(PushdownFragment):
-    """The changes that match the pushed condition."""
-
-    __slots__ = ("_changes", "_where")
-
-    def __init__(self, changes: ChangesDataset, where: Predicate) -> None:
-        super().__init__()
-        self._changes = changes
-        self._where = where
-
-    def _read(self, output: pa.Schema) -> Iterator[pa.RecordBatch]:
-        try:
-            names = [name for name in output.names if name not in ADDED]
-            for batch in self._changes.feed(names, self._where).to_batches():
-                if output.names:
-                    yield relabelled(batch.select(output.names), output)
-                else:
-                    yield pa.RecordBatch.from_arrays([pa.nulls(batch.num_rows)], ["row"]).select([])
-        except RowsieveError as error:
-            self._changes.table.handle.engine_error = error
-            raise
+    def rows(self, names: Sequence[str], where: Predicate) -> Iterator[pa.RecordBatch]:
+        """Read the changes that match, in the order of their versions."""
+        return self.feed([name for name in names if name not in ADDED], where).to_batches()
