@@ -216,9 +216,9 @@ def test_a_commit_with_stored_vectors_takes_three_round_trips_more(
     forget(monkeypatch)
     assert trips_of(proxy, lambda: table.upsert(spread)) <= COMMIT + 3
     forget(monkeypatch)
-    found = rs.open_table(uri, storage_options=options(proxy))
-    assert trips_of(proxy, found.count) == REFRESH
-    assert found.count() == groups * count
+    reader = rs.open_table(uri, storage_options=options(proxy))
+    assert trips_of(proxy, reader.count) == REFRESH
+    assert reader.count() == groups * count
 
 
 def test_the_version_before_is_restored_in_three_round_trips(s3: S3, proxy: Proxy) -> None:
