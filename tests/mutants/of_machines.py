@@ -74,7 +74,7 @@ MUTANTS = (
         "        if token[1] > last.sequence:\n",
         "        if token[1] >= last.sequence:\n",
         SEEDS,
-        "12",
+        "2",
     ),
     Mutant(
         "change_feed/images.py",

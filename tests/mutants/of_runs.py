@@ -31,7 +31,7 @@ MUTANTS = (
         "    if place is None:",
         "    if True:",
         ORDERS,
-        "2",
+        "15",
     ),
     Mutant(
         "writer/flushing.py",
@@ -63,7 +63,7 @@ MUTANTS = (
         "            if record.sequence > through:\n",
         "            if record.sequence > through + 1:\n",
         WRITERS,
-        "6",
+        "7",
     ),
     Mutant(
         "differential/appending.py",
@@ -71,7 +71,7 @@ MUTANTS = (
         "        nonlocal request\n        _check_upper(head, lower, time_type)\n",
         "        nonlocal request\n",
         UPDATES,
-        "12",
+        "1",
     ),
     Mutant(
         "differential/appending.py",
