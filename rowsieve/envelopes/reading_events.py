@@ -39,8 +39,8 @@ from rowsieve.errors import SchemaMismatch, did_you_mean
 
 BLOCK_MESSAGES: Final = 1 << 13  # their objects stay in the cache of a core
 COLUMNAR_BLOCKS: Final = 2  # that are matched with templates at once
-LEAST_ALIKE: Final = 1 << 9  # fewer messages do not pay for a type of their own
-MOST_ALIKE: Final = 16  # types that are kept
+OWN_TYPE_FROM_MESSAGES: Final = 1 << 9  # fewer messages do not pay for a type of their own
+TYPES_IN_CACHE: Final = 16  # types that are kept
 
 
 @dataclass(slots=True)
@@ -269,13 +269,13 @@ class _EventReader:
 
     def _of_alike(self, texts: Sequence[Any], row: RowType) -> _Decoding | None:
         """The decoding of messages that share what the first one says; None for a few."""
-        if self.decoded or self.format.alike is None or len(texts) < LEAST_ALIKE:
+        if self.decoded or self.format.alike is None or len(texts) < OWN_TYPE_FROM_MESSAGES:
             return None
         shared = self.format.alike(as_object(texts[0]), self.format.orders)
         if shared is None:
             return None
         if shared not in self.special:
-            if len(self.special) >= MOST_ALIKE:
+            if len(self.special) >= TYPES_IN_CACHE:
                 del self.special[next(iter(self.special))]
             type_ = shared.type_of(row, self.format.meanings)
             unpack = self.format.unpack if shared.beside_schema else one_each

@@ -34,8 +34,8 @@ COLUMNS_AT_ONCE = 4  # per decoding call: amortizes the call, and fits into the 
 PAGE_COLUMNS_AT_ONCE = 8  # decoding these costs as much as opening the pages again
 PAGES_AT_ONCE = 2  # per row group; decoding the second costs less than opening the pages again
 WHOLE_GROUP_ABOVE_SHARE = 0.75  # of the pages; then decoding all of them is cheaper
-FEW_ROWS = 8_192  # fit into the processor's cache with all their columns
-FEW_VALUES = 131_072  # so do these: a megabyte, if they are numbers
+IN_CACHE_UP_TO_ROWS = 8_192  # fit into the processor's cache with all their columns
+IN_CACHE_UP_TO_VALUES = 131_072  # so do these: a megabyte, if they are numbers
 BYTES_OF_A_ROUND_TRIP = 512 * 1024  # what a connection transfers in the time of a round trip
 _LARGEST_ARRAY_BYTES = 2**31 - 1  # offsets of text have 32 bits
 FILTERED_ABOVE_SHARE = 0.92  # of the rows: then a filter is faster than taking rows by number
@@ -257,7 +257,7 @@ def _arrays(
     sizes = [0] * len(groups)
     stored = first.file.stored(columns)
     row_count = sum(map(RowGroup._row_count, groups, pages))
-    few = row_count <= FEW_ROWS or row_count * len(stored) <= FEW_VALUES
+    few = row_count <= IN_CACHE_UP_TO_ROWS or row_count * len(stored) <= IN_CACHE_UP_TO_VALUES
     step = COLUMNS_AT_ONCE if pages[0] is None else PAGE_COLUMNS_AT_ONCE
     if few or first.file.fetches_together or first.file.at_once:
         step = max(len(stored), 1)

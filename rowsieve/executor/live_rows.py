@@ -47,7 +47,9 @@ from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
 
 BY_KEY_UP_TO_SHARE = 0.5  # of rows kept by key: visibility is resolved among these alone
-FEW_ROWS = 4 * ROW_GROUP_ROWS  # rows kept by key: up to it, they are read and merged at once
+MERGED_AT_ONCE_UP_TO_ROWS = (
+    4 * ROW_GROUP_ROWS
+)  # rows kept by key: up to it, they are read and merged at once
 _MERGE_FACTOR = 4  # a merge holds this many times the decoded bytes
 
 _PART, _PART_ID, _RESIDUAL = map(attrgetter, ("part", "part_id", "residual"))
@@ -113,7 +115,7 @@ class LiveRows:
         assert self._streams is not None
         candidates = self._candidates_by_key()
         counts = [len(rows) for both in candidates for rows in both if not rows.is_empty]
-        if len(counts) < 2 or sum(counts) > FEW_ROWS:
+        if len(counts) < 2 or sum(counts) > MERGED_AT_ONCE_UP_TO_ROWS:
             return None
         sizes = (source.largest_batch(columns) for source in self._sources)
         row_bytes = max((size // max(rows, 1) for rows, size in sizes), default=0)

@@ -29,7 +29,9 @@ from rowsieve.types.encodings import arrow_type
 from rowsieve.types.schema import Schema
 
 _ALWAYS = 2**63 - 1
-FEW_ROWS = 2 * ROW_GROUP_ROWS  # keys of newer parts: up to it, they are looked up in older parts
+LOOKED_UP_UP_TO_KEYS = (
+    2 * ROW_GROUP_ROWS
+)  # keys of newer parts: up to it, they are looked up in older parts
 LOOKED_UP_TO_SHARE = 0.125  # of the older parts' rows; for more, all their keys are read
 
 
@@ -64,7 +66,7 @@ def few_are_fresh(parts: Sequence[PlannedPart]) -> bool:
     """Return whether visibility needs no keys, or only those of few rows."""
     fresh = fresh_count(parts)
     new, old = (sum(map(_key_count, some)) for some in (parts[:fresh], parts[fresh:]))
-    return new <= min(FEW_ROWS, LOOKED_UP_TO_SHARE * old)
+    return new <= min(LOOKED_UP_UP_TO_KEYS, LOOKED_UP_TO_SHARE * old)
 
 
 def stored_vectors(store: ObjectStore, sources: Sequence[PartSource]) -> list[RowSet | None]:

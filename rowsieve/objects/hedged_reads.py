@@ -28,7 +28,7 @@ HEDGE_AFTER: Final = "hedge_after_ms"
 MEASURED: Final = "p95"
 _THREADS: Final = 256  # both requests of each of the 128 that `fetching` sends at once
 _REMEMBERED: Final = 256  # reads whose times are known
-_LEAST: Final = 32  # reads before their 95th percentile says anything
+_MEASURED_FROM_READS: Final = 32  # reads before their 95th percentile says anything
 _SHARE: Final = 10  # one read in so many is sent twice at most
 _T = TypeVar("_T")
 
@@ -64,7 +64,7 @@ class HedgedReads:
             return self._after_s
         with self._lock.mutex:
             times_s = sorted(self._times_s)
-        return None if len(times_s) < _LEAST else times_s[len(times_s) * 95 // 100]
+        return None if len(times_s) < _MEASURED_FROM_READS else times_s[len(times_s) * 95 // 100]
 
     def _may_send_twice(self) -> bool:
         with self._lock.mutex:

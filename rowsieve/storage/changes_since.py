@@ -12,8 +12,8 @@ from typing import Final
 
 from rowsieve.storage.manifests.manifest import PartTable
 
-_MOST_LISTS: Final = 64  # of added parts, before they are no longer followed
-_MOST_REMOVED: Final = 2_000  # parts
+_FOLLOWED_UP_TO_LISTS: Final = 64  # of added parts, before they are no longer followed
+_FOLLOWED_UP_TO_REMOVED_PARTS: Final = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class ChangesSince:
             lists = tuple(rest for each in lists if len(rest := each.without(removed)))
         if added is not None and len(added):
             lists += (added,)
-        if len(lists) > _MOST_LISTS or len(gone) > _MOST_REMOVED:
+        if len(lists) > _FOLLOWED_UP_TO_LISTS or len(gone) > _FOLLOWED_UP_TO_REMOVED_PARTS:
             return None
         return replace(self, removed=gone, lists=lists)
 

@@ -104,8 +104,8 @@ def outcome(
     With `columns`, one message pays for a template. Messages are text, or become it.
     """
     with monkeypatch.context() as patch:
-        patch.setattr(reading_events, "LEAST_ALIKE", least)
-        patch.setattr(columnar_messages, "LEAST_MATCHES", 1 if columns else 1_000)
+        patch.setattr(reading_events, "OWN_TYPE_FROM_MESSAGES", least)
+        patch.setattr(columnar_messages, "MATCHED_FROM_MESSAGES", 1 if columns else 1_000)
         texts = [each if isinstance(each, bytes) else json.dumps(each) for each in messages]
         options = EventOptions(format="debezium")
         try:

@@ -71,7 +71,7 @@ def texts(draw: st.DrawFn) -> list[bytes]:
 
 def outcome(messages: list[bytes], least: int) -> Any:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(columnar_messages, "LEAST_MATCHES", least)
+        patch.setattr(columnar_messages, "MATCHED_FROM_MESSAGES", least)
         options = EventOptions(format="debezium", decimals="string", times="us")
         try:
             batch, bad = read_batch(read_messages(messages), TABLE.handle.newest, options)
@@ -112,7 +112,7 @@ def test_usual_messages_of_a_stream_become_no_objects(monkeypatch: pytest.Monkey
     column = pa.table({"value": pa.array(messages)})
     batch, _ = read_batch(read_messages(column), TABLE.handle.newest, options)
     assert (rest, batch.rows.num_rows) == ([0], 2_000)
-    assert columnar_messages.MOST_TEMPLATES < 16
+    assert columnar_messages.TEMPLATES_IN_CACHE < 16
 
 
 def test_integers_of_every_length_are_exact() -> None:

@@ -105,7 +105,7 @@ def test_a_short_range_over_two_row_groups_is_one_batch(table: rs.Table) -> None
 def test_a_few_columns_of_many_pages_are_decoded_per_call(
     table: rs.Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("FEW_ROWS", "FEW_VALUES"):
+    for name in ("IN_CACHE_UP_TO_ROWS", "IN_CACHE_UP_TO_VALUES"):
         monkeypatch.setattr(decode_row_group, name, 0)
     monkeypatch.setattr(decode_row_group, "PAGE_COLUMNS_AT_ONCE", 2)
     asked: list[list[str]] = []

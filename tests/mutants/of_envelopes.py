@@ -68,8 +68,8 @@ MUTANTS = (
     Mutant(
         MATCHING,
         "integers have up to 20 digits",
-        "_MOST_DIGITS: Final = 18",
-        "_MOST_DIGITS: Final = 20",
+        "_DIGITS_OF_INT64: Final = 18",
+        "_DIGITS_OF_INT64: Final = 20",
     ),
     Mutant(
         MATCHING,

@@ -26,8 +26,10 @@ from rowsieve.envelopes.values.readings import BY_TYPE, TargetColumn, is_single
 
 Places = npt.NDArray[np.int64]
 
-MOST_TEMPLATES: Final = 8
-LEAST_MATCHES: Final = 1 << 8  # messages of a block that pay for the matching of all of them
+TEMPLATES_IN_CACHE: Final = 8
+MATCHED_FROM_MESSAGES: Final = (
+    1 << 8
+)  # messages of a block that pay for the matching of all of them
 _SAMPLES: Final = 4  # of a block, and fruitless ones of a call
 _WRITTEN: Final = frozenset({EventAction.WRITE, EventAction.DELETE})
 
@@ -83,19 +85,19 @@ class ColumnarReader:
         `start` is the number of the first message.
         """
         rest = _Rest(np.arange(len(texts)))
-        if self.format.alike is None or texts.null_count or len(texts) < LEAST_MATCHES:
+        if self.format.alike is None or texts.null_count or len(texts) < MATCHED_FROM_MESSAGES:
             return [], rest.places
         messages = MessageBytes(texts)
         results: list[tuple[ColumnEntries, bytes | None]] = []
         for known in self._candidates(texts, rest):
-            if len(rest.places) < LEAST_MATCHES:
+            if len(rest.places) < MATCHED_FROM_MESSAGES:
                 break
             matched = match(known.template, messages, rest.places)
-            if len(matched.rows) < LEAST_MATCHES:
+            if len(matched.rows) < MATCHED_FROM_MESSAGES:
                 self.fruitless += known not in self.known
                 continue
             if known not in self.known:
-                self.known = [known, *self.known][:MOST_TEMPLATES]
+                self.known = [known, *self.known][:TEMPLATES_IN_CACHE]
             results.append((known.entries(matched, start), known.schema))
             rest.places = np.setdiff1d(rest.places, matched.rows, assume_unique=True)
         return results, rest.places
@@ -105,7 +107,7 @@ class ColumnarReader:
         yield from list(self.known)
         for share in range(_SAMPLES):
             places = rest.places
-            if self.fruitless >= _SAMPLES or len(places) < LEAST_MATCHES:
+            if self.fruitless >= _SAMPLES or len(places) < MATCHED_FROM_MESSAGES:
                 return
             sample = texts[int(places[len(places) * share // _SAMPLES])]
             known = self._template(sample.as_py().encode())

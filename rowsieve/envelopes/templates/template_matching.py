@@ -30,7 +30,7 @@ _HIGH: Final = np.uint64(0x80 * _ONES)
 _ZEROS: Final = np.uint64(ord("0") * _ONES)
 _ABOVE_9: Final = np.uint64((0x80 - 10) * _ONES)
 _NULL: Final = int.from_bytes(b"null", "little")
-_MOST_DIGITS: Final = 18
+_DIGITS_OF_INT64: Final = 18
 _LONGEST_TEXT: Final = 1 << 12
 _POWERS: Final = np.array([10**digits for digits in range(9)], np.int64)
 _ESCAPED: Final = np.isin(np.arange(256), list(b'"\\/bfnrt'))
@@ -156,7 +156,7 @@ class _MessageWalk:
             count = np.where(whole, count, 0)
             values = np.where(whole, values * _POWERS[count] + more, values)
             digits = digits + count
-        right = (digits > 0) & (digits <= _MOST_DIGITS)
+        right = (digits > 0) & (digits <= _DIGITS_OF_INT64)
         leading = data[starts] == ord("0")
         if leading.any():
             right &= ~(leading & ((digits > 1) | negative))
