@@ -25,6 +25,8 @@ from rowsieve.executor.consolidation.equality_codes import column_codes, joined_
 
 _DELETES: Final = "EQUALITY_DELETES"
 _FLOATS: Final = ("float", "double")
+_LONG: Final = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
+"""Types with offsets of 64 bits: the text of several files may have more than 2 GiB."""
 
 Ints = npt.NDArray[np.int64]
 
@@ -135,7 +137,9 @@ class NumberedRows:
     def of(cls, files: Sequence[tuple[pa.Table, int]]) -> NumberedRows:
         """Join files, at least one, with their numbers."""
         sequences = [np.full(rows.num_rows, number) for rows, number in files]
-        return cls(pa.concat_tables([rows for rows, _ in files]), np.concatenate(sequences))
+        joined = pa.concat_tables([rows for rows, _ in files])
+        fields = [(column.name, _LONG.get(column.type, column.type)) for column in joined.schema]
+        return cls(joined.cast(pa.schema(fields)), np.concatenate(sequences))
 
 
 def deleted_later(data: NumberedRows, deleted: NumberedRows) -> npt.NDArray[np.bool_]:
