@@ -136,4 +136,4 @@ def _only(rows: pa.RecordBatch, matches: Mask) -> pa.RecordBatch | None:
     if count == rows.num_rows or not rows.num_columns:
         return rows.slice(0, count)
     keep = selection(matches.nonzero()[0], rows.num_rows)
-    return pa.RecordBatch.from_arrays([keep(each) for each in rows.columns], rows.schema.names)
+    return pa.RecordBatch.from_arrays(list(map(keep, rows.columns)), rows.schema.names)

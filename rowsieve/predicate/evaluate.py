@@ -96,7 +96,7 @@ def evaluate(predicate: BoundPredicate, batch: pa.RecordBatch) -> Outcome:
     """Compute the outcome on each row. Columns are matched by name and must have storage types."""
     refuse_unbound(predicate, "evaluate")
     evaluator = _Evaluator(batch, predicate.semantics, predicate.remembered)
-    outcomes = [evaluator.predicate(term) for term in ir.root_conjuncts(predicate.root)]
+    outcomes = list(map(evaluator.predicate, ir.root_conjuncts(predicate.root)))
     unread = tuple(evaluator.unread)
     if len(outcomes) == 1:
         return replace(outcomes[0], unread=unread) if unread else outcomes[0]
