@@ -214,12 +214,19 @@ def _encoded(value: Any) -> tuple[int, bytes]:
     raise TypeError(f"cannot encode {type(value).__name__} as thrift")
 
 
+def list_of_structs(structs: Sequence[bytes]) -> bytes:
+    """Encode a list of encoded structs."""
+    return _list_head(len(structs), _STRUCT) + b"".join(structs)
+
+
 def _written_list(values: Sequence[Any]) -> bytes:
     written = [_encoded(value) for value in values]
-    kind = written[0][0] if written else 12
-    count = len(values)
-    head = bytes([count << 4 | kind]) if count < 15 else bytes([0xF0 | kind]) + encode_varint(count)
+    head = _list_head(len(values), written[0][0] if written else _STRUCT)
     return head + b"".join(data for _, data in written)
+
+
+def _list_head(count: int, kind: int) -> bytes:
+    return bytes([count << 4 | kind]) if count < 15 else bytes([0xF0 | kind]) + encode_varint(count)
 
 
 def _struct(data: memoryview, position: int, depth: int) -> tuple[ThriftStruct, int]:

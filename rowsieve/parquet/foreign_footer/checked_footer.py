@@ -74,10 +74,10 @@ from rowsieve.parquet.spans import Span
 from rowsieve.parquet.thrift import (
     I32,
     I64,
-    EncodedStruct,
     RawField,
     encoded_value,
     join_fields,
+    list_of_structs,
     raw_fields,
     read_list_head,
 )
@@ -199,9 +199,9 @@ class CheckedFooter:
         written = [_element(self.data, element, field_id) for element, field_id in schema]
         fields: list[tuple[int, int, bytes]] = [
             (VERSION, *encoded_value(I32(2))),
-            (SCHEMA, *encoded_value(written)),
+            (SCHEMA, LIST, list_of_structs(written)),
             (ROWS, I64_KIND, encoded_value(I64(self.row_count))[1]),
-            (ROW_GROUPS, LIST, self._row_groups() if with_groups else _list_of(())),
+            (ROW_GROUPS, LIST, self._row_groups() if with_groups else list_of_structs(())),
         ]
         if pairs:
             fields.append(
@@ -231,7 +231,7 @@ class CheckedFooter:
                 join_fields(
                     (each.number, each.kind, self.data[each.start : each.stop])
                     if each.number != COLUMNS
-                    else (COLUMNS, LIST, _list_of(chunks))
+                    else (COLUMNS, LIST, list_of_structs(chunks))
                     for each in _last_of_each(raw_fields(self.data, start)[0], _KNOWN_OF_GROUP)
                 )
             )
@@ -260,17 +260,13 @@ class CheckedFooter:
 
 def ordered_list(leaf_count: int) -> bytes:
     """The encoded orders of columns: that of the type for each."""
-    return _list_of([TYPE_ORDER] * leaf_count)
+    return list_of_structs([TYPE_ORDER] * leaf_count)
 
 
-def _list_of(structs: Sequence[bytes]) -> bytes:
-    return encoded_value([EncodedStruct(each) for each in structs])[1]
-
-
-def _element(data: bytes, element: Element, field_id: int | None) -> EncodedStruct:
+def _element(data: bytes, element: Element, field_id: int | None) -> bytes:
     if element.is_known and field_id == element.field_id:
         start, stop = element.span
-        return EncodedStruct(data[start:stop])
+        return data[start:stop]
     known: Collection[int] = range(1, LOGICAL + 1)
     changed = {FIELD_ID: field_id, CHILDREN: element.values.get(CHILDREN)}
     if element.values.get(TYPE) == INT96:

@@ -56,8 +56,9 @@ def checked_by_index(footer: CheckedFooter, data: bytes, start: int) -> CheckedF
     if not footer.ordered:
         return footer
     step = len(footer.leaves)
+    is_doubtful = {each: bool(each & _DOUBTS) for each in {leaf.doubts for leaf in footer.leaves}}
     compared = [
-        leaf.has_order and not leaf.repetitions and not leaf.doubts & _DOUBTS
+        leaf.has_order and not leaf.repetitions and not is_doubtful[leaf.doubts]
         for leaf in footer.leaves
     ]
     stops, values = footer.chunks.stops, footer.chunks.values
