@@ -146,6 +146,14 @@ def test_one_of_another_commit_or_table_is_skipped() -> None:
     assert facts_of(CommitLog(moved).latest()) == facts_of(head)
 
 
+def test_one_that_a_dropped_table_left_is_skipped() -> None:
+    log, head = create(35)
+    other, _ = create(48)
+    left = copy(log.store)
+    left.put_new(incremental_path(48, 32), other.store.get(incremental_path(48, 32)))
+    assert facts_of(CommitLog(left).latest()) == facts_of(head)
+
+
 def test_one_whose_checkpoint_is_damaged_or_gone_is_skipped() -> None:
     log, head = create(35)
     base = checkpoint_path(32)

@@ -389,7 +389,8 @@ class LogHead:
         assert isinstance(listed, list)
         checkpoints = sorted(v for path in paths if (v := checkpoint_version_of(path)) is not None)
         incremental = newest_incremental(paths, checkpoints)
-        newest = max(checkpoints, default=-1) if incremental is None else incremental[0]
+        last = max(checkpoints, default=-1)
+        newest = last if incremental is None else incremental[0]  # it may be of a dropped table
         base = in_thread(partial(self._base, checkpoints, incremental))
         head = max([newest, *listed])
         is_long = head >= _LISTED - 1
@@ -408,7 +409,7 @@ class LogHead:
                 for number, entry in known.items()
                 if entry is not None or number > max(listed, default=-1)
             }
-        return base.result(), [newest, *listed], known, loading
+        return base.result(), [last, *listed], known, loading
 
     def _base(
         self, checkpoints: Sequence[int], incremental: tuple[int, int] | None
