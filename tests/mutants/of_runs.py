@@ -89,7 +89,7 @@ MUTANTS = (
         "        return max(since, _held_at(handle, head, living, wanted))",
         "        return max(since, wanted)",
         UPDATES,
-        "4",
+        "14",
     ),
     Mutant(
         "differential/subscriptions.py",

@@ -41,7 +41,7 @@ MUTANTS = (
         "            except StoreError:\n                return None\n"
         "            except ObjectExists as error:\n",
         SEEDS,
-        "95",
+        "1",
     ),
     Mutant(
         CONFLICTS,
