@@ -103,12 +103,6 @@ class Memtables:
         with self._lock:
             return self._immutable[-1].last_sequence if self._immutable else 0
 
-    @property
-    def is_empty(self) -> bool:
-        """True if all changes are dropped."""
-        with self._lock:
-            return not self._immutable and not self._mutable.entries
-
     def between(self, after: int, through: int) -> list[MemtableEntry]:
         """Return the entries with sequences above `after`, up to `through`."""
         with self._lock:

@@ -51,11 +51,6 @@ class SqlTransactions:
         self._orders: list[DatabaseOrder] = []
         self._tables: dict[str, Transaction] = {}  # by the table's uuid
 
-    @property
-    def is_open(self) -> bool:
-        """True between BEGIN and COMMIT or ROLLBACK."""
-        return self._open is not None
-
     def table_of(self, table: Table) -> Table:
         """The table that statements read and change: inside the transaction, if one is open.
 
