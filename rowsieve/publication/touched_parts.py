@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.planner.overlap import group_by_codes, key_codes
@@ -63,16 +62,14 @@ def _absent(parts: PartTable, others: PartTable) -> Mask:
 
 
 def _with_other_vectors(before: PartTable, now: PartTable) -> Mask:
-    """(n,) whether each part has another vector of deleted rows than before."""
-    path = "dv.path"
-    known = pa.chunked_array(before.column(path)).drop_null().combine_chunks()
-    vectors = now.column(path)
-    same = pc.or_(vectors.is_null(), pc.is_in(vectors, value_set=known))
-    lost = pc.is_in(
-        now.column("part_id"),
-        value_set=before.column("part_id").filter(before.column(path).is_valid()).combine_chunks(),
-    )
-    return ~np.asarray(same.to_numpy(), dtype=np.bool_) | (
-        np.asarray(vectors.is_null().to_numpy(), dtype=np.bool_)
-        & np.asarray(lost.to_numpy(), dtype=np.bool_)
-    )
+    """(n,) whether each part that is in both has another vector of deleted rows than before.
+
+    Vectors are compared by part: those in the manifest have their bytes as a path, so that several
+    parts may have the same one.
+    """
+    place = pc.index_in(now.column("part_id"), value_set=before.column("part_id").combine_chunks())
+    former = before.column("dv.path").combine_chunks().take(place)
+    vectors = now.column("dv.path").combine_chunks()
+    both_null = pc.and_(vectors.is_null(), former.is_null())
+    same = pc.coalesce(pc.equal(vectors, former), both_null)
+    return ~np.asarray(same.to_numpy(zero_copy_only=False), dtype=np.bool_)
