@@ -187,6 +187,16 @@ FREE: dict[str, tuple[Any, Any, str, dict[str, Any], Any]] = {
     "digits": (pa.decimal128(38, 8), BIG, "debezium", {"decimals": "string"}, Decimal(BIG)),
     "infinity": (pa.float64(), "-Infinity", "debezium", {}, float("-inf")),
     "a float": (pa.float64(), 0.1, "debezium", {}, 0.1),
+    "10**18": (pa.float64(), 10**18, "debezium", {}, 1e18),
+    "2**64": (pa.float64(), 2**64, "debezium", {}, 2.0**64),
+    "2**60 as JavaScript writes it": (
+        pa.float64(),
+        1152921504606847000,
+        "debezium",
+        {},
+        2.0**60,
+    ),
+    "digits of 10**22": (pa.float64(), str(10**22), "canal", {}, 1e22),
     "a boolean": (pa.bool_(), 1, "debezium", {}, True),
     "a list": (pa.list_(pa.int64()), [1, None, 3], "debezium", {}, [1, None, 3]),
     "a struct": (
@@ -263,6 +273,28 @@ def test_digits_are_rounded_to_a_float_of_32_bits_once() -> None:
     assert table.scan().to_arrow().column("v")[0].as_py() == 1 + 2**-23
 
 
+def test_whole_numbers_in_floats_are_judged_one_by_one() -> None:
+    """A number above int64 in the same call changed the rule for all of its column."""
+    wholes = [2**53 + 1, 2**63 - 1, 2**64, 7]
+    table = rowsieve.create_table(
+        fresh_uri(), pa.schema([("id", pa.int64()), ("v", pa.float64())]), key=["id"]
+    )
+    events = [json.dumps({"op": "c", "after": {"id": n, "v": v}}) for n, v in enumerate(wholes)]
+    applied = table.apply_events(events, format="debezium", on_bad="collect")
+    assert applied.bad["event"].to_pylist() == [0, 1]
+    assert table.scan(order_by_key=True).to_arrow()["v"].to_pylist() == [2.0**64, 7.0]
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+def test_decimals_of_decoded_json_are_read_like_its_text(bits: int) -> None:
+    """`json.loads(…, parse_float=Decimal)` keeps digits for the other columns of the row."""
+    type_ = pa.float32() if bits == 32 else pa.float64()
+    number = Decimal("0.1000000000000000000001")
+    assert stored(type_, number, text=False) == float(np.float32(0.1) if bits == 32 else 0.1)
+    with pytest.raises(InvalidData, match="out of the range"):
+        stored(type_, Decimal("1e400"), text=False)
+
+
 def test_only_events_of_json_are_rounded_to_floats_of_32_bits() -> None:
     table = rowsieve.create_table(
         fresh_uri(), pa.schema([("id", pa.int64()), ("v", pa.float32())]), key=["id"]
@@ -301,6 +333,10 @@ REFUSED: dict[str, tuple[Any, Any, Any, dict[str, Any], str]] = {
     "1e-50": (pa.float32(), 1e-50, None, {}, "out of the range"),
     "1e999 as text": (pa.float64(), "1e999", {"type": "string"}, {}, "out of the range"),
     "2**53 + 1": (pa.float64(), 2**53 + 1, None, {}, "float64"),
+    "2**64 - 1": (pa.float64(), 2**64 - 1, None, {}, "float64"),
+    "-2**65 - 1": (pa.float64(), -(2**65) - 1, None, {}, "float64"),
+    "2**64 + 1 in a list": (pa.list_(pa.float64()), [2**64 + 1], None, {}, "float64"),
+    "digits of 2**53 + 1": (pa.float64(), str(2**53 + 1), {"type": "string"}, {}, "float64"),
     "uuid": (extension("uuid", pa.binary(16)), "x", None, {}, "UUID"),
     "json": (extension("json", pa.string()), {"a": 1}, None, {}, "str"),
     "no scale": (

@@ -176,10 +176,8 @@ def _converted(kind: str, values: Any, target: TargetColumn) -> pa.Array:
         return pa.nulls(len(values), arrow_type(field_.type))
     if isinstance(field_.type, logical.Json) and kind != "raw":
         return conform_values(_decoded_documents(kind, values, target), field_.type, field_.name)
-    if kind == "int" and not isinstance(values, pa.Array):
-        kind, values = _integers(values)
-        if is_single(field_.type):
-            kind, values = "number", values.cast(pa.string())
+    if not isinstance(values, pa.Array):
+        kind, values = _numbers(kind, values, field_.type)
     if kind == "raw":
         return conform_values(_documents(values, target), field_.type, field_.name)
     if logical.is_nested(field_.type):
@@ -221,6 +219,18 @@ def _of_structs(values: Sequence[Any], target: TargetColumn, reading: Any) -> pa
     valid = np.array([each is not None for each in values])
     places = np.maximum(np.cumsum(valid) - 1, 0)
     return converted.take(pa.array(places, mask=~valid))
+
+
+def _numbers(kind: str, values: Any, type_: logical.LogicalType) -> tuple[str, Any]:
+    """Numbers of Python as those of Arrow, or as text where the column is to take the nearest."""
+    if kind == "int":
+        kind, values = _integers(values)
+        if is_single(type_):
+            return "number", values.cast(pa.string())
+    elif kind == "decimal" and isinstance(type_, logical.Float):
+        digits = [None if value is None else str(value) for value in values]
+        return "number", pa.array(digits, pa.string())
+    return kind, values
 
 
 def _integers(values: Sequence[Any]) -> tuple[str, pa.Array]:

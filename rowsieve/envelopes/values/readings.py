@@ -12,7 +12,7 @@ import binascii
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from decimal import Context
+from decimal import Context, Decimal
 from functools import partial
 from typing import Any, Final, TypeAlias
 
@@ -36,6 +36,7 @@ WITH_FRACTIONS: Final = (
 )
 _NUMBER: Final = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?$"
 _SINGLE: Final = 32
+_LONG_WHOLE: Final = r"^[+-]?[0-9]{16,}$"  # may be beyond 2^53
 _SPECIAL: Final = ("NaN", "Infinity", "-Infinity")
 
 
@@ -97,9 +98,34 @@ def is_single(type_: logical.LogicalType) -> bool:
 
 
 def _nearest(texts: pa.Array, type_: logical.Float, special: pa.Array) -> pa.Array:
-    """Decimal digits as the nearest float of the column's size."""
+    """Decimal digits as the nearest float of the column's size.
+
+    ValueError for a whole number that a float of 64 bits neither equals nor is written as.
+    """
     zero = pc.match_substring_regex(texts, r"^[+-]?[0.]+([eE].*)?$")
-    return _in_range(texts.cast(arrow_type(type_)), special, zero)
+    floats = _in_range(texts.cast(arrow_type(type_)), special, zero)
+    if type_.bits != _SINGLE:
+        _check_whole(texts, floats)
+    return floats
+
+
+def _check_whole(texts: pa.Array, floats: pa.Array) -> None:
+    """Digits of a whole number are all of it, or the shortest of its float (JavaScript, Go)."""
+    long = pc.match_substring_regex(texts, _LONG_WHOLE)
+    for text, number in zip(texts.filter(long), floats.filter(long), strict=True):
+        digits = int(text.as_py())
+        if digits not in (int(number.as_py()), int(Decimal(repr(number.as_py())))):
+            raise ValueError("a float64 does not hold this whole number without loss")
+
+
+def whole_float(values: pa.Array, target: TargetColumn) -> pa.Array:
+    """Whole numbers in a column of floats. Those of Arrow are not rounded to 32 bits."""
+    if is_single(target.field.type):
+        return values
+    try:
+        return values.cast(pa.float64())
+    except pa.ArrowInvalid:  # one is beyond 2^53
+        return number_text(values.cast(pa.string()), target)
 
 
 def _in_range(values: pa.Array, special: Any, zero: Any) -> pa.Array:
@@ -404,7 +430,7 @@ _TIMES: Final[Mapping[str, Reading]] = {"int": number_of_unit, "time": plain}
 BY_TYPE: Final[Mapping[type[logical.LogicalType], Mapping[str, Reading]]] = {
     logical.Bool: {"bool": plain, "int": zero_or_one, "str": boolean_text},
     logical.Int: _NUMBERS,
-    logical.Float: {**_NUMBERS, "float": plain},
+    logical.Float: {**_NUMBERS, "int": whole_float, "float": plain},
     logical.Decimal: {**_NUMBERS, "dict": variable_scale},
     logical.Numeric: {**_NUMBERS, "dict": variable_scale},
     logical.String: {"str": plain},
