@@ -1,4 +1,4 @@
-"""The base of `Table`'s methods, and the reports of those that change it."""
+"""The base of `Table`'s methods, and what each call of a changing one begins with."""
 
 from __future__ import annotations
 
@@ -30,17 +30,18 @@ class TableMethods:
 def changes(
     operation: str, *, shows_rows: bool = False
 ) -> Callable[[Callable[Concatenate[M, P], R]], Callable[Concatenate[M, P], R]]:
-    """Decorate a method so that a call which raises is reported as a failed `operation`.
+    """Decorate a method that changes the table: each call is one `operation`, in its turn.
 
-    A call whose `token` was committed returns that commit, even if its data does not fit the table
-    as it is now: the columns may have changed since. With `shows_rows`, the `progress` of the call
-    is told the rows that it writes into parts.
+    It waits for the earlier calls of an open writer, and is reported if it raises. A call whose
+    `token` was committed returns that commit, even if its data does not fit the table as it is now:
+    the columns may have changed since. With `shows_rows`, the `progress` of the call is told the
+    rows that it writes into parts.
     """
 
     def decorate(method: Callable[Concatenate[M, P], R]) -> Callable[Concatenate[M, P], R]:
         @wraps(method)
         def call(self: M, /, *args: P.args, **kwargs: P.kwargs) -> R:
-            with self.handle.failures_reported(operation):
+            with self.handle.changing(operation):
                 try:
                     if shows_rows and (progress := kwargs.get("progress")):
                         with shown_rows_written(cast("ShownProgress", progress)):

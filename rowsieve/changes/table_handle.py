@@ -104,7 +104,7 @@ class Handle:
         return self.newest.table.uuid
 
     @property
-    def is_alone(self) -> bool:
+    def may_build_ahead(self) -> bool:
         """True if a look-up costs a round trip, and the last one met no commit of others."""
         return self.store.overlaps and self._was_head
 
@@ -149,8 +149,8 @@ class Handle:
             self._reported_metrics = replace(self.collecting.metrics)
 
     @contextmanager
-    def failures_reported(self, operation: str) -> Iterator[None]:
-        """Report what is raised in the block as a failed `operation`.
+    def changing(self, operation: str) -> Iterator[None]:
+        """Run the block as one change, and report what it raises as a failed `operation`.
 
         An open writer has committed all its earlier calls when the block begins.
         """
@@ -275,7 +275,7 @@ class Handle:
         What was built for another version is not used. So this is for a store where a look-up costs
         a round trip, if nobody else had committed at the last one; else `otherwise` builds later.
         """
-        if build is None or change.token is not None or not self.is_alone:
+        if build is None or change.token is not None or not self.may_build_ahead:
             return self.latest(), otherwise
         return built_beside(self.latest, self.newest, build, otherwise)
 
@@ -467,7 +467,7 @@ class Handle:
         """
         operation = request.operation
         mutation = Mutation(request, Kind.REWRITING, touched_by=never, own_commits=own_commits)
-        with self.failures_reported(operation):
+        with self.changing(operation):
             self.require_writable(operation)
             try:
                 commit, snapshot = commit_mutation(
@@ -493,7 +493,7 @@ class Handle:
         `started_s` is the start time by `time.perf_counter`. Never conflicts, except with changes
         of columns. A request whose token was used returns that commit.
         """
-        with self.failures_reported(request.operation):
+        with self.changing(request.operation):
             self.require_writable(request.operation)
             commit, snapshot = self.log.commit(
                 request, base, lambda _head, _entries: request, Retries(request.operation)
@@ -511,7 +511,7 @@ class Handle:
         token: Token | None = None,
     ) -> Commit:
         """Commit what `build` computes from a version, and computes again after a conflict."""
-        with self.failures_reported(operation):
+        with self.changing(operation):
             change = self.change(operation, metadata, token, retry_timeout_s)
             return self.commit_mutation(change, lambda snapshot: build(change, snapshot))
 
@@ -526,7 +526,7 @@ class Handle:
         `request_for` makes the request for each head, the first for `base`. Keys replace existing
         rows, as in an upsert.
         """
-        with self.failures_reported("upsert" if base.table.key else "append"):
+        with self.changing("upsert" if base.table.key else "append"):
             request = request_for(base)
             self.require_writable(request.operation)
             commit, snapshot = self.log.commit(

@@ -195,7 +195,7 @@ def check_dead_letters(options: EventOptions) -> None:
 def apply_events(table: RowChanges, data: Any, options: EventOptions) -> AppliedEvents:
     """Read the events and commit their changes, once; bad events are stored before."""
     handle = table.handle
-    with handle.failures_reported("apply"):
+    with handle.changing("apply"):
         check_dead_letters(options)
         handle.require_writable(OPERATION)
         handle.order(OPERATION)
@@ -256,7 +256,7 @@ def _truncated(table: RowChanges, batch: ChangeBatch, options: EventOptions) -> 
     assert place is not None
     if (done := handle.committed_before(token)) is not None:
         return done
-    with handle.failures_reported("overwrite"):
+    with handle.changing("overwrite"):
         of_truncate = None if batch.rows.num_rows else token
         change = handle.change("overwrite", options.metadata, of_truncate)
         truncate = partial(truncate_before, change, place=place)
@@ -268,7 +268,7 @@ def _truncated(table: RowChanges, batch: ChangeBatch, options: EventOptions) -> 
 
 def _overwritten(handle: Handle, batch: ChangeBatch, options: EventOptions) -> Commit:
     """Replace all rows by those that were written after the truncate, in one commit."""
-    with handle.failures_reported("overwrite"):
+    with handle.changing("overwrite"):
         change = handle.change("overwrite", options.metadata, options.token)
         return handle.commit_overwrite(change, _since_empty(handle, change, batch).rows)
 

@@ -57,7 +57,7 @@ def fast_forward(
     handle: Handle, name: str, metadata: Metadata | None, retry_timeout_s: float | None
 ) -> Commit:
     """Publish the newest version of a branch; nothing if it has not changed since the last time."""
-    with handle.failures_reported(OPERATION):
+    with handle.changing(OPERATION):
         if isinstance(handle.store, RefStore):
             raise UnsupportedOperation(
                 f"{OPERATION}: this is a branch or tag; call it on the table, with the name of the "

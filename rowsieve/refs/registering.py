@@ -71,7 +71,7 @@ def create_ref(
     checked_ref_name(name)
     log = table_log(handle)
     with (
-        handle.failures_reported(operation),
+        handle.changing(operation),
         leased(handle, version=version, as_of=as_of, holder=operation) as origin,
     ):
         for _ in range(_TRIES):
@@ -200,7 +200,7 @@ def drop_ref(handle: Handle, name: str, kind: RefKind | None, metadata: Metadata
 
     What a lease protects is deleted by a later `vacuum`. VersionNotFound if there is none.
     """
-    with handle.failures_reported("drop_ref" if kind is None else f"drop_{kind.value}"):
+    with handle.changing("drop_ref" if kind is None else f"drop_{kind.value}"):
         commit = unregister_ref(handle, name, kind, metadata)
         log = table_log(handle)
         remove_dropped(log.store, log)

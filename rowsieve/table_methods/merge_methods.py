@@ -162,7 +162,7 @@ class Merging:
                 "when_not_matched_insert_all() or another one before execute()"
             )
         call, handle = self._call, self._handle
-        with handle.failures_reported("merge"), shown_rows_written(progress):
+        with handle.changing("merge"), shown_rows_written(progress):
             if (done := handle.committed_before(call.token)) is not None:
                 return done
             return engines.datafusion_merge().merge_rows(

@@ -419,7 +419,7 @@ class ReadMethods(TableMethods):
         def scan_at(snapshot: Snapshot, **others: Any) -> Scan:
             return self._scan_at(snapshot, where, columns, **options, **others)
 
-        if handle.read_only or handle.writer is not None or not handle.is_alone:
+        if handle.read_only or handle.writer is not None or not handle.may_build_ahead:
             return read(scan_at(handle.readable()), lambda: False)
         known, looking_up = handle.newest, in_thread(handle.latest)
 

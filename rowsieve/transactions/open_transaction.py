@@ -342,7 +342,7 @@ class _TableCommit:
             Retries("transaction", RETRY_TIMEOUT_S),
             pinned.schema.id,
         )
-        with outside.failures_reported("transaction"):
+        with outside.changing("transaction"):
             request = net_request(change, layers)
             if request is None and change.token is not None:
                 request = change.request(None)  # the call may be repeated after others

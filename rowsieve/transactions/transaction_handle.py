@@ -90,7 +90,7 @@ class TransactionHandle(Handle):
         return f"{self.pinned.table.uuid}/{id(self.transaction):x}"
 
     @property
-    def is_alone(self) -> bool:
+    def may_build_ahead(self) -> bool:
         """False: its version is in memory."""
         return False
 
@@ -109,11 +109,11 @@ class TransactionHandle(Handle):
         return self.pinned if self.read_only else self.latest()
 
     @contextmanager
-    def failures_reported(self, operation: str) -> Iterator[None]:
-        """Report what is raised in the block; refuse what is not a change of rows at once."""
+    def changing(self, operation: str) -> Iterator[None]:
+        """Run the block as one change; refuse what is not a change of rows at once."""
         if operation not in _ROW_CHANGES:
             raise _refused(operation)
-        with super().failures_reported(operation):
+        with super().changing(operation):
             yield
 
     def require_writable(self, operation: str) -> None:
