@@ -35,17 +35,18 @@ WAY: Final = (
     ("predicate: bind", "names, types and semantics are settled, constants computed"),
     ("planner: prune parts", "statistics of parts refute it: NONE, SOME, ALL"),
     ("planner: overlap", "parts that share keys are read together"),
-    ("parquet: row groups, blooms, pages", "more is refuted, inside each part"),
+    ("planner: row groups, pages", "footers and Bloom filters refute more, inside each part"),
     ("executor: visibility", "rows that newer parts hide are taken away"),
     ("executor: evaluate", "its columns are decoded, and rows decided"),
     ("executor: the other columns", "of the rows that are left"),
-    ("provider", "batches in the engine's types"),
+    ("scan or provider", "batches in the types of the table, or of the engine"),
 )
 
 # What our DataFusion session does with a statement.
 STATEMENT: Final = (
-    ("sql(text)", "with the newest version of each table that it names, pinned for all its scans"),
+    ("sql(text)", "one statement"),
     ("statements: parse", "a call, a change, a view, a refusal: run at once; a query: planned"),
+    ("newest versions", "of the tables that a query names, pinned for all its scans"),
     (
         "known subqueries",
         "the rows of IN (SELECT …), the value of = (SELECT …), where they come first",
