@@ -40,6 +40,12 @@ DOCS = ROOT / "docs"
 REFERENCE = DOCS / "reference"
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
 PAGES = [*DOCUMENTS, *sorted((ROOT / "tests").glob("*.md"))]
+PAGES_OF_FILES = [
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "tests" / "README.md",
+    *(DOCS / "explanation" / f"{name}.md" for name in ("architecture", "datafusion-session")),
+]
+"""Pages that name files of the repository, some from a folder that they tell."""
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -48,6 +54,8 @@ URL = re.compile(r"https?://[^\s)]+")
 LONGEST_LINE = 120
 LONGEST_PARAGRAPH = 110  # words
 LONGEST_CELL = 300  # characters that a reader sees
+FILE = re.compile(r"`((?:\w+/)*\w+\.py)`")
+TOPS = ("rowsieve", "tests", "tools")
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 ITEM = re.compile(r"\n(?=\s*(?:[-*]|\d+\.)\s)")
 CELL_END = re.compile(r"(?<!\\)\|")
@@ -180,6 +188,15 @@ def test_every_document_can_be_found() -> None:
     }
     lost = [str(path.relative_to(ROOT)) for path in DOCUMENTS if path.resolve() not in linked]
     assert lost in ([], ["README.md"])
+
+
+@pytest.mark.parametrize("path", PAGES_OF_FILES, ids=lambda path: path.name)
+def test_files_that_a_page_names_exist(path: Path) -> None:
+    files = [f"/{file.relative_to(ROOT)}" for top in TOPS for file in (ROOT / top).rglob("*.py")]
+    named = set(FILE.findall(FENCED.sub("", path.read_text("utf-8"))))
+    assert named
+    gone = {name for name in named if not any(file.endswith(f"/{name}") for file in files)}
+    assert not gone
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
