@@ -362,7 +362,7 @@ def test_the_mode_of_the_session_is_an_argument() -> None:
         (lambda c, f: f.exists("l", lambda x: x > 1), "LambdaFunction"),
         (lambda c, f: f.max("i") > 1, "aggregate"),
         (lambda c, f: call("ours", c("i")) > 1, "ours"),
-        (lambda c, f: call("epoch_us", c("ts")) > 1, "epoch_us is not resolved"),
+        (lambda c, f: call("epoch_us", c("ts")) > 1, "epoch_us has no counterpart"),
         (lambda c, f: call("between", c("i"), f.lit(1)), "between"),
         (lambda c, f: c("l")[0] == 1, "get\\(list"),
         (lambda c, f: c("f").cast("string") == "1.0", "float64 to string"),

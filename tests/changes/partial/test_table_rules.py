@@ -86,7 +86,7 @@ def test_a_property_that_is_set_meanwhile_is_obeyed_or_refused(
         ("n", "must name columns"),
         ("n: sum, n: max", "each once"),
         ("nope: sum", "must name columns"),
-        ("n: add", "no rule"),
+        ("n: add", "is not a rule; known are"),
         ("day: sum", "sum takes"),
         ("k: max", "identifies its row"),
         ("", "must name columns"),
