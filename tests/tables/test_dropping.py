@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -50,6 +51,32 @@ def test_replace_drops_what_is_there_once_the_data_is_checked(uri: str) -> None:
         old.upsert(kv((3, 3)))
     fresh = rs.create_table(fresh_uri(), kv((1, 1)), key=["k"], if_exists="replace")
     assert pairs(fresh) == [(1, 1)]
+
+
+@pytest.mark.parametrize("commits", [0, 2, 5])
+def test_a_handle_never_reads_the_table_that_replaced_its_own(uri: str, commits: int) -> None:
+    """Nor after its first error (invariant 22)."""
+    rs.create_table(uri, kv((1, 1)), key=["k"])
+    old = rs.open_table(uri)
+    old.upsert(kv((2, 2)))
+    rs.drop_table(uri)
+    new = rs.create_table(uri, kv((7, 7)), key=["k"])
+    for number in range(commits):
+        new.upsert(kv((number, number)))
+    calls: list[Callable[[], object]] = [
+        old.history,
+        old.history,
+        lambda: old.scan(version=0).to_arrow(),
+        lambda: old.history(1),
+        old.refs,
+        lambda: old.scan(version=9),
+        lambda: old.tag("t"),
+        old.count,
+    ]
+    for call in calls:
+        with pytest.raises(TableNotFound, match="has replaced it"):
+            call()
+    assert rs.open_table(uri).history()[0].version == commits
 
 
 def test_what_a_table_protects_is_not_dropped() -> None:

@@ -121,15 +121,13 @@ class LogHead:
                 return newest
         for _ in range(_ATTEMPTS):
             try:
-                snapshot = self._load()
+                snapshot = self._load(known)
                 break
             except (_EntryMissing, ObjectNotFound) as error:
                 missing = error  # the oldest entries may just have expired: read again
         else:
             advice = getattr(missing, "advice", "restore it from a copy")
             raise CorruptData(f"the log of {self._store.uri} has a hole: {missing}; {advice}")
-        if known is not None and snapshot.table.uuid != known.table.uuid:
-            raise self._replaced(known.table.uuid, snapshot.table.uuid)
         if known is None:
             in_background(self._store, partial(keep_snapshot, self._store, snapshot))
         return snapshot
@@ -251,7 +249,7 @@ class LogHead:
         except ObjectNotFound:
             return None
         except CorruptData:  # a late writer has put an entry where an expired one was
-            if floors_of(self._load().table.properties).oldest_version <= known.version:
+            if floors_of(self._load(known).table.properties).oldest_version <= known.version:
                 raise
             return None
         return self.remember(snapshot), loaded
@@ -324,15 +322,23 @@ class LogHead:
         assert last is None or isinstance(last, LogEntry)
         return last, bool(later)
 
-    def _load(self) -> Snapshot:
+    def _load(self, known: Snapshot | None = None) -> Snapshot:
+        """Read the newest version from its checkpoint.
+
+        TableNotFound if it is of another table than `known`. That version is not remembered, or
+        later calls would read the other table.
+        """
         seen = self._seen_versions()
         located = self._locate_concurrently() if self._store.overlaps else self._locate_in_turn()
         try:
-            return self._loaded(located, seen)
+            snapshot = self._loaded(located, seen)
         except (CorruptData, _EntryMissing):
             if located[0] is not None:
                 self.check_in_place(located[0])  # then the entries are in a database
             raise
+        if known is not None and snapshot.table.uuid != known.table.uuid:
+            raise self._replaced(known.table.uuid, snapshot.table.uuid)
+        return self.remember(snapshot)
 
     def _loaded(self, located: _Located, seen: Mapping[str, int]) -> Snapshot:
         """The newest version; `seen` are the highest versions that were read before, by table."""
@@ -363,7 +369,7 @@ class LogHead:
                 "restore it from a copy. If you have put an older copy of the table here, open it "
                 "in a new process",
             )
-        return self.remember(snapshot)
+        return snapshot
 
     def _locate_in_turn(self) -> _Located:
         """Load the newest checkpoint and list the entries after it, one request at a time."""
@@ -549,7 +555,7 @@ class LogHead:
     def _hole(self, version: int) -> CorruptData | TableNotFound:
         """Build the error for a lost entry; TableNotFound if its table was dropped with its log."""
         try:
-            check_not_dropped(self._store.uri, self._load().table)
+            check_not_dropped(self._store.uri, self._load(self._newest).table)
         except TableNotFound as error:
             return error
         except (CorruptData, ObjectNotFound, _EntryMissing):

@@ -176,7 +176,7 @@ class LogReader(LogHead):
 
     def _head_if(self, version: int) -> Snapshot:
         """Return the head if it is this version, whose entry is absent; raise otherwise."""
-        head = self.latest()
+        head = self.newest()
         if version > head.version:
             raise self._no_version(version, head)
         if version == head.version:
