@@ -7,6 +7,7 @@ release of many fragments wants a few lines above its lists.
 
 from __future__ import annotations
 
+import argparse
 import re
 import textwrap
 from collections import defaultdict
@@ -91,4 +92,5 @@ def from_root(change: str) -> str:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__).parse_args()  # a word more changes no file
     main()
