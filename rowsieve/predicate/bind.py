@@ -39,7 +39,7 @@ from rowsieve.predicate.binding.enum_labels import (
 )
 from rowsieve.predicate.binding.envelopes import as_meeting
 from rowsieve.predicate.binding.json_comparisons import json_call, json_in_list
-from rowsieve.predicate.binding.members import bind_members
+from rowsieve.predicate.binding.members import bind_members, member_literals
 from rowsieve.predicate.binding.nanosecond_rules import (
     arguments_of,
     cast_of_nanoseconds,
@@ -78,7 +78,7 @@ from rowsieve.predicate.functions.registry import canonical_call, known_of, reso
 from rowsieve.predicate.functions.texts.strings import lower_case
 from rowsieve.predicate.like import lowered, parse_pattern
 from rowsieve.predicate.limits import check_limits
-from rowsieve.predicate.literal_values import check_literal, constant_type, from_scalar, int_range
+from rowsieve.predicate.literal_values import check_literal, constant_type, int_range
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.aliases import may_compare
 from rowsieve.types.encodings import refuse_unsupported, schema_of_arrow
@@ -425,11 +425,11 @@ class _Binder:
                 ir.ComparisonOp.EQ,
                 operand,
                 type_,
-                from_scalar(member, values.type) if values.type else ir.Literal(None),
-                values.type,
+                member,
+                member.type,
                 self.semantics,
             )
-            for member in values.array
+            for member in member_literals(values)
         )
         return ir.disjoin(terms)
 

@@ -127,6 +127,20 @@ def answers(predicate: ir.Predicate, batch: pa.RecordBatch, rules: Semantics) ->
     return [None if null else bool(true) for true, null in zip(found.true, found.null, strict=True)]
 
 
+@pytest.mark.parametrize("name", ["l", "p"])
+@pytest.mark.parametrize("untyped", [["{1}"], [None, "[1]"], [1], [b"x"]])
+def test_members_without_a_type_are_not_read_as_nulls(name: str, untyped: list[Any]) -> None:
+    with pytest.raises(InvalidPredicate, match=r"compared with|has no meaning"):
+        bind(ir.InList(ir.Column(name), ir.ValueSet(pa.array(untyped))), SCHEMA)
+
+
+def test_nested_members_have_the_type_of_their_array() -> None:
+    members = pa.array([[1.5], None, [2.0, None]], pa.large_list(pa.float32()))
+    listed = ir.InList(ir.Column("l"), ir.ValueSet(members.cast(pa.list_(pa.float64()))))
+    found = answers(listed, batch_of({"l": [(1.5,), (), (2.0, None)]}), Semantics.SQL)
+    assert found == [True, None, True]
+
+
 @examples(150)
 @given(data=st.data())
 def test_a_column_compares_with_a_constant_like_its_values(data: st.DataObject) -> None:

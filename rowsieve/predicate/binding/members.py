@@ -6,6 +6,8 @@ non-match NULL. Where SQL compares as float64, the operand is converted too.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,10 +18,10 @@ from rowsieve.predicate.binding.zoned import depends_on_zone, instants_of, is_ut
 from rowsieve.predicate.functions.casting.casts import cast, cast_rule
 from rowsieve.predicate.functions.numbers.decimals import int_as_decimal
 from rowsieve.predicate.ir import ComparisonOp, Literal, ValueSet
-from rowsieve.predicate.literal_values import check_offset, compared_text, scalar
+from rowsieve.predicate.literal_values import check_offset, compared_text, from_scalar, scalar
 from rowsieve.predicate.semantics import NanOrder, Semantics
 from rowsieve.types.days import NANOS_OF_MICRO
-from rowsieve.types.encodings import arrow_type
+from rowsieve.types.encodings import arrow_type, is_text, schema_of
 from rowsieve.types.logical import (
     Binary,
     Bool,
@@ -66,6 +68,19 @@ def bind_members(
         instants = instants_of(array, member_type, semantics)
         return Timestamp(utc=True), ValueSet(instants, Timestamp(utc=True))
     return common, ValueSet(_exactly(array, member_type, common, semantics), common)
+
+
+def member_literals(values: ValueSet) -> Iterator[Literal]:
+    """Return each member as a literal; untyped text and untyped NULLs stay untyped."""
+    array, type_ = values.array, values.type
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if type_ is None and not is_text(array.type) and not pa.types.is_null(array.type):
+        schema, _ = schema_of(pa.schema([("member", array.type)]))
+        type_ = schema.fields[0].type
+        array = array.cast(arrow_type(type_))
+    for member in array:
+        yield Literal(member.as_py()) if type_ is None else from_scalar(member, type_)
 
 
 def _plain(array: pa.Array) -> tuple[pa.Array, LogicalType | None]:
