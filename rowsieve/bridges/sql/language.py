@@ -6,6 +6,7 @@ cannot be read is left unchanged, as a whole condition of the top-level AND.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from rowsieve.bridges.conditions import read_conditions, write_conditions
@@ -222,7 +223,7 @@ def to_text(
     known = dialect_named(dialect)
     theirs = in_session(known.semantics, session)
     semantics = theirs if semantics is None else semantics
-    writer = SqlWriter(known)
+    writer = SqlWriter(replace(known, writes_our_names=False))  # the engine lacks our functions
     text = writer.text if len(root_conjuncts(predicate)) == 1 else writer.conjunct
     zone = None if session is None else session.time_zone
 

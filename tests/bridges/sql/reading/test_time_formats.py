@@ -5,7 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+import rowsieve as rs
 from rowsieve.bridges.sql.constructs.time_formats import FIELDS, from_dialect, to_dialect
+from rowsieve.bridges.translation import Exactness
 from rowsieve.bridges.where import to_operand, to_predicate
 from rowsieve.errors import EvaluationError, InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.bind import bind, bind_operand
@@ -147,3 +149,12 @@ def test_a_year_of_more_digits_has_its_text_where_it_is_known() -> None:
     with pytest.raises(EvaluationError):
         matching(unknown, ROWS)
     assert matching(unknown, ROWS.slice(1)).tolist() == [False, False]
+
+
+@pytest.mark.parametrize("source", ["duckdb", "datafusion"])
+@pytest.mark.parametrize("form", ["%I %p", "%y", "%a %b %A %B"])
+def test_a_format_that_an_engine_lacks_is_not_written_for_it(form: str, source: str) -> None:
+    call = {"duckdb": "strftime", "datafusion": "to_char"}[source]
+    written = rs.translate(f"{call}(ts, '{form}') = 'x'", source, target="postgres", schema=SCHEMA)
+    assert written.exactness is Exactness.UNSUPPORTED
+    assert written.residual is not None
