@@ -39,6 +39,40 @@ def set_field(number: int, value: object) -> Callable[[Path], None]:
     return change
 
 
+def exchanged(path: Path) -> None:
+    """Exchange the two columns in the second row group, as their paths say, too."""
+
+    def of_group(number: int, group: damaged.Fields) -> None:
+        kind, data = group[damaged.COLUMNS]
+        chunks: list[damaged.Fields] = []
+        damaged.edit_list(data, lambda _, chunk: chunks.append(dict(chunk)))
+        if number == 1:
+            group[damaged.COLUMNS] = (
+                kind,
+                data[:1] + b"".join(map(damaged.struct_of, reversed(chunks))),
+            )
+
+    def of_footer(footer: damaged.Fields) -> None:
+        kind, data = footer[damaged.ROW_GROUPS]
+        footer[damaged.ROW_GROUPS] = kind, damaged.edit_list(data, of_group)
+
+    damaged.edit_footer(path, of_footer)
+
+
+def fewer_rows(path: Path) -> None:
+    """Count fewer rows in the second row group than its columns have values."""
+
+    def of_group(number: int, group: damaged.Fields) -> None:
+        if number == 1:
+            group[3] = encoded_value(I64(3))
+
+    def of_footer(footer: damaged.Fields) -> None:
+        kind, data = footer[damaged.ROW_GROUPS]
+        footer[damaged.ROW_GROUPS] = kind, damaged.edit_list(data, of_group)
+
+    damaged.edit_footer(path, of_footer)
+
+
 def footer_field(number: int) -> Callable[[Path], None]:
     def change(path: Path) -> None:
         data = path.read_bytes()
@@ -69,7 +103,6 @@ READ: dict[str, Callable[[Path], None]] = {
     "a negative field number, as of Photon": footer_field(-16_384),
     "an extension at the greatest field number": footer_field(32_767),
     "sizes that do not fit the type": set_field(16, {1: I64(5), 3: [I64(1)] * 7}),
-    "a chunk of another type than its column": set_field(1, I32(1)),
     "statistics of a geometry": set_field(17, {1: {}}),
     "a type of the whole row": type_of_the_row,
     "a field that nobody knows": set_field(900, b"hi"),
@@ -163,6 +196,8 @@ REFUSED: dict[str, Callable[[Path], None]] = {
     "a chunk that lies before the file": set_field(9, I64(-5)),
     "fewer values than none": set_field(5, I64(-1)),
     "a codec that nobody knows": set_field(4, I32(99)),
+    "a chunk of another type than its column": set_field(1, I32(1)),
+    "fewer rows than values": fewer_rows,
     "a chunk in another file": lambda path: damaged.edit_chunks(
         path, lambda _, __, chunk: chunk.update({1: encoded_value(b"elsewhere.parquet")})
     ),
@@ -176,6 +211,18 @@ def test_footers_that_cannot_be_read_are_refused_by_name(
     change(path)
     with pytest.raises(
         (rs.errors.CorruptData, rs.errors.UnsupportedOperation), match=r"a\.parquet"
+    ):
+        rs.open_parquet(path)
+
+
+def test_columns_in_another_order_than_the_schema_are_refused_by_name(tmp_path: Path) -> None:
+    """A decoder takes chunks by their place: it would exchange columns of one type silently."""
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"a": range(6), "b": range(6, 12)}), path, row_group_size=2)
+    exchanged(path)
+    assert pq.read_table(path)["a"].to_pylist() == [0, 1, 8, 9, 4, 5]
+    with pytest.raises(
+        rs.errors.UnsupportedOperation, match=r"a\.parquet.*'b' in the place of 'a'"
     ):
         rs.open_parquet(path)
 

@@ -6,8 +6,8 @@ only `sanitised` footers: known fields, the chunks as they are where all of thei
 without statistics where they do not.
 
 Soundness: an error is `MalformedThrift` or `UnreadableFooter`, whatever the bytes are, and memory
-is in proportion to them. Row counts are those of the row groups. A chunk whose type or number of
-values contradicts its column has no statistics (`suspicious`).
+is in proportion to them. Row counts are those of the row groups. A chunk whose number of
+values contradicts its row group has no statistics (`suspicious`).
 
 Source: parquet.thrift of Apache Parquet; pyarrow 26.0.1.
 """

@@ -25,6 +25,7 @@ from rowsieve.parquet.foreign_footer.footer_fields import (
     NULLS,
     OLD_MAX,
     OLD_MIN,
+    PATH,
     REPETITIONS,
     REQUIRED,
     TEXT_BYTES,
@@ -34,10 +35,10 @@ from rowsieve.parquet.foreign_footer.footer_fields import (
 from rowsieve.parquet.foreign_footer.many_structs import Structs
 from rowsieve.parquet.foreign_footer.schema_tree import BYTES, FIXED, INT96, LENGTHS, Leaf
 from rowsieve.parquet.foreign_footer.struct_lanes import Numbers
-from rowsieve.parquet.thrift import MalformedThrift
+from rowsieve.parquet.thrift import MalformedThrift, encoded_value
 
 _COMPARED: Final = (
-    *(TYPE, VALUES, NULLS, GEOMETRY, OLD_MAX, OLD_MIN, MAX, MIN),
+    *(VALUES, NULLS, GEOMETRY, OLD_MAX, OLD_MIN, MAX, MIN),
     *(REPETITIONS, DEFINITIONS, TEXT_BYTES),
 )
 
@@ -80,6 +81,59 @@ def refuse(chunks: Structs, leaves: Sequence[Leaf]) -> None:
             )
 
 
+def refuse_contradicting(
+    data: bytes, chunks: Structs, leaves: Sequence[Leaf], rows: Numbers
+) -> None:
+    """Refuse row groups that a decoder would read wrongly without an error.
+
+    A decoder takes the chunks of a row group in the order of the schema, as values of the schema's
+    types, and as many as the row group says.
+    """
+    shape = len(rows), len(leaves)
+    physical = np.fromiter((leaf.physical for leaf in leaves), np.int64, len(leaves))
+    other = chunks.values[TYPE].reshape(shape) != physical
+    if other.any():
+        name = ".".join(leaves[int(np.argmax(other.any(axis=0)))].path)
+        raise MalformedThrift(f"a chunk of column {name!r} has another type than the column")
+    flat = [place for place, leaf in enumerate(leaves) if not leaf.repetitions]
+    if flat:
+        values = chunks.values[VALUES].reshape(shape)[:, flat].min(axis=1)
+        if (more := values > rows).any():
+            group = int(np.argmax(more))
+            raise MalformedThrift(
+                f"row group {group} says that it has {rows[group]} rows, and each of its columns "
+                f"has {values[group]} values or more"
+            )
+    _refuse_another_order(data, chunks, leaves)
+
+
+def _refuse_another_order(data: bytes, chunks: Structs, leaves: Sequence[Leaf]) -> None:
+    """Refuse row groups whose chunks name the columns of the schema in another order.
+
+    Other names are only names: writers spell them in another case, or leave them out.
+    """
+    paths = [encoded_value([name.encode() for name in leaf.path])[1] for leaf in leaves]
+    stops = chunks.stops[PATH].tolist()
+    expected = paths * (len(stops) // max(1, len(paths)))
+    written = [data[stop - len(path) : stop] for stop, path in zip(stops, expected, strict=True)]
+    if written == expected:
+        return
+    places = {path: place for place, path in enumerate(paths)}
+    lengths = sorted({len(path) for path in paths})
+    for first in range(0, len(stops), len(paths)):
+        named = []
+        for stop in stops[first : first + len(paths)]:
+            ends = (data[stop - length : stop] for length in lengths)
+            named.append(next((places[end] for end in ends if end in places), -1))
+        if sorted(named) == list(range(len(paths))) != named:
+            place = next(i for i, other in enumerate(named) if i != other)
+            name, other = (".".join(leaves[i].path) for i in (place, named[place]))
+            raise UnreadableFooter(
+                f"a row group has its column {other!r} in the place of {name!r}, which is not "
+                "supported; write the file again with the columns in the order of its schema"
+            )
+
+
 def contradictions(
     chunks: Structs, leaves: Sequence[Leaf], rows: Numbers
 ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
@@ -96,8 +150,7 @@ def contradictions(
     is_there = {path: by_group(chunks.stops[path] >= 0) for path in _COMPARED}
     physical = by_leaf(leaf.physical for leaf in leaves)
     repetitions = by_leaf(leaf.repetitions for leaf in leaves)
-    suspicious = values[TYPE] != physical
-    suspicious |= (repetitions == 0) & (values[VALUES] != rows[:, None])
+    suspicious = (repetitions == 0) & (values[VALUES] != rows[:, None])
     length = by_leaf(map(_length, leaves))
     unfit = (physical == INT96) | is_there[GEOMETRY] | (is_there[NULLS] & (values[NULLS] < 0))
     for path in (OLD_MAX, OLD_MIN, MAX, MIN):

@@ -15,7 +15,11 @@ from rowsieve.byte_cache import ByteCache
 from rowsieve.checksums import checksum
 from rowsieve.parquet.footer_cache import cached_per_footer
 from rowsieve.parquet.foreign_footer.checked_footer import TYPE_ORDER, CheckedFooter, ordered_list
-from rowsieve.parquet.foreign_footer.chunk_checks import contradictions, refuse
+from rowsieve.parquet.foreign_footer.chunk_checks import (
+    contradictions,
+    refuse,
+    refuse_contradicting,
+)
 from rowsieve.parquet.foreign_footer.footer_fields import (
     COLUMNS,
     CREATED_BY,
@@ -106,6 +110,7 @@ class _FooterReader:
         if (rows < 0).any() or rows.astype(np.float64).sum() > LARGEST_VALUE:
             raise MalformedThrift("a row group has a negative or impossible number of rows")
         refuse(chunks, leaves)
+        refuse_contradicting(self._data, chunks, leaves, rows)
         suspicious, unfit = contradictions(chunks, leaves, rows)
         return CheckedFooter(
             self._data,
