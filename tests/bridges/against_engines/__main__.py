@@ -56,6 +56,10 @@ if __name__ == "__main__":
     if "|" in named:
         with with_session(named.partition("|")[0]):
             _write(str(compared(Case.named(named))))
+    elif named not in ENGINES:
+        sys.exit(
+            f"{named!r} is neither a case, such as 'duckdb|f64|a > 1', nor one of {[*ENGINES]}"
+        )
     else:
         places = [*map(int, numbers), 1, 0][:2] if len(numbers) != 1 else [int(numbers[0]), 0]
         with with_session(named):
