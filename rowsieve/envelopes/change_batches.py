@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -207,34 +208,43 @@ def _places(
     table: pa.Table,
     bad: BadEvents,
 ) -> EventPlaces:
-    """The place of each change in the order of the call."""
-    if order is not None:
-        try:
-            return places_of(order, columns, beside.get(OWNERS), beside.get(SNAPSHOT))
-        except ValueError:
-            _note_odd_numbers(order, columns, table.column(EVENT).to_numpy(), bad)
-    return EventPlaces.of(np.zeros(table.num_rows, np.int64))
+    """The place of each change in the order of the call; 0 for bad events where one is odd."""
+    if order is None:
+        return EventPlaces.of(np.zeros(table.num_rows, np.int64))
+    owners, snapshot = beside.get(OWNERS), beside.get(SNAPSHOT)
+    with suppress(ValueError):
+        return places_of(order, columns, owners, snapshot)
+    events = table.column(EVENT).to_numpy()
+    _note_odd_numbers(order, columns, events, bad)
+    fits = ~np.isin(events, np.array(list(bad.reasons), np.int64))
+    mask = pa.array(fits)
+    places = places_of(
+        order,
+        [each.filter(mask) for each in columns],
+        None if owners is None else owners.filter(mask),
+        None if snapshot is None else snapshot.filter(mask),
+    )
+    return places.spread(fits)
 
 
 def _note_odd_numbers(
     order: EventOrder, columns: list[Any], events: npt.NDArray[np.int64], bad: BadEvents
 ) -> None:
-    """Note the events whose numbers are not of the form of the first one that has any."""
-    for each, column in zip(order.fields, columns, strict=True):
-        values = column.combine_chunks()
-        values = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
-        try:
-            each.comparable(pa.chunked_array([values]), each.name)
-        except ValueError:
-            pass
-        else:
+    """Note the events whose numbers are not of the form of the first one that has an order."""
+    for each, chunks in zip(order.fields, columns, strict=True):
+        with suppress(ValueError):
+            each.comparable(chunks, each.name)
             continue
-        for place in range(len(values)):
-            pair = pa.chunked_array([values.take(pa.array([0, place]))])
+        column = pa.table([chunks], [each.name]).combine_chunks().column(0)
+        first: int | None = None
+        for place in np.flatnonzero(np.asarray(column.is_valid())).tolist():
+            compared = [place] if first is None else [first, place]
             try:
-                each.comparable(pair, each.name)
+                each.comparable(column.take(pa.array(compared)), each.name)
             except ValueError as error:
                 bad.add(int(events[place]), f"its {each.name} has no order: {error}")
+            else:
+                first = place if first is None else first
 
 
 def _of_one_type(arrays: list[Any]) -> pa.ChunkedArray:

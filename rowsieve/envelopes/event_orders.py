@@ -169,6 +169,16 @@ class EventPlaces:
         """The places of some changes, by a mask or their indices."""
         return EventPlaces(self.numbers[chosen], self.groups[chosen], self.owners[chosen])
 
+    def spread(self, mask: npt.NDArray[np.bool_]) -> EventPlaces:
+        """The places of more changes, (n,) for a mask: 0 where it is false."""
+
+        def spread(values: Ranks) -> Ranks:
+            result = np.zeros(len(mask), np.int64)
+            result[mask] = values
+            return result
+
+        return EventPlaces(spread(self.numbers), spread(self.groups), spread(self.owners))
+
 
 def places_of(
     order: EventOrder,
@@ -205,14 +215,22 @@ def _is_marked(value: Any) -> bool:
 
 def values_of(items: Sequence[Any]) -> pa.Array:
     """Values of an order's number as Arrow: integers, else text of all of them."""
-    if set(map(type, items)) == {int}:
+    types = set(map(type, items))
+    if types == {int}:
         with suppress(OverflowError):
             return integers(items)
+    if float in types:  # pa.array cuts fractions off
+        items = [int(i) if isinstance(i, float) and i.is_integer() else i for i in items]
+        if float in set(map(type, items)):
+            return _texts_of(items)
     try:
         return pa.array(items, pa.int64())
     except (pa.ArrowException, OverflowError, TypeError):
-        texts = [None if item is None else str(item) for item in items]
-        return pa.array(texts, pa.string())
+        return _texts_of(items)
+
+
+def _texts_of(items: Sequence[Any]) -> pa.Array:
+    return pa.array([None if item is None else str(item) for item in items], pa.string())
 
 
 def ranks(order: EventOrder, columns: Sequence[pa.ChunkedArray]) -> Ranks:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rowsieve.envelopes.bad_events import BAD_EVENTS
 from rowsieve.envelopes.event_formats import FORMATS
 from rowsieve.errors import CommitConflict, InvalidInput, RowsieveError
-from tests.envelopes.events import AFTER_STREAM, STREAM, crates, event, rows, texts
+from tests.envelopes.events import AFTER_STREAM, STREAM, crate, crates, event, rows, texts
 from tests.envelopes.test_event_formats import STORIES
 from tests.profiles import examples
 from tests.small_tables import appended, keyed
@@ -38,6 +38,34 @@ def test_bad_events_are_collected_and_the_others_applied() -> None:
         (6, 3, 46),
     ]
     assert json.loads(stored.column("message")[0].as_py()) == wrong
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize(
+    ("connector", "name", "odd"),
+    [
+        ("postgresql", "lsn", "abc"),
+        ("mysql", "file", "binlog"),
+        ("mysql", "pos", 1.5),
+        ("sqlserver", "commit_lsn", "NULL"),
+        ("oracle", "scn", "-1"),
+    ],
+)
+def test_only_the_event_with_an_odd_log_number_is_bad(
+    connector: str, name: str, odd: Any, place: int
+) -> None:
+    events = [
+        event("u", None, crate(1, "last"), 9, connector),
+        event("c", None, crate(1, "first"), 1, connector),
+    ]
+    wrong = event("c", None, crate(2), 5, connector)
+    wrong["source"][name] = odd
+    events.insert(place, wrong)
+    table = crates()
+    applied = table.apply_events(events, format="debezium", on_bad="collect")
+    assert applied.bad["event"].to_pylist() == [place]
+    assert f"its {name} has no order" in applied.bad["reason"][0].as_py()
+    assert rows(table) == [crate(1, "last")]
 
 
 def test_an_error_names_partition_and_offset() -> None:
