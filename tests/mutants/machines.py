@@ -6,12 +6,9 @@ A machine joins by a row of `MACHINES`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 from typing import Final
 
-import rowsieve
-from rowsieve.config import current
 from tests.simulation import (
     catalogs,
     database_histories,
@@ -51,11 +48,6 @@ def _transactions(seed: int) -> Problems:
     return seeds.run_seed(seed, calls=3, families=families[seed % len(families)]).problems
 
 
-def _inline(seed: int) -> Problems:
-    rowsieve.configure(replace(current(), inline_bytes=16_384))
-    return seeds.run_seed(seed).problems
-
-
 def _catalog(name: str) -> Problems:
     kind, seed = name.split()
     return catalogs.run_catalog(int(seed), kind).problems
@@ -83,7 +75,6 @@ def _readers(name: str) -> Problems:
 
 MACHINES: Final[Mapping[str, Callable[[str], Problems]]] = {
     "tests/simulation/test_simulation.py": _seed,
-    "tests/simulation/test_inline_changes.py": lambda seed: _inline(int(seed)),
     "tests/simulation/test_ref_runs.py": lambda seed: ref_runs.run_seed(int(seed)).problems,
     "tests/simulation/test_order_runs.py": lambda seed: order_runs.run_seed(int(seed)).problems,
     "tests/simulation/test_writer_runs.py": lambda seed: writer_runs.run_seed(int(seed)).problems,

@@ -12,7 +12,6 @@ WRITERS = ("tests/simulation/test_writer_runs.py",)
 UPDATES = ("tests/simulation/test_differential_runs.py",)
 ORDERS = ("tests/simulation/test_order_runs.py",)
 CATALOGS = ("tests/simulation/test_catalogs.py",)
-INLINE = ("tests/simulation/test_inline_changes.py",)
 TRANSACTIONS = ("tests/simulation/test_transaction_runs.py",)
 DATABASES = ("tests/simulation/test_database_runs.py",)
 
@@ -234,7 +233,7 @@ MUTANTS = (
         "rows that stand in an entry are older than it",
         "return parts if version is None else parts.with_commit_ts(version)",
         "return parts if version is None else parts.with_commit_ts(max(version - 2, 0))",
-        INLINE,
+        SEEDS,
         "3",
     ),
     Mutant(

@@ -37,7 +37,7 @@ from tests.simulation.judge import chain_of
 from tests.simulation.processes import SimulatedProcess
 from tests.simulation.scheduler import Scheduler
 from tests.simulation.seeds import FAULTS, Run, applying_late, chooser, fault_plan
-from tests.simulation.world import ATTEMPTS, URI, Setting, World
+from tests.simulation.world import ATTEMPTS, URI, Setting, World, with_drawn_storage
 
 Update: TypeAlias = tuple[int, int, int, int]
 """k, v, time and difference."""
@@ -359,9 +359,12 @@ def draw_append(draws: random.Random, lower: int, there: Sequence[tuple[int, int
 def run_seed(seed: int, *, calls: int = 5, alters: bool = False) -> Run:
     """Run a seed and judge it; `alters`: beside another actor, which changes the columns."""
     draws = random.Random(f"differential {seed}")
-    setting = Setting(keyed=False, interval=draws.choice([1, 2, 5]))
+    setting = Setting(keyed=False, checkpoint_interval=draws.choice([1, 2, 5]))
+    setting = with_drawn_storage(setting, f"differential {seed}")
     scheduler = Scheduler(chooser(random.Random(f"schedule {seed}"), draws.choice([0, 0.6, 0.93])))
-    world = World(f"differential {seed}", setting, scheduler, overlaps=draws.random() < 0.2)
+    world = World(
+        f"differential {seed}", setting, scheduler, overlaps=draws.random() < setting.overlapping
+    )
     faults, style = draws.choice(KINDS), draws.choice([*ROLES])
     run = Collection(world, ROLES[style])
     with world.entered():

@@ -23,7 +23,7 @@ from tests.simulation.bucket import FaultPlan
 from tests.simulation.list_append import READ_ALL_AT_THE_END, Lists, Transaction, anomalies
 from tests.simulation.processes import SimulatedProcess
 from tests.simulation.scheduler import Scheduler, Task
-from tests.simulation.world import URI, Setting, World
+from tests.simulation.world import URI, Setting, World, with_drawn_storage
 
 KEYS: Final = range(4)
 FAULTS: Final[Sequence[dict[Fault, float]]] = (
@@ -49,7 +49,8 @@ def run_history(seed: int, *, each: int = 4, transacts: float = 0.0) -> History:
     """
     draws = random.Random(f"history {seed}")
     scheduler = Scheduler(lambda ready: _chosen(draws, ready))
-    setting = Setting(keyed=draws.random() < 0.6, interval=draws.choice([1, 3]))
+    setting = Setting(keyed=draws.random() < 0.6, checkpoint_interval=draws.choice([1, 3]))
+    setting = with_drawn_storage(setting, f"history {seed}")
     world = World(f"history {seed}", setting, scheduler)
     found: list[Transaction] = []
     with world.entered():

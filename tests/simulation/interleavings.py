@@ -85,7 +85,7 @@ class Calls(NamedTuple):
     names: tuple[str, ...]
     keyed: bool = False
     kind: str = ""
-    """A field of `Setting` that is true of the table, or one of `ORDERED`."""
+    """`in_log` if log entries hold small changes, `expires` if rows do, or one of `ORDERED`."""
     variant: int = 0
     """Other arguments of the same calls."""
     history: int = 3
@@ -263,7 +263,7 @@ def problems_of(calls: Calls, program: Program, *, clean: bool = True) -> Sequen
     setting = Setting(
         keyed=calls.keyed,
         history=calls.history,
-        in_log=calls.kind == "in_log",
+        inline_bytes=None if calls.kind == "in_log" else 1,
         expires=calls.kind == "expires",
     )
     world = begun(str(calls), setting, scheduler)

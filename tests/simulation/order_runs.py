@@ -25,7 +25,7 @@ from rowsieve.storage.log.log_entry import decode_entry, log_path
 from tests.simulation.commands import main
 from tests.simulation.scheduler import Scheduler
 from tests.simulation.seeds import FAULTS, Run, applying_late, chooser, fault_plan
-from tests.simulation.world import ATTEMPTS, URI, Setting, World
+from tests.simulation.world import ATTEMPTS, URI, Setting, World, with_drawn_storage
 
 COLUMNS: Final = ("v", "w")
 SCHEMA: Final = pa.schema(
@@ -254,8 +254,11 @@ def run_seed(seed: int, *, calls: int = 5) -> Run:
     draws = random.Random(f"order {seed}")
     by_column = draws.random() < 0.5
     scheduler = Scheduler(chooser(random.Random(f"schedule {seed}"), draws.choice([0, 0.6, 0.93])))
-    setting = Setting(keyed=True, interval=draws.choice([1, 2, 5]))
-    world = World(f"order {seed}", setting, scheduler, overlaps=draws.random() < 0.2)
+    setting = Setting(keyed=True, checkpoint_interval=draws.choice([1, 2, 5]))
+    setting = with_drawn_storage(setting, f"order {seed}")
+    world = World(
+        f"order {seed}", setting, scheduler, overlaps=draws.random() < setting.overlapping
+    )
     faults = draws.choice(KINDS)
     with world.entered():
         appliers = _begun(world, by_column=by_column)

@@ -18,7 +18,7 @@ from tests.simulation.judge import KEEPS_ROWS, Judge
 from tests.simulation.model import State, Version, as_bag
 from tests.simulation.scheduler import Scheduler
 from tests.simulation.seeds import FAULTS, Run, applying_late, chooser, spawn_actors
-from tests.simulation.world import URI, Setting, begun
+from tests.simulation.world import URI, Setting, begun, with_drawn_storage
 
 FAMILIES = (
     ("refs",),
@@ -35,11 +35,12 @@ def run_seed(seed: int, *, calls: int = 6) -> Run:
     draws = random.Random(f"refs {seed}")
     setting = Setting(
         keyed=draws.random() < 0.7,
-        interval=draws.choice([1, 2, 5]),
+        checkpoint_interval=draws.choice([1, 2, 5]),
         history=draws.choice([1, 3]),
     )
+    setting = with_drawn_storage(setting, f"refs {seed}")
     scheduler = Scheduler(chooser(random.Random(f"schedule {seed}"), draws.choice([0, 0.6, 0.93])))
-    world = begun(f"refs {seed}", setting, scheduler, overlaps=draws.random() < 0.2)
+    world = begun(f"refs {seed}", setting, scheduler, overlaps=draws.random() < setting.overlapping)
     families, faults = draws.choice(FAMILIES), draws.choice(("none", *KINDS))
     with world.entered():
         spawn_actors(world, draws, families, faults, calls)

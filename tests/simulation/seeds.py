@@ -17,7 +17,7 @@ from tests.simulation.calls import Operation, operations_of
 from tests.simulation.judge import judged
 from tests.simulation.processes import SimulatedProcess
 from tests.simulation.scheduler import Scheduler, Task
-from tests.simulation.world import Setting, World, acting, begun
+from tests.simulation.world import Setting, World, acting, begun, with_drawn_storage
 
 LATE: Final = 0.04  # how often a late request is applied before a step
 TAKEN_OVER: Final = 0.8  # of the actors that may die, those with a successor
@@ -70,14 +70,15 @@ def run_seed(
     keyed = draws.random() < 0.65
     setting = Setting(
         keyed=keyed,
-        interval=draws.choice([1, 2, 5]),
-        inline_bytes=draws.choice([8192, 8192, 1]),
+        checkpoint_interval=draws.choice([1, 2, 5]),
+        statistics_inline_bytes=draws.choice([8192, 8192, 1]),
         visibility=draws.choice(["lazy", "lazy", "eager"]) if keyed else "lazy",
         history=draws.choice([1, 3, 5]),
     )
     scheduler = Scheduler(chooser(random.Random(f"schedule {seed}"), draws.choice([0, 0.6, 0.93])))
-    overlaps, slices = draws.random() < 0.2, draws_slices(seed)
-    setting = SLICED_TABLE if slices else setting
+    slices = draws_slices(seed)
+    setting = with_drawn_storage(SLICED_TABLE if slices else setting, f"seed {seed}")
+    overlaps = draws.random() < setting.overlapping
     world = begun(f"seed {seed}", setting, scheduler, overlaps=overlaps, slices=slices)
     style, faults = draws.choice(sorted(STYLES)), draws.choice(["none", *sorted(FAULTS)])
     style = "upkeep" if slices else style

@@ -24,6 +24,8 @@ PROPERTIES: Final = (
     {"compaction": "leveled"},
     {"checkpoint_interval": "1"},
     {"checkpoint_interval": "3"},
+    {"inline_bytes": "0"},
+    {"inline_bytes": "16384"},
     {"statistics_inline_bytes": "1"},
     {"statistics_inline_bytes": "8192"},
     {"statistics": "off"},

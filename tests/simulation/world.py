@@ -6,7 +6,7 @@ import random
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from rowsieve.compaction import slices as cut
 from rowsieve.errors import CommitConflict, CorruptData, RowsieveError, StalePlan, StoreError
 from rowsieve.objects import NotCreated
 from rowsieve.opening import create_table
+from rowsieve.storage.log import checkpoint_turns
 from rowsieve.storage.log.commit_log import CommitLog
 from tests.faults.vocabulary import Crash
 from tests.simulation import (
@@ -54,6 +55,11 @@ FEW_COMMITS: Final = 1  # newer than the oldest one of a group: more of them bec
 ATTEMPTS: Final = 4  # of a call with a token after errors
 REPEATED: Final = 0.5  # of the calls with a token that succeeded
 UNLUCKY: Final = (CommitConflict, StalePlan)
+INLINE_BYTES: Final = (0, 620, None)
+"""Files for all changes (and an older protocol), for those of several rows, for none of a run."""
+FIRST_TURN: Final = 2  # incremental checkpoints begin at such a version, as elsewhere at 8
+OVERLAPPING: Final = 0.2  # of the runs, those whose stores send requests at once
+OVERLAPPING_BY_DEFAULT: Final = 0.6  # the same, where only such stores have early checkpoints
 
 
 @dataclass(frozen=True)
@@ -61,30 +67,51 @@ class Setting:
     """The table that a run starts with."""
 
     keyed: bool
-    interval: int = 2
-    inline_bytes: int = 8192
+    checkpoint_interval: int | None = 2
+    """None: not stated, so that stores whose requests overlap have early checkpoints."""
+    inline_bytes: int | None = None
+    """The most bytes of a change that its entry holds; None: not stated."""
+    statistics_inline_bytes: int = 8192
+    is_small: bool = True
+    """Whether its list counts as small; another one has incremental checkpoints."""
     visibility: str = "lazy"
     history: int = 3
     """Changes before the run, one after the other."""
     compacts: bool = True
     """Whether compactions are among these changes."""
-    in_log: bool = False
-    """Whether log entries hold the rows of small changes."""
     expires: bool = False
     """Whether rows expire by the condition `EXPIRED`."""
 
     @property
     def properties(self) -> dict[str, str]:
         """The properties that the table is created with."""
-        found = {
-            "checkpoint_interval": str(self.interval),
-            "statistics_inline_bytes": str(self.inline_bytes),
+        properties: dict[str, object] = {
+            "checkpoint_interval": self.checkpoint_interval,
+            "inline_bytes": self.inline_bytes,
+            "statistics_inline_bytes": self.statistics_inline_bytes,
+            "expire_rows_when": EXPIRED if self.expires else None,
+            "visibility": self.visibility if self.keyed else None,
         }
-        if self.in_log:
-            found["inline_bytes"] = "16384"
-        if self.expires:
-            found["expire_rows_when"] = str(EXPIRED)
-        return {**found, "visibility": self.visibility} if self.keyed else found
+        return {name: str(value) for name, value in properties.items() if value is not None}
+
+    @property
+    def overlapping(self) -> float:
+        """How often the stores of a run over such a table send requests at once."""
+        return OVERLAPPING if self.checkpoint_interval else OVERLAPPING_BY_DEFAULT
+
+
+def with_drawn_storage(setting: Setting, seed: str) -> Setting:
+    """Draw in which objects changes and checkpoints of a table are stored.
+
+    By numbers of its own, so that the run of a seed draws the rest as before.
+    """
+    draws = random.Random(f"storage {seed}")
+    return replace(
+        setting,
+        inline_bytes=draws.choice(INLINE_BYTES),
+        checkpoint_interval=draws.choice([setting.checkpoint_interval, None]),
+        is_small=draws.random() < 0.5,
+    )
 
 
 @dataclass
@@ -154,6 +181,9 @@ class World:
             if self.slices:
                 patch.setattr(cut, "MAX_COMMITS", FEW_COMMITS)
                 patch.setattr(cut, "MIN_COMMITS", FEW_COMMITS + 1)
+            if not self.setting.is_small:
+                patch.setattr(checkpoint_turns, "_SMALL_BYTES", -1)
+                patch.setattr(checkpoint_turns, "_FIRST_TURN", FIRST_TURN)
             self.judge.install()
             yield self
 

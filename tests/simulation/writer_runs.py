@@ -38,7 +38,7 @@ from tests.simulation.log_files import OpenWriters, steps_on_log_files
 from tests.simulation.processes import SimulatedProcess
 from tests.simulation.scheduler import Scheduler, Task
 from tests.simulation.seeds import FAULTS, Run, applying_late, chooser, fault_plan
-from tests.simulation.world import URI, Setting, World
+from tests.simulation.world import URI, Setting, World, with_drawn_storage
 
 SCHEMA: Final = pa.schema([pa.field("k", pa.int64(), nullable=False), ("v", pa.int64())])
 KEYS: Final = 3  # of a client
@@ -274,9 +274,12 @@ def rows_of(table: Table, version: int | None = None) -> Counter[tuple[int, int]
 def run_seed(seed: int) -> Run:
     """Run a seed and judge it."""
     draws = random.Random(f"writer {seed}")
-    setting = Setting(keyed=draws.random() < 0.6, interval=draws.choice([1, 2, 5]))
+    setting = Setting(keyed=draws.random() < 0.6, checkpoint_interval=draws.choice([1, 2, 5]))
+    setting = with_drawn_storage(setting, f"writer {seed}")
     scheduler = Scheduler(chooser(random.Random(f"schedule {seed}"), draws.choice([0, 0.6, 0.93])))
-    world = World(f"writer {seed}", setting, scheduler, overlaps=draws.random() < 0.2)
+    world = World(
+        f"writer {seed}", setting, scheduler, overlaps=draws.random() < setting.overlapping
+    )
     faults = draws.choice(KINDS)
     folder = Path(tempfile.mkdtemp(prefix="rowsieve-log-"))
     try:

@@ -32,7 +32,9 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
     "value_forms": ("structured", "opaque"),
     "column_names": ("user", "tag"),
 }
-_PLACES = 7  # of seeds: the rows of number 5 are in the log, number 6 is in a database
+_IN_DATABASE = 6  # the last of the places
+_INLINE_BYTES = ("0", "0", "1", "1", "400", None, "400")
+"""By the place of a seed: all rows in files, by two protocols, some in the log, all of them."""
 _WIDENED: Mapping[str, str] = {
     "i8": "int64",
     "i32": "int64",
@@ -228,7 +230,7 @@ def random_table(
     for _ in tiny_row_groups(rows) if uri is None else (None,):
         history = History(
             chance,
-            _created(chance, names, kinds, uri or fresh_uri(), seed % _PLACES),
+            _created(chance, names, kinds, uri or fresh_uri(), seed % len(_INLINE_BYTES)),
             {name: kinds[name] for name in names},
         )
         history.kinds["id"] = Kind(Int(64), range(_IDS))
@@ -260,12 +262,12 @@ def _created(
         f.with_nullable(False) if f.name in key else f  # noqa: FBT003 - pyarrow takes no name
         for f in arrow_rows(schema_of(names, kinds), dict.fromkeys(("id", *names), ())).schema
     ]
-    if place in (5, 6):
-        settings["inline_bytes"] = "16384" if place == 5 else "400"
-    create = rowsieve.create_table if place != 6 else rowsieve.Database(uri).create_table
-    table = create(
-        "t" if place == 6 else uri, pa.schema(fields), list(key) or None, properties=settings
-    )
+    if (inline_bytes := _INLINE_BYTES[place]) is not None:
+        settings["inline_bytes"] = inline_bytes
+    is_named = place == _IN_DATABASE
+    create = rowsieve.Database(uri).create_table if is_named else rowsieve.create_table
+    name = "t" if is_named else uri
+    table = create(name, pa.schema(fields), list(key) or None, properties=settings)
     rows = drawn_rows(
         chance, table.handle.pinned.schema, kinds, list(range(chance.choice((6, 20)))), key
     )
