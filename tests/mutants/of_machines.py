@@ -18,7 +18,7 @@ MUTANTS = (
         "return log.as_of(timestamp_us).version",
         "return log.as_of(timestamp_us).version + 1",
         SEEDS,
-        "245",
+        "256",
     ),
     Mutant(
         "changes/operations.py",
@@ -34,7 +34,7 @@ MUTANTS = (
         "unchanged = {identity[0] for identity in identities(head.parts) if identity in wanted}",
         "unchanged = set(head.parts.part_ids) & set(target.parts.part_ids)",
         SEEDS,
-        "82",
+        "150",
     ),
     Mutant(
         "executor/live_rows.py",
@@ -50,7 +50,7 @@ MUTANTS = (
         "return part.commit_ts if part.vector is None else part.vector.complete_through",
         "return part.commit_ts if part.vector is None else _ALWAYS",
         SEEDS,
-        "1",
+        "122",
     ),
     Mutant(
         "executor/stored_vectors.py",
@@ -66,7 +66,7 @@ MUTANTS = (
         "tokens = {**tokens, entry.token[0]: _token(entry, entry.token[1])}",
         "tokens = {entry.token[0]: _token(entry, entry.token[1])}",
         SEEDS,
-        "6",
+        "274",
     ),
     Mutant(
         "storage/log/commit_log.py",
@@ -82,7 +82,7 @@ MUTANTS = (
         "[PREIMAGE, DELETE, POSTIMAGE]",
         "[POSTIMAGE, DELETE, POSTIMAGE]",
         SEEDS,
-        "4",
+        "144",
     ),
     Mutant(
         "changes/computed.py",
@@ -91,7 +91,7 @@ MUTANTS = (
         "        matched_by=reads,",
         "touched_by=never,\n        matched_by=never,",
         SEEDS,
-        "27",
+        "63",
     ),
     Mutant(
         "changes/hiding.py",

@@ -22,7 +22,7 @@ MUTANTS = (
         "if there is None or (there.st_ino, there.st_dev) != (ours.st_ino, ours.st_dev):",
         "if False:",
         WRITERS,
-        "0",
+        "11",
     ),
     Mutant(
         "changes/event_order/too_late.py",
@@ -144,7 +144,7 @@ MUTANTS = (
         "self._reads = tuple(reads) if isolation is Isolation.SERIALIZABLE else ()",
         "self._reads = ()",
         TRANSACTIONS,
-        "0",
+        "11",
     ),
     Mutant(
         "storage/log/moves.py",
@@ -234,7 +234,7 @@ MUTANTS = (
         "return parts if version is None else parts.with_commit_ts(version)",
         "return parts if version is None else parts.with_commit_ts(max(version - 2, 0))",
         SEEDS,
-        "3",
+        "192",
     ),
     Mutant(
         "transactions/proofs.py",

@@ -32,7 +32,7 @@ MUTANTS = (
         "            except ObjectExists:\n                return None\n"
         "            except StoreError as error:\n",
         SEEDS,
-        "99",
+        "220",
     ),
     Mutant(
         LOG,
@@ -41,7 +41,7 @@ MUTANTS = (
         "            except StoreError:\n                return None\n"
         "            except ObjectExists as error:\n",
         SEEDS,
-        "1",
+        "29",
     ),
     Mutant(
         CONFLICTS,
@@ -50,7 +50,7 @@ MUTANTS = (
         f"    if (ours, kind) == (Kind.READING, Kind.BLIND):\n"
         f"        return Resolution.REBASE\n{_RESOLVED}",
         SEEDS,
-        "23",
+        "63",
     ),
     Mutant(
         CONFLICTS,
