@@ -153,8 +153,6 @@ class SparkExact(InSession):
         handler = CALLS.get(node.function)
         return Exact.call(self, node) if handler is None else handler(self, node)
 
-    # The session
-
 
 def _uuid(value: bytes) -> str:
     return str(uuid.UUID(bytes=value))
