@@ -12,7 +12,7 @@ import pytest
 from rowsieve.errors import CorruptData
 from rowsieve.objects import RemoteStore
 from rowsieve.storage.changes_since import ChangesSince
-from rowsieve.storage.log import checkpoint_turns, incremental_checkpoint
+from rowsieve.storage.log import checkpoint_turns, incremental_checkpoint, log_head
 from rowsieve.storage.log.checkpoint import (
     CHECKPOINTS,
     checkpoint_path,
@@ -186,6 +186,21 @@ def test_a_lost_entry_after_one_is_found() -> None:
     for lost, without in ((35, later), (33, [*_incremental(log), checkpoint_path(32)])):
         with pytest.raises(CorruptData, match="hole"):
             CommitLog(copy(log.store, log_path(lost), *without)).latest()
+
+
+def test_a_lost_entry_of_a_long_log_is_found_without_the_one_after_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(log_head, "_LISTED", 10)
+    log, head = create(36)
+    other, _ = create(48)
+    junk = {incremental_path(36, 32): b"junk"}
+    left = copy(log.store)
+    left.put_new(incremental_path(48, 32), other.store.get(incremental_path(48, 32)))
+    for store in (copy(log.store, changed=junk), left):
+        assert facts_of(CommitLog(store).latest()) == facts_of(head)
+        with pytest.raises(CorruptData, match="is absent"):
+            CommitLog(copy(store, log_path(34))).latest()
 
 
 @pytest.mark.parametrize("properties", [{"checkpoint_interval": "8"}, {}])

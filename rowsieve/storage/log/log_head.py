@@ -402,7 +402,7 @@ class LogHead:
         is_long = head >= _LISTED - 1
         first = newest + 1 if head > newest else max(newest, 0)
         numbers = range(first, (newest + _following(paths) if is_long else head) + 2)
-        after = None if newest < 0 else log_path(newest)
+        after = None if last < 0 else log_path(last)  # an incremental one may not fit
         rest = begin(partial(self._versions, LOG, after, version_of)) if is_long else None
         known = dict(zip(numbers, self._entries(numbers), strict=True))
         loading = self._begin_loading(
