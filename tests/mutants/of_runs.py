@@ -46,7 +46,7 @@ MUTANTS = (
         "gone = [each for each in self._finished if each.last_sequence <= through]",
         "gone = self._finished",
         WRITERS,
-        "8",
+        "35",
     ),
     Mutant(
         "writer/logged.py",

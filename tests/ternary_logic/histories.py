@@ -33,7 +33,7 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
     "column_names": ("user", "tag"),
 }
 _IN_DATABASE = 6  # the last of the places
-_INLINE_BYTES = ("0", "0", "1", "1", "400", None, "400")
+_INLINE_BYTES = ("0", "0", "1", "1", "400", "16384", "400")
 """By the place of a seed: all rows in files, by two protocols, some in the log, all of them."""
 _WIDENED: Mapping[str, str] = {
     "i8": "int64",
@@ -262,8 +262,7 @@ def _created(
         f.with_nullable(False) if f.name in key else f  # noqa: FBT003 - pyarrow takes no name
         for f in arrow_rows(schema_of(names, kinds), dict.fromkeys(("id", *names), ())).schema
     ]
-    if (inline_bytes := _INLINE_BYTES[place]) is not None:
-        settings["inline_bytes"] = inline_bytes
+    settings["inline_bytes"] = _INLINE_BYTES[place]
     is_named = place == _IN_DATABASE
     create = rowsieve.Database(uri).create_table if is_named else rowsieve.create_table
     name = "t" if is_named else uri
