@@ -11,7 +11,7 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.bridges.where import semantics_of, to_predicate
-from rowsieve.errors import EvaluationError
+from rowsieve.errors import EvaluationError, InvalidPredicate
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.evaluate import evaluate
@@ -184,3 +184,25 @@ def test_constants_of_64_bits_are_written_with_room(operand: ir.Call) -> None:
         assert (text, ours(text, target, batch)) == (text, [0])
         if target in judges:
             assert (text, judges[target](text, batch)) == (text, [0])
+
+
+@pytest.mark.parametrize("dialect", ["postgres", "duckdb"])
+@pytest.mark.parametrize("shift", ["1 << 31", "2147483647 << 1", "1 << 32", "1 << 63", "1 >> 33"])
+def test_a_shift_that_leaves_the_width_of_its_constant_is_refused(shift: str, dialect: str) -> None:
+    with pytest.raises(InvalidPredicate, match="shift_"):
+        ours(f"k & ({shift}) = 0", dialect, pa.RecordBatch.from_pylist([{"k": 1}], ARROW))
+
+
+@pytest.mark.parametrize("shift", ["1 << 30", "1 << 3", "7 >> 1", "2147483648 << 3"])
+def test_a_shift_within_the_width_of_its_constant_is_read(shift: str) -> None:
+    cells = [{"k": value} for value in (0, 8, 3, 2**30, 2**34)]
+    rows, text = pa.RecordBatch.from_pylist(cells, ARROW), f"k & ({shift}) <> 0"
+    assert ours(text, "postgres", rows) == postgres_rows(text, rows)
+    assert ours(text, "duckdb", rows) == duckdb_rows(text, rows)
+
+
+@pytest.mark.parametrize("shift", ["1 << 40", "1 << 31", "7 >> 40"])
+def test_a_constant_that_is_shifted_is_written_with_room(shift: str) -> None:
+    text, rows = f"k & ({shift}) <> 0", pa.RecordBatch.from_pylist([{"k": 2**40 + 2**31}], ARROW)
+    written = rs.translate(text, "datafusion", target="postgres", schema=ARROW).exact()
+    assert postgres_rows(written, rows) == ours(text, "datafusion", rows)

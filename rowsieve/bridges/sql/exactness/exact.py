@@ -48,6 +48,7 @@ from rowsieve.types.logical import (
     type_name,
 )
 
+_SHIFTS = frozenset({"shift_left", "shift_right"})
 _ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "modulo", "negate", "abs"})
 _BYTE_ORDER = '{0} COLLATE "C"'  # PostgreSQL's order by code points
 _UNSIGNED = "nanvl({0}, {1})"  # DataFusion's NaN without its sign: the second argument
@@ -233,9 +234,12 @@ class Exact:
                 ir.Cast(item, type_) if _is_narrow(item) else item
                 for item, type_ in zip(arguments, types, strict=True)
             ]
-            narrow = self.dialect.gives_types or self.dialect.widths is not IntegerWidths.WIDE
-            if narrow and type_of(node) == _INT64 and all(map(_has_32_bits, arguments)):
-                arguments[0] = ir.Cast(arguments[0], _INT64)
+        narrow = self.dialect.gives_types or self.dialect.widths is not IntegerWidths.WIDE
+        # A shift is as wide as its first operand.
+        sides = arguments[: 1 if node.function in _SHIFTS else None]
+        computes = node.function in _ARITHMETIC | _SHIFTS and type_of(node) == _INT64
+        if narrow and computes and all(map(_has_32_bits, sides)):
+            arguments[0] = ir.Cast(arguments[0], _INT64)
         if node.function == "multiply" and (wide := self._wide_factor(node)) is not None:
             arguments[0] = ir.Cast(arguments[0], wide)
         return arguments

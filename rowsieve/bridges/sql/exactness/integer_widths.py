@@ -15,7 +15,8 @@ documentation.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
@@ -40,6 +41,10 @@ COUNTS: Final = frozenset(
     {"length", "octet_length", "bit_length", "position", "list_length", "days_between", "ascii"}
     | {"regex_count", "regex_position", "list_position"}
 )
+_SHIFTS: Final[Mapping[str, Callable[[int, int], int]]] = {
+    "shift_left": operator.lshift,
+    "shift_right": operator.rshift,
+}
 _WIDE: Final = Int(64)
 _COMPUTING: Final = frozenset({ir.Call, ir.Case, ir.Cast})
 
@@ -144,6 +149,8 @@ class _Widths:
     def call(self, node: ir.Call) -> _Value:
         name = node.function
         if name not in _OF_ONE_TYPE and name != "nullif":
+            if name in _SHIFTS and (constant := self.value(node.arguments[0])).bare:
+                return self.shifted_constant(node, constant)
             rewritten = ir.Call(name, tuple(self.side(argument) for argument in node.arguments))
             type_ = width = self.integer_type(rewritten)
             if width is not None and (name in COUNTS or name == "extract"):
@@ -156,6 +163,22 @@ class _Widths:
             return _Value(ir.Call(name, (typed, self.side(second))), first.type)
         arguments, type_ = self.together(values)
         return _Value(ir.Call(name, tuple(arguments)), type_)
+
+    def shifted_constant(self, node: ir.Call, constant: _Value) -> _Value:
+        """Return a shift with the width of its constant.
+
+        If bits leave that width, engines wrap or fail: the constant has its own type, for which
+        binding has no such shift.
+        """
+        type_, number = constant.type, whole_of(constant.operand)
+        places = whole_of(node.arguments[1])
+        assert type_ is not None
+        if number is None or places is None or places < 0 or type_ == _WIDE:
+            return _Value(node, self.integer_type(node))
+        low, high = int_range(type_)
+        if places < type_.bits and low <= _SHIFTS[node.function](number, places) <= high:
+            return _Value(node, type_, loose=True)
+        return _Value(ir.Call(node.function, (_constant(constant, type_), *node.arguments[1:])))
 
     def together(self, values: Sequence[_Value]) -> tuple[list[ir.Operand], Int | None]:
         """Convert the operands to their common width; unchanged if one is not an integer.
