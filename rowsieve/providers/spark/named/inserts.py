@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import functions
 from pyspark.sql.types import StructType
@@ -22,15 +23,18 @@ from rowsieve.providers.spark.frames import check_rows, write_frame
 from rowsieve.providers.spark.plans import class_of, frame_of, items
 from rowsieve.providers.spark.reads.marked_reads import PREFIX, read_named
 from rowsieve.providers.spark.reads.native_columns import quoted
+from rowsieve.providers.spark.row_types import arrow_schema_of, to_spark
 from rowsieve.providers.spark.writes.batch_tokens import labels_of
 from rowsieve.providers.spark.writes.clauses import Aliases
 from rowsieve.providers.spark.writes.merge_frame import SourceMerge, merge_source
 from rowsieve.statements.merge_statement import Action, MergeClause, When
 from rowsieve.storage.log.retries import RETRY_TIMEOUT_S
+from rowsieve.types.encodings import arrow_schema
 from rowsieve.types.stored_defaults import constant
 
 if TYPE_CHECKING:
     from rowsieve.table import Table
+    from rowsieve.types.schema import Schema
 
 _ALIAS: Final = "org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias"
 _KEY_EXISTS: Final = (  # Spark's error ends with this text, from which we make ours
@@ -95,10 +99,9 @@ def _stored(table: Table, statement: Any, frame: Any) -> Any:
     columns: StructType = spark_schema(table.handle.pinned.schema)
     names = _given_names(statement, columns, frame)
     named = frame.toDF(*names)
-    for field in table.handle.pinned.schema:
-        if field.name not in names:
-            value = constant(field.default, field.type).as_py()
-            named = named.withColumn(field.name, functions.lit(value))
+    schema = table.handle.pinned.schema
+    if others := tuple(name for name in schema.names if name not in names):
+        named = named.crossJoin(_defaults(frame.sparkSession, schema.select(others)))
     try:
         return named.to(columns.toNullable())
     except PySparkException as error:
@@ -106,6 +109,19 @@ def _stored(table: Table, statement: Any, frame: Any) -> Any:
         raise SchemaMismatch(
             f"sql: INSERT: nothing was changed; cast the value: {first}"
         ) from error
+
+
+def _defaults(session: Any, schema: Schema) -> Any:
+    """A frame of one row: the defaults of these columns.
+
+    They are converted as rows are read. PySpark's `lit` takes a time without a zone for one in the
+    zone of this process, and has no UUID.
+    """
+    types = spark_schema(schema).toNullable()
+    values = [pa.repeat(constant(field.default, field.type), 1) for field in schema]
+    row = pa.RecordBatch.from_arrays(values, schema=arrow_schema(schema))
+    row = to_spark(row, schema, arrow_schema_of(types))
+    return session.createDataFrame(pa.Table.from_batches([row]), types)
 
 
 def _given_names(statement: Any, columns: StructType, frame: Any) -> list[str]:
