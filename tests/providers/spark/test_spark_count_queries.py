@@ -94,10 +94,22 @@ def test_frames_that_are_derived_read_the_files(spark: Any, table: rs.Table) -> 
     spark.catalog.dropTempView("ones")
 
 
-def test_the_name_of_the_file_is_read_from_it(spark: Any, table: rs.Table) -> None:
-    names = spark.sql("SELECT input_file_name() AS name FROM c")
+@pytest.mark.parametrize(
+    ("rows", "copies"),
+    [
+        ("c", 1),
+        ("c LATERAL VIEW explode(array(1, 2)) AS one", 2),
+        ("c TABLESAMPLE (100 PERCENT)", 1),
+        ("(SELECT 1 FROM c UNION ALL SELECT 2 FROM c)", 2),
+    ],
+)
+def test_the_name_of_the_file_is_read_from_it(
+    spark: Any, table: rs.Table, rows: str, copies: int
+) -> None:
+    names = spark.sql(f"SELECT input_file_name() AS name FROM {rows}")
     assert numbers_rows(names)
-    assert sorted(Counter(row.name for row in names.collect()).values()) == [11, 98]
+    counts = Counter(row.name for row in names.collect())
+    assert sorted(counts.values()) == [11 * copies, 98 * copies]
 
 
 def test_reads_with_a_condition_or_by_the_source_are_right(spark: Any, table: rs.Table) -> None:

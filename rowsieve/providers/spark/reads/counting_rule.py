@@ -12,7 +12,8 @@ compiles the code that it generates for each query; executors do not see it.
 Soundness (invariant 26): only the filter on bitmaps directly below a projection or an aggregate
 without columns is replaced. A query cannot name the two columns of that filter, so a condition, a
 sample or a limit of the query is another operator or conjunct, and the scan stays. It also stays
-below expressions that are not deterministic, such as the name of the current file.
+everywhere below an expression that is not deterministic, such as the name of the current file: a
+union, a sample or a generator may be between them.
 """
 
 from __future__ import annotations
@@ -50,8 +51,9 @@ public static final class {_NAME} extends org.apache.spark.sql.catalyst.rules.Ru
   }}
 
   private static LogicalPlan rewritten(LogicalPlan plan) {{
+    if (!isDeterministic(plan)) return plan;
     boolean onlyCounts = (plan instanceof Project || plan instanceof Aggregate)
-        && plan.references().isEmpty() && plan.deterministic();
+        && plan.references().isEmpty();
     boolean isChanged = false;
     ArrayList children = new ArrayList();
     scala.collection.Iterator each = plan.children().iterator();
@@ -63,6 +65,15 @@ public static final class {_NAME} extends org.apache.spark.sql.catalyst.rules.Ru
       children.add(child);
     }}
     return isChanged ? (LogicalPlan) plan.withNewChildren(sequence(children)) : plan;
+  }}
+
+  /** Whether no expression of the node itself depends on where it is evaluated. */
+  private static boolean isDeterministic(LogicalPlan plan) {{
+    scala.collection.Iterator each = plan.expressions().iterator();
+    while (each.hasNext()) {{
+      if (!((Expression) each.next()).deterministic()) return false;
+    }}
+    return true;
   }}
 
   /** As many rows without columns as the filter keeps; null if it is not one on bitmaps alone. */
