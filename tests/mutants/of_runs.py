@@ -96,7 +96,7 @@ MUTANTS = (
         "            if may_have_merged(version.table, lower, time_type):\n",
         "            if False:\n",
         UPDATES,
-        "22",
+        "36",
     ),
     Mutant(
         "writer/logged.py",

@@ -139,7 +139,7 @@ MUTANTS = (
         "    if len(places) < 2:\n",
         "    if len(places):\n",
         REFS,
-        "124",
+        "37",
     ),
     Mutant(
         "retention/listing.py",
