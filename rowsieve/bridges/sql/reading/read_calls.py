@@ -98,7 +98,7 @@ def _reason(reader: Reads, node: Any) -> str:
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(node).__name__).upper()
     if isinstance(node, exp.Any | exp.All):
         return "ANY and ALL are not supported; write IN"
-    if isinstance(node, exp.Query | exp.Exists):
+    if isinstance(node.this if isinstance(node, exp.Exists) else node, exp.Query):
         return "a filter cannot hold a query; run it first and pass its values"
     if isinstance(node, exp.Window):
         return "a window function cannot stand in a filter"

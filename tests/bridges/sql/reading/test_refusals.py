@@ -32,6 +32,7 @@ REFUSED: list[tuple[str, str, int | None]] = [
     ("a = (SELECT max(b) FROM t)", "cannot hold a query", 5),
     ("a IN (SELECT b FROM t)", "not a query", 6),
     ("EXISTS (SELECT 1)", "cannot hold a query", 8),
+    ("exists(a, x -> x > 1)", "function EXISTS is not supported", 0),
     ("a > ANY (b)", "only = ANY and <> ALL", 0),
     ("a = ALL (b)", "of items, write ARRAY", 0),
     ("age(a) > INTERVAL '1 year'", r"write age\(later, earlier\) of two timestamps", 0),
