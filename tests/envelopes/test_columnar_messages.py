@@ -123,3 +123,20 @@ def test_integers_of_every_length_are_exact() -> None:
     block = pa.array([json.dumps({"a": {"n": each}}).replace(" ", "") for each in numbers])
     matched = match(template, MessageBytes(block), np.arange(len(block)))
     assert matched.values["a", "n"].to_pylist() == numbers
+
+
+def test_only_whole_messages_match_a_template() -> None:
+    whole = '{"a":{"n":5}}'
+    template = template_of(whole.encode(), rows=[("a",)], numbers=[], fixed=[])
+    assert template is not None
+    longer = [whole + rest for rest in ("}", " ", ",", whole)]
+    block = pa.array([whole, *longer, whole[:-1], "}", whole])
+    matched = match(template, MessageBytes(block), np.arange(len(block)))
+    assert matched.rows.tolist() == [0, len(block) - 1]
+
+
+@pytest.mark.parametrize("rest", ["}", " ", ",", "{}", "null"])
+def test_text_after_a_message_is_read_alike(rest: str) -> None:
+    usual = [message(at, {}, "1", "u") for at in range(4)]
+    messages = [each.encode() for each in (usual[0], usual[1] + rest, *usual[2:])]
+    assert outcome(messages, 1) == outcome(messages, 1_000)
