@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, cast
 
+import pyarrow as pa
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -48,6 +50,20 @@ def test_compaction_merges_times_before_since_and_keeps_the_others() -> None:
         table.scan(at=2)
     assert not table.compact().committed
     assert sums(table, 0, version=6) == modelled(rows, 0)  # an older version has its times
+
+
+def test_an_append_keeps_a_since_that_moved_meanwhile() -> None:  # invariant 7
+    table, _ = churned(3)
+    data = updates((1, "a", 3, 1))
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        """Read once the append has looked the frontiers up."""
+        assert rs.open_table(table.uri).advance_since(1).committed
+        yield from data.to_batches()
+
+    reader = pa.RecordBatchReader.from_batches(data.schema, batches())
+    assert table.append_updates(reader, upper=4).committed
+    assert (table.since, table.upper) == (1, 4)
 
 
 def test_what_cancels_is_gone() -> None:

@@ -138,6 +138,7 @@ CHANGES: list[Any] = [
     pytest.param(lambda table: changed(table, (5, 21)), id="a matching row has another value"),
     pytest.param(lambda table: removed(table, 5), id="a matching row is gone"),
     pytest.param(lambda table: table.overwrite(kv((5, 20), (8, 30))), id="all rows are replaced"),
+    pytest.param(lambda table: table.overwrite(kv((70, 0))), id="all rows are gone"),
     pytest.param(moved_and_removed, id="a matching row is gone from new files"),
     pytest.param(several, id="several commits"),
 ]
