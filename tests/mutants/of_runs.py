@@ -79,8 +79,7 @@ MUTANTS = (
         "        return replace(request, info=with_frontiers(head.table, Frontiers(since, upper)))",
         "        since = frontiers_of(base.table).since\n"
         "        return replace(request, info=with_frontiers(base.table, Frontiers(since, upper)))",
-        UPDATES,
-        "23",
+        ("tests/differential/test_compaction_of_updates.py",),
     ),
     Mutant(
         "differential/advancing.py",
@@ -127,8 +126,7 @@ MUTANTS = (
         "retention ignores what publications hold",
         "        if published and (hold := _HOLD.fullmatch(path)) is not None:\n",
         "        if False and (hold := _HOLD.fullmatch(path)) is not None:\n",
-        SEEDS,
-        "136",
+        ("tests/publication/test_publishing_each_commit.py",),
     ),
     Mutant(
         "retention/kept_versions.py",
@@ -217,8 +215,7 @@ MUTANTS = (
         "what is published is not held",
         "    if moves and snapshot.version not in holds:",
         "    if False:",
-        SEEDS,
-        "136",
+        ("tests/publication/test_publishing_each_commit.py",),
     ),
     Mutant(
         "storage/log/log_reader.py",
@@ -241,8 +238,7 @@ MUTANTS = (
         "blind writes do not meet what a transaction has read",
         "self._kinds = kinds | {Kind.READING} if self._reads else kinds",
         "self._kinds = kinds",
-        TRANSACTIONS,
-        "22",
+        ("tests/transactions/test_serializable.py",),
     ),
     Mutant(
         "objects/shared/joint.py",
