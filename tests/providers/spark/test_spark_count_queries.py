@@ -13,6 +13,8 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.providers.spark import read, sql
+from rowsieve.providers.spark.reads import hybrid
+from rowsieve.providers.spark.reads.file_names import FIRST_WORD, ROW_NUMBERS
 
 pytestmark = pytest.mark.spark
 
@@ -120,6 +122,16 @@ def test_reads_with_a_condition_or_by_the_source_are_right(spark: Any, table: rs
         (read(spark, table.uri, version=0), 100),
     ):
         assert spark.sql("SELECT count(*) FROM {t}", t=frame).first()[0] == rows
+
+
+@pytest.mark.parametrize("compared", ["{0} + {1} >= 0", "getbit({0} + {1}, 0) = 1"])
+def test_another_condition_on_the_added_columns_is_evaluated(
+    spark: Any, table: rs.Table, monkeypatch: pytest.MonkeyPatch, compared: str
+) -> None:
+    condition = compared.format(FIRST_WORD, ROW_NUMBERS)
+    monkeypatch.setattr(hybrid, "visible_rows", lambda _, scan, files: scan.filter(condition))
+    counted = spark.sql("SELECT count(*) FROM {t}", t=read(spark, table.uri))
+    assert ROW_NUMBERS in str(counted._jdf.queryExecution().optimizedPlan())
 
 
 def test_a_session_has_the_rule_once_and_another_counts_without_it(

@@ -108,14 +108,16 @@ public static final class {_NAME} extends org.apache.spark.sql.catalyst.rules.Ru
     return sizeBytes != files.sizeInBytes();
   }}
 
-  /** Whether it is the condition of `visible_rows`, and what Spark infers from it. */
+  /** Whether it has the form of the condition of `visible_rows`, and what Spark infers from it. */
   private static boolean isOnBitmaps(Expression condition) {{
     if (condition instanceof And) {{
       Expression left = ((And) condition).left();
       Expression right = ((And) condition).right();
       return isNotNull(left) && isOnBitmaps(right) || isOnBitmaps(left) && isNotNull(right);
     }}
-    return addedColumns(condition) == 2;
+    return condition instanceof EqualTo && ((EqualTo) condition).left() instanceof BitwiseGet
+        && "1".equals(((EqualTo) condition).right().toString())
+        && SubqueryExpression$.MODULE$.hasSubquery(condition) && addedColumns(condition) == 2;
   }}
 
   private static boolean isNotNull(Expression condition) {{
