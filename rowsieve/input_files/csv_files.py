@@ -15,7 +15,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from decimal import Decimal
+from functools import partial
 from typing import Final
 
 import pyarrow as pa
@@ -26,6 +28,10 @@ _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _INT64_DIGITS: Final = 18
 _TRUE: Final = ("true", "True", "TRUE", "1")
 _FALSE: Final = ("false", "False", "FALSE", "0")
+_MOMENT: Final = (
+    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}"
+    r"(?:[ T][0-9:]{2,8}(?:\.[0-9]{1,6})?(?:Z|[+-][0-9:]{2,5})?)?$"
+)
 
 
 def parse_csv(
@@ -39,6 +45,37 @@ def parse_csv(
 
     A boolean column may have `t` and `f`, as PostgreSQL writes them.
     """
+    read = partial(_read, text, delimiter=delimiter, nulls=nulls, block_bytes=block_bytes)
+    table = read(types)
+    wide = [
+        field.name
+        for field, texts in zip(table.schema, table.columns, strict=True)
+        if field.name not in types and pa.types.is_string(field.type) and _are_moments(texts)
+    ]
+    for name in wide:
+        for moment in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
+            with suppress(pa.ArrowInvalid):  # local times beside instants, or no such day
+                table, types = read({**types, name: moment}), {**types, name: moment}
+                break
+    return table
+
+
+def _are_moments(texts: pa.ChunkedArray) -> bool:
+    """Whether texts look like timestamps with fractions: Arrow infers only years 1677 to 2262."""
+    first = texts.drop_null()[:1]
+    if not len(first) or not pc.match_substring_regex(first, _MOMENT)[0].as_py():
+        return False
+    every = pc.all(pc.match_substring_regex(texts, _MOMENT)).as_py()
+    return bool(every and pc.any(pc.match_substring(texts, ".")).as_py())
+
+
+def _read(
+    text: bytes,
+    types: Mapping[str, pa.DataType],
+    delimiter: str,
+    nulls: Sequence[str],
+    block_bytes: int,
+) -> pa.Table:
     letters = any(map(pa.types.is_boolean, types.values()))
     converting = pyarrow.csv.ConvertOptions(
         column_types=types,

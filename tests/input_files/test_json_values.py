@@ -60,6 +60,29 @@ def test_json_has_the_values_of_csv(tmp_path: Path, type_: pa.DataType, values: 
         assert _column(type_, _written(tmp_path, kind, *values)) == expected
 
 
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "json"])
+@pytest.mark.parametrize(
+    ("type_", "values"),
+    [
+        pytest.param(LOCAL, ["9999-12-31T23:59:59.999", MOMENT, None], id="a last moment"),
+        pytest.param(LOCAL, [f"{MOMENT}.5", "0001-01-01T00:00:00"], id="a first moment"),
+        pytest.param(INSTANT, [f"{MOMENT}.5Z", "9999-12-31T23:59:59+00:00"], id="instants"),
+        pytest.param(pa.string(), [f"{MOMENT}.5Z", "9999-12-31T23:59:59"], id="both"),
+        pytest.param(pa.string(), [f"{MOMENT}.5", "9999-02-30T00:00:00"], id="no such day"),
+        pytest.param(pa.string(), [f"{MOMENT}.1234567", "9999-12-31T00:00:00"], id="nanoseconds"),
+    ],
+)
+def test_fractions_beside_years_beyond_nanoseconds_are_moments(
+    tmp_path: Path, kind: str, type_: pa.DataType, values: list[Any]
+) -> None:
+    inferred = read_rows(Input(_written(tmp_path, kind, *values)), None)["c"]
+    assert inferred.type == type_
+    given = read_rows(
+        Input(_written(tmp_path, kind, *values)), pa.schema([("id", pa.int64()), ("c", type_)])
+    )["c"]
+    assert inferred.equals(given)
+
+
 @pytest.mark.parametrize(
     ("type_", "value", "message"),
     [
