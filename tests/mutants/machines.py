@@ -30,11 +30,16 @@ from tests.ternary_logic.test_pairs import CONDITIONS
 Problems = Sequence[object]
 
 
+_RUNS: Final[Mapping[str, Callable[[int], seeds.Run]]] = {
+    "": seeds.run_seed,
+    "streams": test_simulation.run_streams,
+    "publications": test_simulation.run_publications,
+}
+
+
 def _seed(name: str) -> Problems:
     kind, _, number = name.rpartition(" ")
-    if kind == "streams":
-        return test_simulation.run_streams(int(number)).problems
-    return seeds.run_seed(int(number)).problems
+    return _RUNS[kind](int(number)).problems
 
 
 def _pair(name: str) -> Problems:

@@ -79,7 +79,8 @@ MUTANTS = (
         "        return replace(request, info=with_frontiers(head.table, Frontiers(since, upper)))",
         "        since = frontiers_of(base.table).since\n"
         "        return replace(request, info=with_frontiers(base.table, Frontiers(since, upper)))",
-        ("tests/differential/test_compaction_of_updates.py",),
+        UPDATES,
+        "26",
     ),
     Mutant(
         "differential/advancing.py",
@@ -126,7 +127,8 @@ MUTANTS = (
         "retention ignores what publications hold",
         "        if published and (hold := _HOLD.fullmatch(path)) is not None:\n",
         "        if False and (hold := _HOLD.fullmatch(path)) is not None:\n",
-        ("tests/publication/test_publishing_each_commit.py",),
+        SEEDS,
+        "publications 12",
     ),
     Mutant(
         "retention/kept_versions.py",
@@ -215,7 +217,8 @@ MUTANTS = (
         "what is published is not held",
         "    if moves and snapshot.version not in holds:",
         "    if False:",
-        ("tests/publication/test_publishing_each_commit.py",),
+        SEEDS,
+        "publications 12",
     ),
     Mutant(
         "storage/log/log_reader.py",

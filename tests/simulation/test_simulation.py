@@ -74,6 +74,17 @@ def run_streams(seed: int) -> Run:
     return run_seed(seed, calls=5, families=("stream", "upkeep"))
 
 
+@pytest.mark.skipif(ONE is not None, reason="ROWSIEVE_SEED names one seed")
+@pytest.mark.parametrize("seed", range(400 if IS_DEEP else 16))
+def test_no_file_of_a_publication_expires(seed: int) -> None:
+    assert not run_publications(seed).problems
+
+
+def run_publications(seed: int) -> Run:
+    """Run actors that publish, replace files and expire versions several times each."""
+    return run_seed(seed, calls=5, families=("write", "upkeep", "retention", "publish"))
+
+
 @pytest.mark.skipif(IS_DEEP or ONE is not None, reason="make test runs the seeds of the day")
 def test_no_seed_of_the_day_has_a_wrong_row() -> None:
     first = today().toordinal() * OF_THE_DAY
