@@ -155,9 +155,20 @@ def json_operator(reader: Reads, node: Any) -> ir.Operand:
     name = "json_get_text" if isinstance(node, exp.JSONExtractScalar) else "json_get"
     operand = reader.side(node.this)
     key = _key(reader, node, node.expression)
+    if isinstance(key.value, int) and _is_jsonb(node.this):
+        raise reader.source.refusal(
+            node, "jsonb takes a value that is no list for its own element 0; leave ::jsonb out"
+        )
     if isinstance(operand, ir.Call) and operand.function == "json_get":
         return ir.Call(name, (*operand.arguments, key))
     return ir.Call(name, (operand, key))
+
+
+def _is_jsonb(node: Any) -> bool:
+    """Whether a value is cast to jsonb, or is part of one that is."""
+    while isinstance(node, (exp.Paren, exp.JSONExtract)):
+        node = node.this
+    return isinstance(node, exp.Cast) and node.to.this is exp.DataType.Type.JSONB
 
 
 def _key(reader: Reads, node: Any, path: Any) -> ir.Literal:
