@@ -34,7 +34,7 @@ from rowsieve.predicate.later_now import has_now, only_bounds
 from rowsieve.predicate.normalize import normalize
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.providers.spark.name_case import check_case, odd_names
+from rowsieve.providers.spark.name_case import OddNames, check_case, odd_names
 from rowsieve.types.schema import Schema
 
 _EXECUTION: Final = "spark.sql.execution.id"
@@ -90,6 +90,20 @@ def session_independent(text: str, schema: Schema) -> tuple[ir.Predicate, bool]:
     return ir.conjoin(pushed), len(pushed) == len(conditions[0])
 
 
+def check_task(text: str | None, names: OddNames, property_of: Callable[[str], str | None]) -> None:
+    """Refuse text that follows the session, if a setting of the task gives it another meaning.
+
+    Also conditions for which `session_independent` is true are read by the plain grammar.
+    """
+
+    def setting(name: str, plain: str) -> str:
+        return property_of(name) or plain
+
+    check_case(names, setting)
+    if text is not None:
+        _check_plain(text, setting)
+
+
 def plan_in_task(
     split: ScanPlan, text: str, property_of: Callable[[str], str | None], *, ansi: bool
 ) -> ScanPlan:
@@ -135,7 +149,6 @@ def _semantics_of_task(
             "this job does not have (it runs outside of Spark SQL, as df.rdd does); "
             "give the options time_zone and ansi, or use Table.to_spark"
         )
-    _check_plain(text, lambda name, plain: property_of(name) or plain)
     mode = property_of(ANSI)
     is_ansi = ansi if mode is None else mode.lower() == "true"
     if (zone := property_of(TIME_ZONE)) is not None:

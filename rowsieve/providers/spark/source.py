@@ -47,7 +47,7 @@ from rowsieve.predicate.normalize import normalize
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.providers.native_files.planned_parts import only_parts
 from rowsieve.providers.spark.cluster.task_stores import task_store
-from rowsieve.providers.spark.name_case import OddNames, check_case, odd_names
+from rowsieve.providers.spark.name_case import OddNames, odd_names
 from rowsieve.providers.spark.option_values import uri_of
 from rowsieve.providers.spark.reads.audited import audited_plan, reported_rows, reporter_of
 from rowsieve.providers.spark.reads.catalog_reads import (
@@ -72,6 +72,7 @@ from rowsieve.providers.spark.reads.update_stream import (
 from rowsieve.providers.spark.row_types import arrow_schema_of, to_spark
 from rowsieve.providers.spark.session_settings import (
     ansi_default,
+    check_task,
     plan_in_task,
     session_independent,
 )
@@ -250,7 +251,9 @@ class RowsieveReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one split, in Spark's types."""
-        check_case(self._pinned.odd_names, lambda name, plain: property_of_task(name) or plain)
+        options = self._options
+        followed = options.where if options.semantics is None else None
+        check_task(followed, self._pinned.odd_names, property_of_task)
         if partition.value is None:
             return
         plan = ScanPlan.from_bytes(partition.value)

@@ -274,6 +274,8 @@ FORMATTED = "date_format(tz, 'yyyy') = '2024'"
     ("setting", "value", "where"),
     [
         ("timestampType", "TIMESTAMP_NTZ", ZONED),
+        ("timestampType", "TIMESTAMP_NTZ", "n = 1"),  # also where zone and mode do not matter
+        ("parser.escapedStringLiterals", "true", "n = 1"),
         ("legacy.interval.enabled", "true", ZONED),  # 36 hours are no day and 12 hours then
         ("legacy.sizeOfNull", "false", ZONED),
         ("functionResolution.sessionOrder", "first", ZONED),
@@ -291,6 +293,7 @@ def test_a_setting_that_changes_the_grammar_is_refused(
             table.to_spark(session, where=where)
         assert by_spark(lambda: load(session, table, where=where)) == "refused"
         if where == FORMATTED:
+            assert by_spark(lambda: load(session, table, where="n = 1")) != "refused"
             assert by_spark(lambda: table.to_spark(session, where="n = 1")) != "refused"
     finally:
         session.conf.unset(f"spark.sql.{setting}")

@@ -38,11 +38,12 @@ from rowsieve.planner.splits import even_split_bytes
 from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.providers.spark.cluster.task_stores import task_store
-from rowsieve.providers.spark.name_case import OddNames, check_case, odd_names
+from rowsieve.providers.spark.name_case import OddNames, odd_names
 from rowsieve.providers.spark.reads.feed_options import LATEST, FeedOptions
 from rowsieve.providers.spark.row_types import arrow_schema_of, to_spark
 from rowsieve.providers.spark.session_settings import (
     ansi_default,
+    check_task,
     condition_in_task,
     session_independent,
 )
@@ -103,7 +104,8 @@ def read_commits(
     options: FeedOptions, pinned: PinnedFeed, encoded: bytes
 ) -> Iterator[pa.RecordBatch]:
     """The rows of the commits of one task, in Spark's types."""
-    check_case(pinned.odd_names, lambda name, plain: property_of_task(name) or plain)
+    followed = options.where if options.semantics is None else None
+    check_task(followed, pinned.odd_names, property_of_task)
     predicate, semantics, is_whole = _condition(options, pinned.target)
     if not is_whole:
         predicate, semantics = condition_in_task(
