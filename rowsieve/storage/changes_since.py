@@ -12,8 +12,8 @@ from typing import Final
 
 from rowsieve.storage.manifests.manifest import PartTable
 
-_FOLLOWED_UP_TO_LISTS: Final = 64  # of added parts, before they are no longer followed
-_FOLLOWED_UP_TO_REMOVED_PARTS: Final = 2_000
+_MAX_LISTS: Final = 64  # of added parts, before they are no longer followed
+_MAX_REMOVED: Final = 2_000  # parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class ChangesSince:
             lists = tuple(rest for each in lists if len(rest := each.without(removed)))
         if added is not None and len(added):
             lists += (added,)
-        if len(lists) > _FOLLOWED_UP_TO_LISTS or len(gone) > _FOLLOWED_UP_TO_REMOVED_PARTS:
+        if len(lists) > _MAX_LISTS or len(gone) > _MAX_REMOVED:
             return None
         return replace(self, removed=gone, lists=lists)
 

@@ -83,8 +83,8 @@ def deletes(
 
 
 def ids_of(table: Table, **options: Any) -> list[Any]:
-    found = rs.from_iceberg(table, **options).to_arrow()["id"].to_pylist()
-    return sorted(found, key=str)
+    read_rows = rs.from_iceberg(table, **options).to_arrow()["id"].to_pylist()
+    return sorted(read_rows, key=str)
 
 
 def test_rows_with_deleted_values_are_hidden_in_older_files_only(tmp_path: Path) -> None:
@@ -134,9 +134,9 @@ def test_null_equals_null_in_each_of_several_columns(tmp_path: Path) -> None:
     table.append(rows((1, "a"), (1, None), (None, "a"), (None, None), (2, "a")))
     keys = rows((1, None), (None, "a"), (2, "b"))
     table = with_delete_file(table, deletes(tmp_path, keys.select(["s", "id"]), [2, 1]))
-    found = rs.from_iceberg(table).to_arrow().to_pylist()
+    read_rows = rs.from_iceberg(table).to_arrow().to_pylist()
     kept = [(1, "a"), (None, None), (2, "a")]
-    assert sorted(map(repr, found)) == sorted(repr({"id": i, "s": s}) for i, s in kept)
+    assert sorted(map(repr, read_rows)) == sorted(repr({"id": i, "s": s}) for i, s in kept)
 
 
 def test_deletes_of_a_partition_stay_in_it_and_those_of_none_reach_all(tmp_path: Path) -> None:
@@ -223,8 +223,8 @@ def test_histories_of_appends_and_deletes_keep_the_rows_of_the_specification(
         )
         gone = {tuple(row[place] for place in places) for row in drawn}
         expected = [row for row in expected if tuple(row[place] for place in places) not in gone]
-    found = rs.from_iceberg(table).to_arrow()
-    assert sorted(map(repr, zip(*found.to_pydict().values(), strict=True))) == sorted(
+    read_rows = rs.from_iceberg(table).to_arrow()
+    assert sorted(map(repr, zip(*read_rows.to_pydict().values(), strict=True))) == sorted(
         map(repr, expected)
     )
 

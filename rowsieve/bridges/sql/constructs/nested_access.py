@@ -157,7 +157,7 @@ def json_operator(reader: Reads, node: Any) -> ir.Operand:
     key = _key(reader, node, node.expression)
     if isinstance(key.value, int) and _is_jsonb(node.this):
         raise reader.source.refusal(
-            node, "jsonb takes a value that is no list for its own element 0; leave ::jsonb out"
+            node, "element 0 of a jsonb value that is not an array is that value; remove ::jsonb"
         )
     if isinstance(operand, ir.Call) and operand.function == "json_get":
         return ir.Call(name, (*operand.arguments, key))
