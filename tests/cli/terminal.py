@@ -8,11 +8,13 @@ import re
 import select
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from types import TracebackType
 from typing import Final, Self
 
 PATIENCE_S: Final = 60.0
+AGAIN_AFTER_S: Final = 5.0
 _STYLES: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x07")
 
 
@@ -41,14 +43,27 @@ class Terminal:
         """Type the text."""
         os.write(self._terminal, text.encode())
 
-    def shows(self, text: str) -> str:
+    def shows(self, text: str, patience_s: float = PATIENCE_S) -> str:
         """Wait until the program shows this text; return what it showed up to there."""
-        until = time.monotonic() + PATIENCE_S
+        until = time.monotonic() + patience_s
         while text not in self._shown:
             if not self._read(until):
                 raise AssertionError(f"{text!r} is not shown: {self._shown!r}")
         before, _, self._shown = self._shown.partition(text)
         return before + text
+
+    def shows_after(self, signal_it: Callable[[], object], text: str) -> None:
+        """Send a signal until the program shows this text.
+
+        Python's `input` handles no signal that comes after it read a key and before it waits
+        for the next one.
+        """
+        for _ in range(int(PATIENCE_S / AGAIN_AFTER_S)):
+            signal_it()
+            with suppress(AssertionError):
+                self.shows(text, AGAIN_AFTER_S)
+                return
+        raise AssertionError(f"{text!r} is not shown: {self._shown!r}")
 
     def exit_code(self) -> int:
         """Wait for the end of the program; the negative signal if one ended it."""

@@ -40,13 +40,11 @@ def test_a_prompt_completes_a_new_column_and_ends_by_sigterm(lake: Path, tmp_pat
         terminal.shows("rowsieve> ")  # before it, Ctrl-C would meet the last statement
         terminal.type("SELECT 'half")
         terminal.shows("half")
-        terminal.type("\x03")
-        terminal.shows("rowsieve> ")
+        terminal.shows_after(lambda: terminal.type("\x03"), "rowsieve> ")
         terminal.type("help\r")
         terminal.shows("Ctrl-D")
         terminal.shows("rowsieve> ")
-        os.kill(terminal.pid, signal.SIGTERM)
-        terminal.shows("interrupted")
+        terminal.shows_after(lambda: os.kill(terminal.pid, signal.SIGTERM), "interrupted")
         assert terminal.exit_code() == 143
     lines = (tmp_path / "rowsieve" / "history").read_text().splitlines()
     assert [line for line in lines if "SELECT" in line] == [
