@@ -12,6 +12,7 @@ import pyarrow as pa
 from rowsieve.arguments import Example
 from rowsieve.changes.change import Change
 from rowsieve.changes.column_methods import SchemaMode
+from rowsieve.changes.column_order.order_column import without_order_column
 from rowsieve.changes.data.ingest import Changes, deletes_in, read_data, reduce_changes
 from rowsieve.changes.event_order.too_late import OnTooLate
 from rowsieve.changes.event_order.truncating import truncate_before
@@ -116,6 +117,7 @@ def read_batch(
 
     With `schema_mode="merge"`, for the columns that the table has after it, see `merged_schema`.
     """
+    snapshot = replace(snapshot, schema=without_order_column(snapshot.schema))
     if options.schema_mode != "merge":
         return _read_as(messages, snapshot, options)
     format_, ignored = FORMATS[options.format], frozenset[str]()
@@ -200,9 +202,8 @@ def apply_events(table: RowChanges, data: Any, options: EventOptions) -> Applied
         handle.require_writable(OPERATION)
         handle.order(OPERATION)
         if names_files(data):
-            data = events_of_paths(
-                data, OPERATION, arrow_schema(handle.newest.schema), handle.storage_options
-            )
+            columns = arrow_schema(without_order_column(handle.newest.schema))
+            data = events_of_paths(data, OPERATION, columns, handle.storage_options)
         try:
             batch, bad = read_batch(read_messages(data), handle.newest, options)
             if options.on_bad == "error":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -235,6 +236,43 @@ def test_calls_in_the_order_of_the_log_need_no_event_order(history: Any, data: A
         table.apply_events(texts(*call), format="debezium")
         stream = stream[size:]
     assert crate_rows(table) == expected
+
+
+def by_column() -> Table:
+    schema = pa.schema([*CRATES, LSN])
+    properties = {"column_order": "each"}
+    return rowsieve.create_table(
+        fresh_uri(), schema, key=["id"], sequence=["lsn"], properties=properties
+    )
+
+
+@given(st.permutations(range(6)), st.sampled_from(["strict", "merge"]), st.integers(1, 6))
+@examples(60)
+def test_events_of_some_columns_fill_a_table_that_orders_each_column(
+    order: list[int], schema_mode: Any, size: int
+) -> None:
+    unsent = "__debezium_unavailable_value"
+    events = [
+        event("c", None, crate(1, "a", 1), 0),
+        event("u", None, crate(1, unsent, 2), 1),
+        event("u", crate(1, "a", 2), crate(2, "b", 3), 2),
+        event("u", None, crate(2, unsent, 4), 3),
+        event("c", None, crate(3, "c", 5), 4),
+        event("d", {"id": 3}, None, 5),
+    ]
+    table = by_column()
+    for start in range(0, 6, size):
+        call = texts(*(events[place] for place in order[start : start + size]))
+        table.apply_events(call, format="debezium", schema_mode=schema_mode)
+    assert crate_rows(table) == [crate(2, "b", 4)]
+
+
+def test_files_of_events_fill_a_table_that_orders_each_column(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    path.write_text("\n".join(map(json.dumps, STREAM)))
+    table = by_column()
+    table.apply_events(str(path), format="debezium")
+    assert crate_rows(table) == AFTER_STREAM
 
 
 def test_a_clock_is_never_taken_for_a_number_of_the_log() -> None:
