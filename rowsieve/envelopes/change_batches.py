@@ -149,10 +149,9 @@ def _order_of_envelope(
 
     Bad are events without its numbers.
     """
-    known = [at for _, orders in reading.orders for at in orders]
-    if not known:
+    chosen = reading.order
+    if chosen is None:
         return None, [], {}
-    chosen = min(known)
     order = reading.format.orders[chosen]
 
     def column(name: str) -> pa.ChunkedArray:

@@ -137,6 +137,11 @@ class EventOrder:
     within: Within | None = None
     snapshot: str | None = None
 
+    def has_numbers(self, numbers: pa.Table) -> bool:
+        """Whether a change has one of the order's numbers, which are columns."""
+        columns = [numbers.column(field.name) for field in self.fields]
+        return any(column.null_count < len(column) for column in columns)
+
     @property
     def of_messages(self) -> bool:
         """Whether it orders the changes of one message only."""

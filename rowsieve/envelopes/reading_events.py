@@ -21,6 +21,7 @@ from rowsieve.envelopes.actions import Skipped
 from rowsieve.envelopes.alike_messages import Alike
 from rowsieve.envelopes.bad_events import BadEvents
 from rowsieve.envelopes.changes_table import (
+    EVENT,
     Block,
     Destination,
     changes_schema,
@@ -65,19 +66,64 @@ class Reading:
         """All changes."""
         return pa.concat_tables([changes_schema(destination).empty_table(), *self.changes])
 
+    def leave_out(self, bad: BadEvents) -> None:
+        """Leave out the changes of bad events; their numbers say nothing of the order of others."""
+        if not bad.reasons or not self.changes:
+            return
+        changes = pa.concat_tables(self.changes)
+        wrong = np.array(list(bad.reasons), np.int64)
+        mask = pa.array(~np.isin(changes.column(EVENT).to_numpy(), wrong))
+        self.changes = [changes.filter(mask)]
+        orders, self.orders = self.orders, []
+        start = 0
+        for count, tables_of_orders in orders:
+            part = mask.slice(start, count)
+            start += count
+            numbers = {
+                place: [table.filter(part) for table in tables]
+                for place, tables in tables_of_orders.items()
+            }
+            known = {
+                place: tables
+                for place, tables in numbers.items()
+                if any(map(self.format.orders[place].has_numbers, tables))
+            }
+            self.orders.append((part.true_count, known))
+
+    @property
+    def order(self) -> int | None:
+        """The best of the format's orders that a change has, by its place; None without one."""
+        return min((place for _, orders in self.orders for place in orders), default=None)
+
 
 def read_events(
     messages: Messages, format_: Format, destination: Destination, bad: BadEvents
 ) -> Reading:
-    """Read all messages; a message is a change, is counted as skipped, or is bad."""
+    """Read all messages; a message is a change, is counted as skipped, or is bad.
+
+    The first message may be of another source than the changes. If these then have no numbers of a
+    log, they are read again with those of all sources.
+    """
     if messages.structs is not None:
         return _read_structs(messages.structs, format_, destination, bad)
     reader = _EventReader.of(messages, format_, destination)
+    reading = _read_texts(reader, messages, bad)
+    orders, known = reader.format.orders, reading.order
+    is_by_log = known is not None and orders[known].weak is None
+    if len(orders) == len(format_.orders) or not reading.changes or is_by_log:
+        return reading
+    reader = _EventReader.of(messages, replace(format_, variant=None), destination)
+    return _read_texts(reader, messages, bad)
+
+
+def _read_texts(reader: _EventReader, messages: Messages, bad: BadEvents) -> Reading:
     reading = Reading(reader.format)
+    destination = reader.destination
     for entries, declared in reader.all_blocks(messages.texts, reading, bad):
         into = _declaring(destination, declared, reader.spelling)
         reading.add(read_block(entries, reader.format, into, bad, reading.source))
         del entries  # the next block's objects take its memory, which is still in the cache
+    reading.leave_out(bad)
     return reading
 
 
@@ -373,6 +419,7 @@ def _read_structs(
     reading = Reading(format_)
     for entries in _struct_blocks(table, names, format_):
         reading.add(read_block(entries, format_, destination, bad, reading.source))
+    reading.leave_out(bad)
     return reading
 
 

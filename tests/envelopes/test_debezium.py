@@ -228,6 +228,40 @@ def test_binlogs_of_two_names_have_no_order() -> None:
         crates().apply_events(texts(*both), format="debezium")
 
 
+FIRST_MESSAGES: dict[str, Any] = {
+    "a logical message": {"op": "m", "ts_ms": 5, "source": {"connector": "postgresql", "lsn": 5}},
+    "an event of another table": event("c", None, crate(9), 0, "postgresql", "boxes"),
+    "an event of another log": {
+        **event("c", None, crate(9), 0, "mysql", "boxes"),
+        "source": {"connector": "mysql", "table": "boxes", "file": "other.000001", "pos": 4},
+    },
+    "a schema change": {
+        "source": {"connector": "sqlserver", "commit_lsn": "0000002c:00000a30:0003"},
+        "ddl": "ALTER TABLE boxes ADD lid TEXT",
+    },
+}
+
+
+@pytest.mark.parametrize("with_schemas", [False, True])
+@pytest.mark.parametrize("name", FIRST_MESSAGES)
+def test_the_first_message_may_be_of_another_connector_than_the_changes(
+    name: str, with_schemas: bool
+) -> None:
+    changes = [event("u", None, crate(1, f"v{at}"), at, "mysql") for at in (1, 2, 0)]
+    for each in changes:
+        each["source"]["ts_ms"] = 5  # the log alone orders them
+    messages = [FIRST_MESSAGES[name], *changes]
+    table = crates()
+    applied = table.apply_events(
+        texts(*(with_schema(messages) if with_schemas else messages)),
+        format="debezium",
+        source="shop.crates",
+        on_bad="collect",
+    )
+    assert rows(table) == [crate(1, "v2")]
+    assert applied.bad.num_rows == name.startswith("an event")
+
+
 OTHER_MESSAGES: dict[str, tuple[Any, str]] = {
     "tombstone": (None, "tombstones"),
     "tombstone in a schema": ({"schema": None, "payload": None}, "tombstones"),
