@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Annotated, Any, TypeAlias
 
-from rowsieve.arguments.kinds import ANY_TEXT, Example
+from rowsieve.arguments.kinds import ANY_TEXT, Example, Verified
+from rowsieve.errors import InvalidInput
 
 TableUri: TypeAlias = Annotated[str | os.PathLike[str], ANY_TEXT, Example("'s3://bucket/table'")]
 """A path, taken literally, or a percent-encoded URI."""
@@ -72,7 +73,21 @@ StorageOptions: TypeAlias = Annotated[
 Token: TypeAlias = Annotated[tuple[str, int], Example("('loader', 17)")]
 """(application id, sequence): a write is skipped if its sequence was already committed."""
 
-RetryTimeout: TypeAlias = Annotated[float | None, Example("60.0", "a number of seconds")]
+
+def checked_timeout(timeout_s: float) -> float:
+    """Return `retry_timeout_s` if it is a number of seconds from 0; InvalidInput otherwise."""
+    if (
+        isinstance(timeout_s, bool)
+        or not isinstance(timeout_s, int | float)
+        or not timeout_s >= 0  # NaN, too
+    ):
+        raise InvalidInput(f"retry_timeout_s is a number of seconds from 0, not {timeout_s!r}")
+    return timeout_s
+
+
+RetryTimeout: TypeAlias = Annotated[
+    float | None, Example("60.0", "a number of seconds"), Verified(checked_timeout)
+]
 """The time for retries of a change after conflicts; None means without limit."""
 
 Percentage: TypeAlias = Annotated[float, Example("1.0", "a percentage from 0 to 100")]

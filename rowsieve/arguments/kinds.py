@@ -8,6 +8,7 @@ the content of a mapping: it may be a secret.
 
 from __future__ import annotations
 
+import inspect
 import numbers
 import operator
 import os
@@ -42,6 +43,16 @@ class AnyText:
 
 
 ANY_TEXT: Final = AnyText()
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """Metadata of an annotation: `verify` raises InvalidInput for a value that the call refuses.
+
+    So that each call refuses it, also one that does not use the value this time.
+    """
+
+    verify: Callable[[Any], object]
 
 
 class Misfit(Exception):
@@ -174,15 +185,35 @@ class Having(ArgumentKind):
 
 
 class Called(ArgumentKind):
-    """A function or another callable."""
+    """A function or another callable that takes so many arguments by position; None for any."""
 
-    shown, example = "a function", ""
+    example = ""
+
+    def __init__(self, arguments: int | None = None) -> None:
+        self._arguments = arguments
+        of = {None: "", 0: " without arguments", 1: " of 1 argument"}
+        self.shown = f"a function{of.get(arguments, f' of {arguments} arguments')}"
 
     def fit(self, value: Any) -> Any:
         """See `Kind.fit`."""
         if not callable(value):
             raise self.refused(value)
+        if self._arguments is not None and not _takes(value, self._arguments):
+            raise Misfit(f"a function with the arguments {inspect.signature(value)}", self.shown)
         return value
+
+
+def _takes(function: Callable[..., Any], count: int) -> bool:
+    """Whether a callable takes so many arguments; also if its signature is unknown."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # a builtin
+        return True
+    try:
+        signature.bind(*[None] * count)
+    except TypeError:
+        return False
+    return True
 
 
 class Choice(ArgumentKind):
@@ -287,6 +318,10 @@ class Either(ArgumentKind):
         of_text = [misfit for kind, misfit in pairs if isinstance(kind, Text)]
         if of_text and isinstance(value, str):  # it is text, and says what is wrong with it
             raise of_text[0]
+        plain = (described(value), type_of(value))
+        specific = [misfit.actual for misfit in misfits if misfit.actual not in plain]
+        if len(specific) == 1:  # one kind says more than what the value is
+            raise Misfit(specific[0], self.shown)
         relevant = [misfit for misfit in misfits if misfit.wanted != "None"]
         raise relevant[0] if len(relevant) == 1 else self.refused(value)
 
@@ -318,6 +353,21 @@ class Illustrated(ArgumentKind):
             raise
 
 
+class VerifiedValue(ArgumentKind):
+    """A value of a kind that a function accepts, too; None is not asked about."""
+
+    def __init__(self, kind: ArgumentKind, verified: Verified) -> None:
+        self.shown, self.example = kind.shown, kind.example
+        self._kind, self._verify = kind, verified.verify
+
+    def fit(self, value: Any) -> Any:
+        """See `Kind.fit`."""
+        fitted = self._kind.fit(value)
+        if fitted is not None:
+            self._verify(fitted)
+        return fitted
+
+
 @cache
 def kind_of(annotation: Any, *, surrogates: bool = False) -> ArgumentKind:
     """Return the kind of an annotation; TypeError for an unsupported form."""
@@ -326,7 +376,10 @@ def kind_of(annotation: Any, *, surrogates: bool = False) -> ArgumentKind:
         notes = members[1:]
         kind = kind_of(members[0], surrogates=surrogates or ANY_TEXT in notes)
         examples = [note for note in notes if isinstance(note, Example)]
-        return Illustrated(kind, examples[0]) if examples else kind
+        kind = Illustrated(kind, examples[0]) if examples else kind
+        for verified in (note for note in notes if isinstance(note, Verified)):
+            kind = VerifiedValue(kind, verified)
+        return kind
     if origin in (Union, types.UnionType):
         return Either([kind_of(member, surrogates=surrogates) for member in members])
     if origin is Literal:
@@ -338,7 +391,7 @@ def kind_of(annotation: Any, *, surrogates: bool = False) -> ArgumentKind:
     if origin is tuple and members and members[-1] is not Ellipsis:
         return Fixed(tuple(map(kind_of, members)))
     if origin is Callable or annotation is Callable:
-        return Called()
+        return Called(len(members[0]) if members and isinstance(members[0], list) else None)
     if annotation is str:
         return Text(surrogates=surrogates)
     return _kind_of_class(os.PathLike if origin is os.PathLike else annotation)

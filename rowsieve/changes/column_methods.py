@@ -20,7 +20,7 @@ from rowsieve.arguments.annotations import (
 from rowsieve.arguments.kinds import described
 from rowsieve.bridges.sql.alterations import TableChange, alterations_of, of_columns
 from rowsieve.bridges.sql.constraint_actions import AddConstraint, DropConstraint
-from rowsieve.bridges.sql.dialects import dialect_named
+from rowsieve.bridges.sql.dialects import DialectName, dialect_named
 from rowsieve.changes.change import nothing_done
 from rowsieve.changes.column_changes import alter_columns
 from rowsieve.changes.constraint_changes import Proof, changes_constraints
@@ -128,7 +128,7 @@ class Alteration:
         """Change the default of new rows, as `Table.set_default` does."""
         return self._append(SetDefault(_path(name), default))
 
-    def sql(self, text: str, dialect: str = "postgres") -> Alteration:
+    def sql(self, text: str, dialect: DialectName = "postgres") -> Alteration:
         """Add the actions of an ALTER TABLE: `ADD COLUMN b bigint DEFAULT 50, DROP COLUMN c`.
 
         Omit the words `ALTER TABLE` and the table's name. InvalidInput for anything else.
@@ -274,7 +274,7 @@ class ColumnMethods(TableMethods):
 
     @changes("alter")
     def sql(
-        self, text: str, dialect: str = "postgres", *, metadata: Metadata | None = None
+        self, text: str, dialect: DialectName = "postgres", *, metadata: Metadata | None = None
     ) -> Commit:
         """Execute `ALTER TABLE name …`, whose actions are those of `Alteration.sql`, in one commit.
 
@@ -369,7 +369,7 @@ class ColumnMethods(TableMethods):
         name: str,
         condition: Any,
         *,
-        dialect: str = "postgres",
+        dialect: DialectName = "postgres",
         metadata: Metadata | None = None,
     ) -> Commit:
         """Allow only rows for which the condition is TRUE or NULL, from the next version on.

@@ -18,6 +18,7 @@ from rowsieve.arguments.annotations import (
     Version,
 )
 from rowsieve.bridges.session import Session
+from rowsieve.bridges.sql.dialects import DialectName
 from rowsieve.bridges.where import locating_errors, semantics_of, to_predicate
 from rowsieve.changes.change import Question
 from rowsieve.changes.column_changes import columns_read
@@ -133,7 +134,7 @@ class UpkeepMethods(TableMethods):
         self,
         where: Any = None,
         *,
-        dialect: str = "postgres",
+        dialect: DialectName = "postgres",
         session: Session | None = None,
         metadata: Metadata | None = None,
         retry_timeout_s: RetryTimeout = COMPACTION_RETRY_TIMEOUT_S,
@@ -150,8 +151,8 @@ class UpkeepMethods(TableMethods):
         notes = dict(metadata or {})
         change = self.handle.change("build_deletion_vectors", notes, None, retry_timeout_s)
         schema, question = self.handle.newest.schema, None
+        semantics = semantics_of(dialect, where, session)
         if where is not None:
-            semantics = semantics_of(dialect, where, session)
             with locating_errors(where, dialect, schema, semantics):
                 predicate = to_predicate(where, dialect, schema, semantics, session)
                 bind(predicate, schema, semantics, now_us=0, simplified=False)

@@ -16,6 +16,7 @@ from rowsieve import engines
 from rowsieve.arguments import checked_methods
 from rowsieve.arguments.annotations import Metadata, Moment, StorageOptions, Token
 from rowsieve.bridges.session import Session
+from rowsieve.bridges.sql.dialects import DialectName
 from rowsieve.changes.column_methods import SchemaMode
 from rowsieve.changes.event_order.too_late import OnTooLate
 from rowsieve.defined_tables import create_from_statement, may_create
@@ -177,7 +178,7 @@ class CatalogStatements(ABC):
         statement: str,
         *,
         engine: Any = None,
-        dialect: str = "postgres",
+        dialect: DialectName = "postgres",
         session: Session | None = None,
         metadata: Metadata | None = None,
         token: Token | None = None,
@@ -202,7 +203,7 @@ class CatalogStatements(ABC):
         return self._coordinator(engine, dialect, session).run(_labelled(call, metadata, token))
 
     def explain(
-        self, statement: str, *, dialect: str = "postgres", session: Session | None = None
+        self, statement: str, *, dialect: DialectName = "postgres", session: Session | None = None
     ) -> str:
         """The plan of a call, a node a line; nothing runs."""
         call = parse(statement, dialect)

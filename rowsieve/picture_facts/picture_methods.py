@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from rowsieve.arguments.annotations import Version
 from rowsieve.bridges.session import Session
+from rowsieve.bridges.sql.dialects import DialectName
+from rowsieve.bridges.where import semantics_of
 from rowsieve.changes.method_base import TableMethods
 from rowsieve.errors import InvalidInput
 from rowsieve.picture_facts.difference_facts import difference_of
@@ -36,7 +38,7 @@ class PictureMethods(TableMethods):
         column: str | None = None,
         version: Version | None = None,
         before: Version | None = None,
-        dialect: str = "postgres",
+        dialect: DialectName = "postgres",
         session: Session | None = None,
     ) -> KeyRanges:
         """Return a picture of the parts over a column, by default the first one of the key.
@@ -84,7 +86,7 @@ class PictureMethods(TableMethods):
         *,
         where: Any = None,
         samples: int = 10,
-        dialect: str = "postgres",
+        dialect: DialectName = "postgres",
         session: Session | None = None,
     ) -> VersionDifference:
         """Return a picture of what turns version `before` into `after`, by default the newest.
@@ -96,6 +98,7 @@ class PictureMethods(TableMethods):
         """
         if samples < 0:
             raise InvalidInput(f"difference: samples must not be negative, got {samples}")
+        semantics_of(dialect, where, session)  # refuses wrong ones also between equal versions
         self.handle.require_committed("difference")
         first = self.handle.resolve(before)
         last = self.handle.committed() if after is None else self.handle.resolve(after)

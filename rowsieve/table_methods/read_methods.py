@@ -17,6 +17,7 @@ from rowsieve.arguments.annotations import (
     Version,
 )
 from rowsieve.bridges.session import Session
+from rowsieve.bridges.sql.dialects import DialectName
 from rowsieve.bridges.text_with_values import with_values
 from rowsieve.bridges.where import locating_errors, semantics_of, to_predicate
 from rowsieve.change_feed.feed import open_feed
@@ -76,7 +77,7 @@ class ReadMethods(TableMethods):
         read_encoding: ReadEncoding | None = None,
         on_encoding_difference: OnDifference | None = None,
         params: Mapping[str, Any] | None = None,
-        dialect: str = "postgres",
+        dialect: DialectName = "postgres",
         session: Session | None = None,
         plan: GivenPlan | None = None,
         memory_bytes: int | None = None,
@@ -144,7 +145,7 @@ class ReadMethods(TableMethods):
         )
 
     def require_pruning(
-        self, where: Any, *, dialect: str = "postgres", session: Session | None = None
+        self, where: Any, *, dialect: DialectName = "postgres", session: Session | None = None
     ) -> Explanation:
         """Explain the scan of a predicate; reject a predicate that can never skip a part.
 
@@ -158,7 +159,7 @@ class ReadMethods(TableMethods):
         where: Any = None,
         *,
         params: Mapping[str, Any] | None = None,
-        dialect: str = "postgres",
+        dialect: DialectName = "postgres",
         session: Session | None = None,
     ) -> int:
         """Count all rows or those that match; from the manifest alone where that is exact."""
@@ -184,7 +185,7 @@ class ReadMethods(TableMethods):
         columns: Columns | None = None,
         *,
         params: Mapping[str, Any] | None = None,
-        dialect: str = "postgres",
+        dialect: DialectName = "postgres",
         session: Session | None = None,
     ) -> pa.Table:
         """Return the rows as a pyarrow Table."""
@@ -197,7 +198,7 @@ class ReadMethods(TableMethods):
         columns: Columns | None = None,
         *,
         params: Mapping[str, Any] | None = None,
-        dialect: str = "postgres",
+        dialect: DialectName = "postgres",
         session: Session | None = None,
     ) -> pandas.DataFrame:
         """Return the rows as a pandas DataFrame. MissingExtra without pandas.
@@ -216,7 +217,7 @@ class ReadMethods(TableMethods):
         columns: Columns | None = None,
         *,
         params: Mapping[str, Any] | None = None,
-        dialect: str = "postgres",
+        dialect: DialectName = "postgres",
         session: Session | None = None,
     ) -> polars.DataFrame:
         """Return the rows as a Polars DataFrame. MissingExtra without polars."""
@@ -279,7 +280,7 @@ class ReadMethods(TableMethods):
         *,
         columns: ColumnNames | None = None,
         where: Any = None,
-        dialect: str = "postgres",
+        dialect: DialectName = "postgres",
         session: Session | None = None,
         net: bool = False,
     ) -> pa.RecordBatchReader:
@@ -318,7 +319,7 @@ class ReadMethods(TableMethods):
         *,
         columns: ColumnNames | None = None,
         where: Any = None,
-        dialect: str = "postgres",
+        dialect: DialectName = "postgres",
         session: Session | None = None,
     ) -> pa.RecordBatchReader:
         """Return the rows that commits after version `since` changed, as a stream.

@@ -15,6 +15,7 @@ from rowsieve.arguments.annotations import (
 )
 from rowsieve.bridges.session import Session
 from rowsieve.bridges.sql.assignments import assigned, noting_that_text_is_sql
+from rowsieve.bridges.sql.dialects import DialectName
 from rowsieve.bridges.text_with_values import with_values
 from rowsieve.bridges.where import locating_errors, semantics_of, to_predicate
 from rowsieve.changes.change import Change, Question
@@ -246,7 +247,7 @@ class RowMethods(TableMethods):
         keys: Any = None,
         plan: GivenPlan | None = None,
         params: Mapping[str, Any] | None = None,
-        dialect: str = "postgres",
+        dialect: DialectName = "postgres",
         session: Session | None = None,
         metadata: Metadata | None = None,
         on_too_late: OnTooLate | None = None,
@@ -271,6 +272,7 @@ class RowMethods(TableMethods):
                 "delete takes exactly one of a predicate, keys= and plan=; "
                 "delete('TRUE') deletes all rows"
             )
+        semantics_of(dialect, where, session)  # refuses wrong ones also if they are not used
         if plan is not None:
             change = self.handle.change("delete", metadata, token, retry_timeout_s)
             return self._commit_planned(
@@ -296,7 +298,7 @@ class RowMethods(TableMethods):
         where: Any = None,
         plan: GivenPlan | None = None,
         params: Mapping[str, Any] | None = None,
-        dialect: str = "postgres",
+        dialect: DialectName = "postgres",
         session: Session | None = None,
         metadata: Metadata | None = None,
         token: Token | None = None,
@@ -350,7 +352,7 @@ class RowMethods(TableMethods):
         data: Any,
         *,
         where: Any = None,
-        dialect: str = "postgres",
+        dialect: DialectName = "postgres",
         session: Session | None = None,
         metadata: Metadata | None = None,
         token: Token | None = None,

@@ -45,6 +45,7 @@ def take(
     data: bytes = b"",
     teller: Teller | None = None,
     called: Callable[[], int] | None = None,
+    counted: Callable[[int, int], None] | bool | None = None,
     other: Any = None,
 ) -> Any:
     """Return what was given."""
@@ -90,7 +91,10 @@ def take(
         ({"schema": "id int"}, "schema is 'id int' (str), not a pyarrow.Schema"),
         ({"data": "x"}, "data is 'x' (str), not bytes"),
         ({"teller": print}, "not an object with tell()"),
-        ({"called": 5}, "called is 5 (int), not a function"),
+        ({"called": 5}, "called is 5 (int), not a function without arguments"),
+        ({"called": lambda a: a}, "called is a function with the arguments (a), not a function"),
+        ({"counted": lambda: 1}, "arguments (), not a function of 2 arguments or True or False"),
+        ({"counted": lambda a, *, b: 1}, "counted is a function with the arguments (a, *, b)"),
         ({"place": b"x"}, "place is bytes, not text or an os.PathLike"),
         ({"limit": "x" * 100}, "limit is a str, not a whole number"),
     ],
@@ -122,7 +126,9 @@ def test_a_wrong_argument_is_named_with_what_was_given_and_expected(
         {"columns": ["a"]},
         {"schema": pa.schema([])},
         {"data": memoryview(b"x")},
-        {"teller": Loud(), "called": len},
+        {"teller": Loud(), "called": list},
+        {"called": lambda a=1: a, "counted": lambda *a: None},
+        {"called": int, "counted": print},
         {"other": object()},
     ],
 )

@@ -261,6 +261,28 @@ def test_every_argument_of_every_call_withstands_odd_values(
             call(name, {**arguments, each: odd()}, spark_table)
 
 
+WRONG: Mapping[str, Any] = {"dialect": "", "retry_timeout_s": -1.0, "progress": lambda: None}
+
+
+@pytest.mark.parametrize(
+    ("name", "argument"),
+    [
+        (name, argument)
+        for name, function in SURFACE.items()
+        for argument in WRONG.keys() & kinds_of(function.__wrapped__)[1].keys()
+        if "spark" not in name
+    ],
+)
+def test_an_argument_is_checked_where_the_call_does_not_use_it_too(
+    name: str, argument: str, spark_table: rs.Table
+) -> None:
+    """A dialect without text, a time for retries of a change that nothing delays."""
+    function = getattr(owner(name, spark_table), name.partition(".")[2], None) or SURFACE[name]
+    others = kinds_of(SURFACE[name].__wrapped__)[2] - {"self", "cls", argument}
+    with pytest.raises(InvalidInput, match=f"{argument} is|SQL dialect '' is not known"):
+        function(**{argument: WRONG[argument]}, **dict.fromkeys(others))
+
+
 @pytest.mark.parametrize(
     ("name", "make"),
     [

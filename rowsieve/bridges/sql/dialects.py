@@ -14,7 +14,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import Annotated, TypeAlias
 
+from rowsieve.arguments.kinds import Example, Verified
 from rowsieve.bridges.sql.dialect_rules import (
     AnyOf,
     AtTimeZone,
@@ -392,3 +394,7 @@ def dialect_named(name: str) -> Dialect:
     if (dialect := DIALECTS.get(name)) is None:
         raise InvalidInput(f"SQL dialect {name!r} is not known; use one of {', '.join(DIALECTS)}")
     return dialect
+
+
+DialectName: TypeAlias = Annotated[str, Example("'postgres'"), Verified(dialect_named)]
+"""The name of a dialect, as public calls take it."""

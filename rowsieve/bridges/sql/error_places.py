@@ -19,11 +19,13 @@ from rowsieve.bridges.sql.dialects import Dialect, dialect_named
 from rowsieve.bridges.sql.language import accepted_as_engine, typed_as_engine, value_text
 from rowsieve.bridges.sql.reading.parse import parsed
 from rowsieve.bridges.sql.reading.read_nodes import SqlReader
+from rowsieve.bridges.sql.reading.similar_names import similar_names
 from rowsieve.bridges.sql.reading.source_text import SqlSource
 from rowsieve.errors import InvalidPredicate, RowsieveError, UnknownColumn, UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind_operand
 from rowsieve.predicate.binding.enum_labels import with_text
+from rowsieve.predicate.functions.registry import FUNCTIONS, unknown_function
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import type_name
 from rowsieve.types.schema import Schema
@@ -99,7 +101,11 @@ def placed(
     cause = rejected(whole)  # the error itself may be about the normalised tree
     if cause is None:
         return _with_place(error, whole, reader.source, schema) if is_value else error
-    return _with_place(cause, _smallest(whole, cause, rejected), reader.source, schema)
+    piece = _smallest(whole, cause, rejected)
+    match piece.node:
+        case ir.Call(function=name) if name not in FUNCTIONS:
+            cause = unknown_function(name, similar_names(name, known))
+    return _with_place(cause, piece, reader.source, schema)
 
 
 def _smallest(

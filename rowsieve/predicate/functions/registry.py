@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from rowsieve.errors import InvalidPredicate, did_you_mean
@@ -116,9 +116,14 @@ def find(name: str) -> Function:
     """Return the function with this name."""
     row = FUNCTIONS.get(name)
     if row is None:
-        advice = did_you_mean(name, FUNCTIONS, 3) or "; rs.register_function adds one"
-        raise InvalidPredicate(f"no function {name!r}{advice}")
+        raise unknown_function(name)
     return row
+
+
+def unknown_function(name: str, names: Iterable[str] = ()) -> InvalidPredicate:
+    """Return the error for a call of no function, with similar names; first of these `names`."""
+    near = did_you_mean(name, names, 3) or did_you_mean(name, FUNCTIONS, 3)
+    return InvalidPredicate(f"no function {name!r}{near or '; rs.register_function adds one'}")
 
 
 def known_of(operands: Sequence[Operand], types: Sequence[LogicalType | None]) -> list[Argument]:

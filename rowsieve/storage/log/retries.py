@@ -10,7 +10,8 @@ import math
 from typing import Final
 
 from rowsieve import clock
-from rowsieve.errors import CommitConflict, InvalidInput
+from rowsieve.arguments.annotations import checked_timeout
+from rowsieve.errors import CommitConflict
 
 RETRY_TIMEOUT_S: Final = 60.0
 """The time that a change tries to commit, unless `retry_timeout_s` says otherwise."""
@@ -46,14 +47,3 @@ class Retries:
                 elapsed_s=elapsed_s,
             ) from problem
         clock.sleep_up_to(min(remaining_s, longest_s))
-
-
-def checked_timeout(timeout_s: float) -> float:
-    """Return `retry_timeout_s` if it is a number of seconds from 0; InvalidInput otherwise."""
-    if (
-        isinstance(timeout_s, bool)
-        or not isinstance(timeout_s, int | float)
-        or not timeout_s >= 0  # NaN, too
-    ):
-        raise InvalidInput(f"retry_timeout_s is a number of seconds from 0, not {timeout_s!r}")
-    return timeout_s
