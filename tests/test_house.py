@@ -67,7 +67,7 @@ LONGEST_WAYS = {
     "an upsert": Way(220, 50, 0),
     "a statement": Way(320, 80, 0),
     "a scan with files": Way(200, 60, 0),
-    "an upsert with files": Way(250, 63, 0),
+    "an upsert with files": Way(243, 58, 0),
     "a statement with files": Way(320, 80, 0),
     "a translation": Way(180, 50, 2),
     "three translations": Way(350, 82, 6),

@@ -16,11 +16,11 @@ from rowsieve.errors import CorruptData
 from rowsieve.maintenance.file_sums import Span, known_files
 from rowsieve.objects import ObjectStore, put_fresh, together
 from rowsieve.parquet.footer import reading
-from rowsieve.storage.data_paths import DATA_FILE
 from rowsieve.storage.log.commit_log import CommitLog
 from rowsieve.storage.log.floors import paths_of
 from rowsieve.storage.log.missing_files import missing_files_named
 from rowsieve.storage.snapshot import Snapshot
+from rowsieve.storage.versioned_names import DATA_FILE
 
 _AT_ONCE: Final = 4  # files in memory
 

@@ -10,7 +10,7 @@ object (invariants, rule 1), so the caller must check the store before it decide
 
 from __future__ import annotations
 
-from rowsieve.objects.drafts import Draft
+from rowsieve.objects.drafts import Draft, Uploads
 from rowsieve.objects.durable import put_fresh, reading_whole
 from rowsieve.objects.fetching import (
     FetchingStore,
@@ -35,7 +35,6 @@ from rowsieve.objects.store import (
     SyncFailed,
 )
 from rowsieve.objects.store_opening import open_probe, open_store
-from rowsieve.objects.uploads import Uploads
 
 __all__ = [
     "Details",

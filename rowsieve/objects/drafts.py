@@ -1,12 +1,14 @@
-"""Drafts: objects that are written in several calls before they get a name.
+"""The objects of one change: drafts, and uploads beside each other and the puts of the commit.
 
+A draft is written in several calls before it gets a name.
 A draft is in memory while it is small. On a local disk a larger one continues in a temporary file
 of the final directory, so that memory does not grow with the size of an object. A remote store gets
 an object in one request, so there a draft stays in memory.
 
 Soundness (invariants, rules 3 and 4): the name appears once, with all bytes, after they are synced.
 An abandoned draft removes its temporary file. After a crash the file is a leftover like that of any
-put (`.tmp-*`), which no listing shows.
+put (`.tmp-*`), which no listing shows. Nothing may refer to uploaded objects before `Uploads.wait`
+has returned; an upload without it leaves an unreferenced object.
 """
 
 from __future__ import annotations
@@ -14,16 +16,22 @@ from __future__ import annotations
 import io
 import os
 import weakref
+from collections import deque
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import AbstractContextManager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 import xxhash
 
+from rowsieve.errors import StoreError
+from rowsieve.objects.durable import put_fresh
+from rowsieve.objects.fetching import begin
 from rowsieve.objects.ref_store import RefStore
 from rowsieve.objects.shared.section_store import SectionStore
-from rowsieve.objects.store import ObjectStore
+from rowsieve.objects.store import NotCreated, ObjectExists, ObjectStore, SyncFailed
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -34,6 +42,10 @@ SPILL_BYTES: Final = 8 * 1024 * 1024
 
 WRITE_BYTES: Final = 1024 * 1024
 """Bytes that a draft collects before it writes them to its file."""
+
+
+MAX_BYTES: Final = 64 * 1024 * 1024  # in flight; a single larger object is allowed
+RECENT_BYTES: Final = 16 * 1024 * 1024  # of objects that may be read before they exist
 
 
 class DraftFile:
@@ -104,8 +116,7 @@ class Draft(io.RawIOBase):
     def __init__(self, store: ObjectStore, path: str) -> None:
         super().__init__()
         self.path: Final = path
-        # A data file of a branch, or of a table in a database, has the same path there.
-        self._store = _store_of_files(store)
+        self._store = store
         self._memory = io.BytesIO()  # all bytes, or the last ones; grows by an eighth
         self._file: DraftFile | None = None
         self.size_bytes = 0
@@ -126,9 +137,12 @@ class Draft(io.RawIOBase):
         self.size_bytes += count
         if self._file is not None:
             self._flush(least_bytes=WRITE_BYTES)
-        elif self.size_bytes > SPILL_BYTES and isinstance(self._store, KeepsDrafts):
-            self._file = self._store.draft(self.path)
-            self._flush(least_bytes=0)
+        elif self.size_bytes > SPILL_BYTES:
+            # A data file of a branch, or of a table in a database, has the same path there.
+            self._store = _store_of_files(self._store)
+            if isinstance(self._store, KeepsDrafts):
+                self._file = self._store.draft(self.path)
+                self._flush(least_bytes=0)
         return count
 
     def hash_so_far(self) -> xxhash.xxh3_128:
@@ -168,6 +182,64 @@ class Draft(io.RawIOBase):
     def writable(self) -> bool:
         """Always."""
         return True
+
+
+class Uploads:
+    """Uploads of objects under fresh names. Not thread-safe: one caller at a time.
+
+    If the store does not overlap requests, `put` writes each object before it returns.
+    """
+
+    def __init__(self, store: ObjectStore) -> None:
+        self.store: Final = store
+        self.recent: Final[dict[str, bytes | memoryview]] = {}
+        """The first objects since the last `wait`, up to `RECENT_BYTES`; none of a local disk."""
+        self._recent_bytes = 0
+        self._running: deque[tuple[int, Future[None]]] = deque()
+        self._failed: BaseException | None = None
+
+    def publish(self, draft: Draft) -> None:
+        """Put a complete draft as `put` does."""
+        if (file := draft.file) is None:
+            self.put(draft.path, draft.read_span(0, draft.size_bytes))
+            return
+        try:
+            file.publish()
+        except (SyncFailed, NotCreated, ObjectExists) as error:
+            raise StoreError(f"{error}; no commit refers to it") from error
+
+    def put(self, path: str, data: bytes | memoryview) -> None:
+        """Start a put that `wait` completes; may raise the error of an earlier put."""
+        if not self.store.overlaps:
+            put_fresh(self.store, path, data)
+            return
+        size = len(data)
+        if self._recent_bytes + size <= RECENT_BYTES:
+            self.recent[path] = data
+            self._recent_bytes += size
+        self._finish(room_bytes=MAX_BYTES - size)
+        upload = begin(partial(put_fresh, self.store, path, data))
+        self._running.append((size, upload))
+        if size > MAX_BYTES:  # the next object is as large: do not hold both
+            self._finish(room_bytes=0)
+
+    def wait(self) -> None:
+        """Wait until all objects exist and are durable; raise the first error after all ended.
+
+        After an error every later call raises too, because a required object is missing.
+        """
+        self.recent.clear()
+        self._recent_bytes = 0
+        self._finish(room_bytes=0)
+
+    def _finish(self, room_bytes: int) -> None:
+        """Wait for the oldest uploads until at most `room_bytes` are in flight."""
+        while self._running and sum(size for size, _ in self._running) > max(room_bytes, 0):
+            error = self._running[0][1].exception()
+            self._running.popleft()
+            self._failed = self._failed or error
+        if self._failed is not None and not self._running:
+            raise self._failed
 
 
 def _discard(owner: int, descriptor: int, temporary: Path) -> None:

@@ -27,10 +27,10 @@ import pyarrow as pa
 
 from rowsieve.errors import CorruptData, InvalidInput, StoreError, UnsupportedOperation
 from rowsieve.objects.drafts import DraftFile
-from rowsieve.objects.error_conversion import Converting
 from rowsieve.objects.location import Location, in_place
 from rowsieve.objects.store import (
     TEMPORARY_PREFIX,
+    Converting,
     Details,
     NativeFile,
     NotCreated,

@@ -4,7 +4,7 @@
 
 All other paths are those of the table. The URI of the store is that of its folder, so `open_store`
 opens it again in any process. Data files that are written through it have its tag in their names
-(`rowsieve.storage.data_paths`), so that each log knows its own.
+(`rowsieve.storage.versioned_names`), so that each log knows its own.
 """
 
 from __future__ import annotations

@@ -20,7 +20,6 @@ import obstore.exceptions
 from rowsieve.errors import CorruptData, InvalidInput, StoreError, UnsupportedOperation
 from rowsieve.objects.credentials import Credentials
 from rowsieve.objects.durable import Patience
-from rowsieve.objects.error_conversion import Converting
 from rowsieve.objects.fetching import begin, together
 from rowsieve.objects.hedged_reads import HedgedReads
 from rowsieve.objects.location import in_place
@@ -28,6 +27,7 @@ from rowsieve.objects.range_file import open_ranges
 from rowsieve.objects.request_failures import Cause, describe, failure_of, without_user
 from rowsieve.objects.store import (
     DELETED_AT_ONCE,
+    Converting,
     Details,
     NativeFile,
     ObjectDetail,

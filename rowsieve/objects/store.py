@@ -1,4 +1,4 @@
-"""The interface of an object store, and the rules for object paths.
+"""The interface of an object store, its errors, and the rules for object paths.
 
 `ObjectStore` is a Protocol, so that tests and caches can wrap a store. Paths are relative to the
 store's root: segments of `[A-Za-z0-9_.-]` joined by `/`, without `.`, `..` or a leading `.tmp-`.
@@ -7,7 +7,8 @@ store's root: segments of `[A-Za-z0-9_.-]` joined by `/`, without `.`, `..` or a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from types import TracebackType
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from rowsieve.errors import InvalidInput, NotFound, RowsieveError, StoreError
@@ -66,6 +67,33 @@ class SyncFailed(StoreError):
         super().__init__(message)
         self.path = path
         self.is_visible = is_visible
+
+
+class Converting:
+    """Call `convert` with an exception that leaves the block; it raises another one, or returns.
+
+    It is a class because a generator would keep its caller's frames: from Python 3.12 on, the frame
+    of a generator that raises another exception refers to the frame of `__exit__`, which has the
+    first exception and thereby the generator's frame. Such a cycle keeps a table's snapshots, and
+    temporary files of drafts, until the garbage collector runs.
+    """
+
+    __slots__ = ("_convert",)
+
+    def __init__(self, convert: Callable[[Exception], None]) -> None:
+        self._convert = convert
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if isinstance(error, Exception):
+            self._convert(error)
 
 
 class ObjectStore(Protocol):

@@ -35,10 +35,10 @@ from rowsieve.retention.published_files import (
     ROWS_BESIDE,
     Format,
 )
-from rowsieve.storage.data_paths import PUBLISHED_FOLDERS
 from rowsieve.storage.differential import refuse_differential
 from rowsieve.storage.log.floors import check_kept
 from rowsieve.storage.snapshot import Snapshot
+from rowsieve.storage.versioned_names import PUBLISHED_FOLDERS
 
 _HOLD_VERSIONS: Final = 16
 _log = logging.getLogger(__name__)

@@ -23,7 +23,6 @@ from rowsieve.objects.shared.shown_place import shown_place
 from rowsieve.refs.opening_refs import handle_at, ref_snapshot, table_log
 from rowsieve.retention.dropped_refs import remove_dropped
 from rowsieve.retention.retaining import leased
-from rowsieve.storage.log.commit_ids import base_of
 from rowsieve.storage.log.commit_log import CommitLog, check_writable
 from rowsieve.storage.log.commit_request import CommitRequest
 from rowsieve.storage.log.floors import floors_of
@@ -42,6 +41,7 @@ from rowsieve.storage.log.refs import (
 )
 from rowsieve.storage.log.retries import Retries
 from rowsieve.storage.snapshot import Snapshot
+from rowsieve.storage.versioned_names import base_of_id
 
 REFS: Final = pa.schema(
     [
@@ -120,7 +120,7 @@ def _planted(log: CommitLog, head: Snapshot, origin: Handle, kind: RefKind, name
 
 
 def _check_not_given_up(name: str, folder: str, newest: Snapshot) -> None:
-    base = base_of(tag_of(folder))
+    base = base_of_id(tag_of(folder))
     if base is None or base < floors_of(newest.table.properties).oldest_base:
         raise _GivenUp(f"the folder of {name!r} was given up meanwhile")
 

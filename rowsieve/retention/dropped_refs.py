@@ -18,8 +18,6 @@ from rowsieve.objects.location import Location
 from rowsieve.objects.ref_store import OWN, REFS, tag_of
 from rowsieve.retention.dropping import close
 from rowsieve.retention.other_logs import folders_of, needed_by_others
-from rowsieve.storage.data_paths import writer_of_path
-from rowsieve.storage.log.commit_ids import base_of
 from rowsieve.storage.log.commit_log import CommitLog
 from rowsieve.storage.log.commit_request import CommitRequest
 from rowsieve.storage.log.floors import floors_of
@@ -27,6 +25,7 @@ from rowsieve.storage.log.log_entry import log_path
 from rowsieve.storage.log.refs import dropped_of, refs_of, store_of, with_refs
 from rowsieve.storage.log.retries import Retries
 from rowsieve.storage.snapshot import Snapshot
+from rowsieve.storage.versioned_names import base_of_id, writer_of_path
 
 _OPERATION: Final = "remove_orphans"
 
@@ -37,7 +36,7 @@ def unregistered(store: ObjectStore, head: Snapshot, floor: int) -> list[str]:
     return [
         folder
         for folder in store.folders(REFS)
-        if folder not in known and (base := base_of(tag_of(folder))) is not None and base < floor
+        if folder not in known and (base := base_of_id(tag_of(folder))) is not None and base < floor
     ]
 
 

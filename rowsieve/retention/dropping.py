@@ -23,7 +23,6 @@ from rowsieve.retention.leases import Lease, LeaseWatch, check_published_here
 from rowsieve.retention.listing import Listing
 from rowsieve.retention.other_logs import with_proof
 from rowsieve.retention.published_files import is_published
-from rowsieve.storage.data_paths import PUBLISHED_FOLDERS
 from rowsieve.storage.log.commit_log import CommitLog, check_writable
 from rowsieve.storage.log.commit_request import CommitRequest
 from rowsieve.storage.log.floors import CLOSED, DroppedTable, is_closed, raised
@@ -31,6 +30,7 @@ from rowsieve.storage.log.log_entry import log_path
 from rowsieve.storage.log.refs import refs_of
 from rowsieve.storage.log.retries import Retries
 from rowsieve.storage.snapshot import Snapshot
+from rowsieve.storage.versioned_names import PUBLISHED_FOLDERS
 
 _OWN_LEASE_S: Final = 300.0
 _FOLDERS: Final = ("data", "_rowsieve", *PUBLISHED_FOLDERS)

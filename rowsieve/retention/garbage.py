@@ -15,7 +15,6 @@ from rowsieve.errors import CorruptData, NotFound
 from rowsieve.objects import ObjectStore, together
 from rowsieve.retention.kept_versions import BLOCK, read_entries
 from rowsieve.retention.listing import Listing
-from rowsieve.storage.data_paths import DATA_FILE
 from rowsieve.storage.log.checkpoint import (
     CHECKPOINTS,
     checkpoint_file,
@@ -25,6 +24,7 @@ from rowsieve.storage.log.checkpoint import (
 from rowsieve.storage.log.log_entry import LogEntry
 from rowsieve.storage.log.log_reader import LogReader
 from rowsieve.storage.manifests.manifest import PartTable
+from rowsieve.storage.versioned_names import DATA_FILE
 
 
 @dataclass(frozen=True, slots=True)

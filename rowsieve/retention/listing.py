@@ -14,11 +14,10 @@ from typing import Final
 from rowsieve.objects import Details, ObjectStore, together
 from rowsieve.objects.ref_store import ref_tag
 from rowsieve.retention.leases import LEASES, leased_version_of
-from rowsieve.storage.data_paths import base_of_path, writer_of_path
 from rowsieve.storage.log.checkpoint import CHECKPOINTS, checkpoint_version_of
-from rowsieve.storage.log.commit_ids import base_of
 from rowsieve.storage.log.incremental_checkpoint import versions_of_incremental
 from rowsieve.storage.log.log_entry import LOG, version_of
+from rowsieve.storage.versioned_names import base_of_id, base_of_path, writer_of_path
 
 _LIST: Final = re.compile(rf"{LOG}/(?P<id>[0-9a-f]{{32}})\.(arrow|stats)")
 _CHECKPOINT_PARTS: Final = re.compile(rf"{CHECKPOINTS}/(?P<id>[0-9a-f]{{32}})\.(arrow|shards)")
@@ -99,4 +98,4 @@ class Listing:
 def _base_of_list(path: str) -> int | None:
     """The version on which a list of parts, or the parts of a checkpoint, are based."""
     match = _LIST.fullmatch(path) or _CHECKPOINT_PARTS.fullmatch(path)
-    return None if match is None else base_of(match["id"])
+    return None if match is None else base_of_id(match["id"])

@@ -29,12 +29,11 @@ from rowsieve.retention.kept_versions import (
     read_entries,
 )
 from rowsieve.retention.listing import Listing
-from rowsieve.storage.data_paths import DATA_FILE, base_of_path
 from rowsieve.storage.log.checkpoint import CHECKPOINTS, checkpoint_file, read_checkpoint
-from rowsieve.storage.log.commit_ids import base_of
 from rowsieve.storage.log.floors import paths_of
 from rowsieve.storage.log.log_reader import LogReader
 from rowsieve.storage.snapshot import Snapshot
+from rowsieve.storage.versioned_names import DATA_FILE, base_of_id, base_of_path
 
 GRACE_S: Final = 86_400.0
 """The patience with writers whose files are not committed yet, unless a call says otherwise."""
@@ -153,7 +152,7 @@ def _lists(
     candidates = {
         id_: paths
         for id_, paths in listing.lists.items()
-        if (base := base_of(id_)) is None or base < floor
+        if (base := base_of_id(id_)) is None or base < floor
     }
     if not candidates or not floor:
         return {}
@@ -194,7 +193,7 @@ def _unfinished(store: ObjectStore, listing: Listing, versions: KeptVersions) ->
     that finishes such a checkpoint now cannot rely on it. Their ids say which file would name them;
     ids of older writers do not, so their files stay.
     """
-    bases = {id_: base for id_ in listing.checkpoint_parts if (base := base_of(id_)) is not None}
+    bases = {id_: base for id_ in listing.checkpoint_parts if (base := base_of_id(id_)) is not None}
     if not any(base < versions.first.version for base in bases.values()):
         return []
     start = _newest_readable(store, [v for v in listing.checkpoints if v <= versions.first.version])

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from rowsieve.retention.leases import LEASES
 from rowsieve.shown import Shown, html, size_text
-from rowsieve.storage.data_paths import DATA_FILE
 from rowsieve.storage.log.checkpoint import CHECKPOINTS
 from rowsieve.storage.log.log_entry import LOG, version_of
+from rowsieve.storage.versioned_names import DATA_FILE
 
 _DATA_KINDS: Mapping[str, str] = {
     "parquet": "data",

@@ -10,13 +10,10 @@ Soundness: every value of every batch lies within the bounds; see `rowsieve.stat
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
-from typing import Any, Protocol, TypeAlias
-
-import pyarrow as pa
-import pyarrow.compute as pc
+from typing import Any, Final, Protocol, TypeAlias
 
 from rowsieve.metrics import WriterMetrics
 from rowsieve.stats.consistency import is_consistent
@@ -24,12 +21,14 @@ from rowsieve.stats.json_paths import JsonCollector
 from rowsieve.stats.model import ColumnStatistics, Derived, Subject
 from rowsieve.stats.named_collectors import collector_named
 from rowsieve.stats.selection import NOTHING_MORE, StatisticsOptions
-from rowsieve.stats.subjects import LENGTH, TEXT_FACTS, Comparable, comparables
+from rowsieve.stats.subjects import TEXT_FACTS, Described, describe
 from rowsieve.stats.text_facts import SampledTextCollector, TextCollector
 from rowsieve.stats.trim import trim
-from rowsieve.stats.values import Extremes, ValueCollector, Values, extremes_together
+from rowsieve.stats.values import ValueCollector, Values, extremes_together
 from rowsieve.types.aliases import is_opaque
-from rowsieve.types.logical import Field, Int, List, Map, Struct
+from rowsieve.types.logical import Field
+from rowsieve.types.schema import Schema
+from rowsieve.types.schema_cache import cached_by_schema
 
 
 class ColumnCollector(Protocol):
@@ -58,73 +57,75 @@ class StatisticsCollector:
 
     def __init__(
         self,
-        fields: Iterable[Field],
+        schema: Schema,
         options: StatisticsOptions = NOTHING_MORE,
         collecting: Collecting | None = None,
     ) -> None:
         overrides = collecting.overrides if collecting else {}
         if options.enabled and options.collectors:
-            named = {field: collector_named(name) for field, name in options.collectors.items()}
+            named = {column: collector_named(name) for column, name in options.collectors.items()}
             overrides = {**named, **overrides}
         self._options = options
         self._metrics = collecting.metrics if collecting else WriterMetrics()
         self._rows = 0
-        self._columns: list[FieldCollector] = []
-        self._names: list[str] = []
+        self._subjects = _subjects(schema, frozenset(overrides)) if options.enabled else _NONE
+        self._collectors: list[ValueCollector] = []
+        for each in self._subjects.described:
+            self._collectors.append(ValueCollector(each.type, repeated=each.repeated))
         self._extra: list[tuple[Field, ColumnCollector]] = []
-        for field in fields if options.enabled else ():
-            if field.alias is not None and is_opaque(field.alias):
+        for column in schema if options.enabled else ():
+            if column.id not in self._subjects.columns:
+                if column.id in overrides and not _is_opaque(column):
+                    self._extra.append((column, overrides[column.id](column)))
                 continue
-            if field.id in overrides:
-                self._extra.append((field, overrides[field.id](field)))
-                continue
-            self._columns.append(FieldCollector(field))
-            self._names.append(field.name)
-            if field.id in options.text:
-                self._extra.append((field, TextCollector(field.id)))
-            if field.id in options.sampled_text:
-                self._extra.append((field, SampledTextCollector(field.id)))
-            if field.id in options.json:
-                self._extra.append((field, JsonCollector(field.id, options.json[field.id])))
+            if column.id in options.text:
+                self._extra.append((column, TextCollector(column.id)))
+            if column.id in options.sampled_text:
+                self._extra.append((column, SampledTextCollector(column.id)))
+            if column.id in options.json:
+                self._extra.append((column, JsonCollector(column.id, options.json[column.id])))
 
     def add(self, rows: Any) -> None:
         """Account for the rows of a table or batch that has all the columns."""
         begin = time.perf_counter()
         self._rows += rows.num_rows
-        taken = list(map(rows.column, self._names))
-        for column, values, known in zip(
-            self._columns, taken, extremes_together(taken), strict=True
-        ):
-            column.add(values, known)
-        for field, collector in self._extra:
-            collector.add(rows.column(field.name))
+        values: dict[Subject, Values] = {}
+        for id_, name in self._subjects.columns.items():
+            values[id_] = rows.column(name)
+        known = dict(zip(values, extremes_together([*values.values()]), strict=True))
+        for each, collector in zip(self._subjects.described, self._collectors, strict=True):
+            if each.parent is not None:
+                values[each.subject] = each.of_parent(values[each.parent])
+            collector.add(values[each.subject], known.get(each.subject))
+        for column, other in self._extra:
+            other.add(rows.column(column.name))
         self._metrics.statistics_s += time.perf_counter() - begin
 
     def add_tombstones(self, keys: Any) -> None:
         """Widen the bounds to include deleted keys; columns that `keys` lacks do not change."""
         self._rows += keys.num_rows
         names = set(keys.schema.names)
-        for column in self._columns:
-            if column.field.name in names:
-                column.widen(keys.column(column.field.name))
-        for field, collector in self._extra:
-            if field.name in names:
-                collector.add(keys.column(field.name))
+        for each, collector in zip(self._subjects.described, self._collectors, strict=True):
+            if each.parent is None and (name := self._subjects.columns[each.subject]) in names:
+                collector.widen(keys.column(name))
+        for column, other in self._extra:
+            if column.name in names:
+                other.add(keys.column(column.name))
 
     def finish(self) -> dict[Subject, ColumnStatistics]:
         """Return the statistics by subject, within the budget."""
         begin = time.perf_counter()
         by_subject: dict[Subject, ColumnStatistics] = {}
-        for column in self._columns:
-            by_subject.update(column.finish())
-        for field, collector in self._extra:
-            for subject, statistics in collector.finish():
-                if is_consistent(subject, statistics, field, self._rows):
+        for each, collector in zip(self._subjects.described, self._collectors, strict=True):
+            by_subject[each.subject] = collector.finish()
+        for column, other in self._extra:
+            for subject, statistics in other.finish():
+                if is_consistent(subject, statistics, column, self._rows):
                     by_subject[subject] = statistics
                 else:
                     self._metrics.statistics_mismatched += 1
-        budget, critical = self._options.budget(self._rows), self._options.critical
-        trimmed = trim(by_subject, budget, critical, self._is_sampled)
+        budget = self._options.budget
+        trimmed = trim(by_subject, budget.bytes_for(self._rows), budget.critical, self._is_sampled)
         self._metrics.statistics_trimmed += trimmed.count
         self._metrics.statistics_bytes += trimmed.size_bytes
         self._metrics.statistics_s += time.perf_counter() - begin
@@ -139,63 +140,23 @@ class StatisticsCollector:
         )
 
 
-class FieldCollector:
-    """Collects the statistics of one field and, recursively, of its members."""
+@dataclass(frozen=True, slots=True)
+class _Subjects:
+    """The columns whose values are collected, names by id, and all their subjects in order."""
 
-    def __init__(self, field: Field, *, repeated: bool = False) -> None:
-        self.field = field
-        self._values = ValueCollector(field.type, repeated=repeated)
-        self._lengths: ValueCollector | None = None
-        self._comparables: list[tuple[Comparable, ValueCollector]] = []
-        for each in comparables(field):
-            self._comparables.append((each, ValueCollector(each.type, repeated=repeated)))
-        self._members: list[FieldCollector] = []
-        match field.type:
-            case Struct(fields=fields):
-                self._members = [FieldCollector(each, repeated=repeated) for each in fields]
-            case List(element=element):
-                self._lengths = ValueCollector(Int(), repeated=repeated)
-                self._members = [FieldCollector(element, repeated=True)]
-            case Map(key=key, value=value):
-                self._lengths = ValueCollector(Int(), repeated=repeated)
-                self._members = [FieldCollector(each, repeated=True) for each in (key, value)]
-
-    def add(self, values: Values, known: Extremes | None = None) -> None:
-        """Account for the field's values in a batch; `known` are their extremes."""
-        self._values.add(values, known)
-        for each, collector in self._comparables:
-            for chunk in values.chunks if isinstance(values, pa.ChunkedArray) else [values]:
-                collector.add(each.kernel(chunk))
-        if not self._members:
-            return
-        if self._lengths is not None:
-            if isinstance(self.field.type, Map):
-                values = as_list_of_pairs(values)
-            self._lengths.add(pc.list_value_length(values).cast(pa.int64()))
-            values = pc.list_flatten(values)
-        if isinstance(self.field.type, List):
-            self._members[0].add(values)
-            return
-        for index, member in enumerate(self._members):
-            member.add(pc.struct_field(values, [index]))
-
-    def widen(self, values: Values) -> None:
-        """Widen the bounds to include deleted keys."""
-        self._values.widen(values)
-
-    def finish(self) -> Iterator[tuple[Subject, ColumnStatistics]]:
-        """The statistics of the field, then those of its members."""
-        yield self.field.id, self._values.finish()
-        if self._lengths is not None:
-            yield Derived(self.field.id, LENGTH), self._lengths.finish()
-        for each, collector in self._comparables:
-            yield Derived(self.field.id, each.what), collector.finish()
-        for member in self._members:
-            yield from member.finish()
+    columns: Mapping[Subject, str]
+    described: tuple[Described, ...]
 
 
-def as_list_of_pairs(values: Values) -> Values:
-    """Convert maps to lists of structs, whose values Arrow can access."""
-    type_ = values.type
-    key = pa.field("key", type_.key_type, nullable=False)
-    return values.cast(pa.list_(pa.struct([key, pa.field("value", type_.item_type)])))
+_NONE: Final = _Subjects({}, ())
+
+
+@cached_by_schema
+def _subjects(schema: Schema, replaced: frozenset[int]) -> _Subjects:
+    """What is collected of a schema, without columns that other collectors replace."""
+    columns = [each for each in schema if each.id not in replaced and not _is_opaque(each)]
+    return _Subjects({each.id: each.name for each in columns}, tuple(describe(columns)))
+
+
+def _is_opaque(column: Field) -> bool:
+    return column.alias is not None and is_opaque(column.alias)

@@ -14,12 +14,15 @@ from typing import Final
 from rowsieve.errors import InvalidInput
 from rowsieve.stats.json_kinds import Path, is_plain
 from rowsieve.stats.named_collectors import COLLECTORS, collector_names
-from rowsieve.stats.trim import critical_ids
+from rowsieve.stats.trim import (
+    DEFAULT_BYTES,
+    DEFAULT_BYTES_PER_1000_ROWS,
+    Budget,
+    critical_ids,
+)
 from rowsieve.types.logical import Field, Json, LogicalType, String, Struct, type_name
 from rowsieve.types.schema import Schema
 
-DEFAULT_BYTES: Final = 1_024
-DEFAULT_BYTES_PER_1000_ROWS: Final = 16
 MAX_SHREDDED: Final = 32  # paths of a table
 
 PROPERTIES_WITH_COLUMNS: Final = (
@@ -42,22 +45,15 @@ class StatisticsOptions:
     `sampled_text`: ids of columns where a sample decides; these statistics are dropped first if
     they exceed the budget. `json`: paths by column id; the empty path requests the paths that
     occur. Without `enabled`, nothing is collected, but parts keep their key ranges, which merges
-    need. `critical`: ids of fields whose statistics are never trimmed. `collectors`: names of
-    collectors by column id, which replace the built-in ones.
+    need. `collectors`: names of collectors by column id, which replace the built-in ones.
     """
 
     enabled: bool = True
-    bytes_per_part: int = DEFAULT_BYTES
-    bytes_per_1000_rows: int = DEFAULT_BYTES_PER_1000_ROWS
-    critical: frozenset[int] = frozenset()
+    budget: Budget = field(default_factory=Budget)
     text: frozenset[int] = frozenset()
     sampled_text: frozenset[int] = frozenset()
     json: Mapping[int, tuple[Path, ...]] = field(default_factory=dict)
     collectors: Mapping[int, str] = field(default_factory=dict)
-
-    def budget(self, row_count: int) -> int:
-        """The bytes that the statistics of a part with `row_count` rows may take."""
-        return self.bytes_per_part + self.bytes_per_1000_rows * row_count // 1000
 
 
 def statistics_options(
@@ -80,11 +76,11 @@ def statistics_options(
     named = [column.id for column in (*key, *_critical(properties, schema))]
     return StatisticsOptions(
         enabled=switch == "on",
-        bytes_per_part=_count(properties, "statistics_bytes", DEFAULT_BYTES),
-        bytes_per_1000_rows=_count(
-            properties, "statistics_bytes_per_1000_rows", DEFAULT_BYTES_PER_1000_ROWS
+        budget=Budget(
+            _count(properties, "statistics_bytes", DEFAULT_BYTES),
+            _count(properties, "statistics_bytes_per_1000_rows", DEFAULT_BYTES_PER_1000_ROWS),
+            critical_ids(schema, named),
         ),
-        critical=critical_ids(schema, named),
         text=frozenset(column.id for column, _ in text),
         sampled_text=frozenset(
             column.id

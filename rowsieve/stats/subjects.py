@@ -15,11 +15,12 @@ Values that are derived from a field:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rowsieve.predicate.functions.casting.unbounded_numbers import APPROX_TYPE, EXACT_TYPE
 from rowsieve.predicate.functions.times.interval_length import LENGTH_TYPE
@@ -64,9 +65,9 @@ EXTENTS: Final = tuple(
 """The subjects of a column of geometries."""
 
 
-def comparables(field: logical.Field) -> tuple[Comparable, ...]:
+def comparables(column: logical.Field) -> tuple[Comparable, ...]:
     """Return the derived subjects of a field that have bounds."""
-    return EXTENTS if field.alias == GEOMETRY else COMPARABLES.get(type(field.type), ())
+    return EXTENTS if column.alias == GEOMETRY else COMPARABLES.get(type(column.type), ())
 
 
 _DERIVED: dict[str, logical.LogicalType] = {
@@ -84,17 +85,24 @@ _OF_KIND: dict[str, logical.LogicalType] = {
 }
 
 
+def _same(values: Any) -> Any:
+    return values
+
+
 @dataclass(frozen=True, slots=True)
 class Described:
     """A subject and the type of its values; `repeated`: in a list or map, not one per row.
 
-    `float_since`: in parts of schemas before this one the values were integers.
+    `float_since`: in parts of schemas before this one the values were integers. The values are
+    `of_parent` of those of the subject `parent`, which is described before; a column has none.
     """
 
     subject: Subject
     type: logical.LogicalType
     repeated: bool = False
     float_since: int = 0
+    parent: Subject | None = None
+    of_parent: Callable[[Any], Any] = field(default=_same, compare=False)
 
     @property
     def bound_type(self) -> pa.DataType | None:
@@ -124,21 +132,65 @@ def _facts(
     return facts
 
 
-def describe(fields: Iterable[logical.Field], *, repeated: bool = False) -> Iterator[Described]:
-    """The subjects of these fields, parents before the fields inside them."""
-    for field in fields:
-        yield Described(field.id, field.type, repeated, field.float_since)
-        for comparable in comparables(field):
-            yield Described(Derived(field.id, comparable.what), comparable.type, repeated)
-        match field.type:
-            case logical.Struct(fields=members):
-                yield from describe(members, repeated=repeated)
-            case logical.List(element=element):
-                yield Described(Derived(field.id, LENGTH), logical.Int(), repeated)
-                yield from describe((element,), repeated=True)
-            case logical.Map(key=key, value=value):
-                yield Described(Derived(field.id, LENGTH), logical.Int(), repeated)
-                yield from describe((key, value), repeated=True)
+def describe(fields: Iterable[logical.Field]) -> Iterator[Described]:
+    """The subjects of these columns, parents before the fields inside them."""
+    for column in fields:
+        yield from _described(
+            Described(column.id, column.type, float_since=column.float_since), column
+        )
+
+
+def _described(own: Described, column: logical.Field) -> Iterator[Described]:
+    """A field's own subject, the values that are derived from it, and the fields inside it."""
+    yield own
+    id_, repeated = column.id, own.repeated
+    for each in comparables(column):
+        values = partial(_by_chunks, each.kernel, arrow_type(each.type))
+        yield Described(Derived(id_, each.what), each.type, repeated, 0, id_, values)
+    match column.type:
+        case logical.Struct(fields=members):
+            for place, member in enumerate(members):
+                yield from _inside(member, column, partial(_member, place), repeated=repeated)
+        case logical.List(element=element):
+            yield Described(Derived(id_, LENGTH), logical.Int(), repeated, 0, id_, _lengths)
+            yield from _inside(element, column, pc.list_flatten, repeated=True)
+        case logical.Map(key=key, value=value):
+            yield Described(Derived(id_, LENGTH), logical.Int(), repeated, 0, id_, _lengths)
+            for place, member in enumerate((key, value)):
+                yield from _inside(member, column, partial(_member_of_pairs, place), repeated=True)
+
+
+def _inside(
+    member: logical.Field, of: logical.Field, values: Callable[[Any], Any], *, repeated: bool
+) -> Iterator[Described]:
+    own = Described(member.id, member.type, repeated, member.float_since, of.id, values)
+    return _described(own, member)
+
+
+def _by_chunks(kernel: Callable[[pa.Array], pa.Array], type_: pa.DataType, values: Any) -> Any:
+    if not isinstance(values, pa.ChunkedArray):
+        return kernel(values)
+    return pa.chunked_array([kernel(chunk) for chunk in values.chunks], type_)
+
+
+def _member(place: int, values: Any) -> Any:
+    return pc.struct_field(values, [place])
+
+
+def _lengths(values: Any) -> Any:
+    lists = _as_list_of_pairs(values) if pa.types.is_map(values.type) else values
+    return pc.list_value_length(lists).cast(pa.int64())
+
+
+def _member_of_pairs(place: int, values: Any) -> Any:
+    return pc.struct_field(pc.list_flatten(_as_list_of_pairs(values)), [place])
+
+
+def _as_list_of_pairs(values: Any) -> Any:
+    """Convert maps to lists of structs, whose values Arrow can access."""
+    key = pa.field("key", values.type.key_type, nullable=False)
+    value = pa.field("value", values.type.item_type)
+    return values.cast(pa.list_(pa.struct([key, value])))
 
 
 def derived(subject: Derived) -> Described | None:

@@ -22,6 +22,8 @@ from rowsieve.stats.model import ColumnStatistics, Derived, Subject
 from rowsieve.types.logical import Field, List, Map, Struct
 
 SHORTER: Final = (32, 16, 8)
+DEFAULT_BYTES: Final = 1_024
+DEFAULT_BYTES_PER_1000_ROWS: Final = 16
 
 _COUNT_BYTES = 8
 _CRITICAL = re.compile(
@@ -35,6 +37,19 @@ _KIND_GROUPS = (
     JsonKind.LIST,
     JsonKind.OBJECT,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The bytes that the statistics of a part may take, without the fields `critical`."""
+
+    bytes_per_part: int = DEFAULT_BYTES
+    bytes_per_1000_rows: int = DEFAULT_BYTES_PER_1000_ROWS
+    critical: frozenset[int] = frozenset()
+
+    def bytes_for(self, row_count: int) -> int:
+        """The bytes for a part with `row_count` rows."""
+        return self.bytes_per_part + self.bytes_per_1000_rows * row_count // 1000
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ from typing import Any, Final
 from rowsieve.changes.mutation import Check, never
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.properties import TRUNCATED
-from rowsieve.storage.log.commit_ids import new_id
 from rowsieve.storage.log.commit_request import (
     CommitRequest,
     check_against,
@@ -31,6 +30,7 @@ from rowsieve.storage.log.conflicts import Kind
 from rowsieve.storage.log.log_entry import Commit, LogEntry
 from rowsieve.storage.log.replay import replay
 from rowsieve.storage.snapshot import Snapshot, TableInfo
+from rowsieve.storage.versioned_names import new_id
 from rowsieve.transactions.condition_log import ConditionLog
 from rowsieve.types.instants import from_microseconds
 

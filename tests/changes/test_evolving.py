@@ -22,7 +22,8 @@ from rowsieve.errors import (
     UnsupportedProtocol,
 )
 from rowsieve.scan import Scan
-from rowsieve.stats.collect import FieldCollector
+from rowsieve.stats.model import ColumnStatistics, Subject
+from rowsieve.stats.values import Values
 from rowsieve.storage.log.log_entry import LogEntry
 from rowsieve.storage.log.replay import replay
 from rowsieve.types.logical import Field, Int
@@ -410,11 +411,17 @@ def test_ids_never_go_back(table: Table) -> None:
 def test_a_collector_stays_with_its_column(table: Table) -> None:
     asked = []
 
-    def collector(field: Field) -> FieldCollector:
-        asked.append(field.name)
-        return FieldCollector(field)
+    class NoStatistics:
+        def __init__(self, field: Field) -> None:
+            asked.append(field.name)
 
-    table.collect_with("b", collector)
+        def add(self, values: Values) -> None:
+            pass
+
+        def finish(self) -> list[tuple[Subject, ColumnStatistics]]:
+            return []
+
+    table.collect_with("b", NoStatistics)
     table.rename_column("b", "c")
     table.add_column("b", pa.int64())
     put(table, pa.table({"a": ["w"], "c": [1], "b": [2]}))

@@ -22,7 +22,7 @@ MUTANTS = (
     Mutant(
         ORPHANS,
         "a list that is based on the floor goes",
-        "(base := base_of(id_)) is None or base < floor",
+        "(base := base_of_id(id_)) is None or base < floor",
         "(base := base_of(id_)) is None or base <= floor",
     ),
     Mutant(ORPHANS, "files of kept versions go", " and path not in versions.paths", ""),

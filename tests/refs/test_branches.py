@@ -20,8 +20,8 @@ from rowsieve.errors import (
 from rowsieve.objects import open_store
 from rowsieve.objects.ref_store import REFS
 from rowsieve.scan import read_split
-from rowsieve.storage.data_paths import writer_of_path
 from rowsieve.storage.log.refs import dropped_of
+from rowsieve.storage.versioned_names import writer_of_path
 from tests.small_tables import KV, appended, keyed, kv, pairs
 
 

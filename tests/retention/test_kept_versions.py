@@ -16,11 +16,11 @@ from rowsieve.objects import Details
 from rowsieve.retention import retaining
 from rowsieve.retention.leases import LEASES, Lease
 from rowsieve.storage.log.checkpoint import checkpoint_path
-from rowsieve.storage.log.commit_ids import new_id
 from rowsieve.storage.log.commit_log import CommitLog
 from rowsieve.storage.log.floors import floors_of
 from rowsieve.storage.log.log_entry import log_path
 from rowsieve.storage.log.log_head import _seen
+from rowsieve.storage.versioned_names import new_id
 from tests.faults.listings import ChangedListings
 from tests.profiles import some
 from tests.retention.small_histories import expected, paths, rows_of, table_of, with_history

@@ -20,12 +20,12 @@ from rowsieve.changes.table_handle import Handle
 from rowsieve.errors import CommitConflict, CorruptData, InvalidInput, UnsupportedOperation
 from rowsieve.objects import ObjectStore
 from rowsieve.retention import retaining
-from rowsieve.storage.log.commit_ids import base_of, new_id
 from rowsieve.storage.log.commit_log import CommitLog
 from rowsieve.storage.log.commit_request import CommitRequest
 from rowsieve.storage.log.floors import floors_of, raised
 from rowsieve.storage.log.log_head import _seen
 from rowsieve.storage.parts.part_writer import write_parts
+from rowsieve.storage.versioned_names import base_of_id, new_id
 from tests.faults.stores import FaultyStore
 from tests.faults.vocabulary import Crash, Fault
 from tests.retention.small_histories import expected, paths, rows_of, table_of, with_history
@@ -291,9 +291,9 @@ def test_lists_of_lost_commits_go_and_those_of_older_writers() -> None:
 
 def test_ids_name_the_version_they_are_based_on() -> None:
     for version in (0, 1, 12345, 2**48 - 1):
-        assert base_of(new_id(version)) == version
+        assert base_of_id(new_id(version)) == version
         assert uuid.UUID(new_id(version)).version == 8
-    assert base_of(uuid.uuid4().hex) is None
+    assert base_of_id(uuid.uuid4().hex) is None
     assert len({new_id(3) for _ in range(1000)}) == 1000
     for wrong in (-1, 2**48):
         with pytest.raises(ValueError, match="cannot name"):

@@ -32,6 +32,7 @@ from rowsieve.types.logical import (
     Timestamp,
     Uuid,
 )
+from rowsieve.types.schema import Schema
 from tests.profiles import examples
 
 VALUES: list[tuple[LogicalType, st.SearchStrategy[Any]]] = [
@@ -57,7 +58,7 @@ def decimal_of(unscaled: int, scale: int) -> decimal.Decimal:
 def collect(type_: LogicalType, *batches: list[Any], deleted: Any = ()) -> ColumnStatistics:
     field = Field(7, "c", type_)
     schema = pa.schema([arrow_field(field)])
-    collector = StatisticsCollector([field])
+    collector = StatisticsCollector(Schema(0, (field,)))
     for cells in batches:
         collector.add(pa.table([pa.array(cells, arrow_type(type_))], schema=schema))
     if deleted:
@@ -150,7 +151,7 @@ def test_types_without_an_order_have_counts_only() -> None:
 def test_bounds_beyond_the_calendar_are_kept() -> None:
     far = pa.array([2**62, -(2**62)], pa.timestamp("us"))
     field = Field(1, "c", Timestamp())
-    collector = StatisticsCollector([field])
+    collector = StatisticsCollector(Schema(0, (field,)))
     for chunk in (far[:1], far[1:]):
         collector.add(pa.table([chunk], schema=pa.schema([arrow_field(field)])))
     found = collector.finish()[1]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rowsieve.stats.collect import StatisticsCollector
 from rowsieve.stats.model import ColumnStatistics, Subject
 from rowsieve.stats.selection import StatisticsOptions
-from rowsieve.stats.trim import size_bytes, trim
+from rowsieve.stats.trim import Budget, size_bytes, trim
 from rowsieve.types.logical import Field, Float, Int, Json, List, String, Struct
 from rowsieve.types.schema import Schema
 from tests.profiles import examples
@@ -31,7 +31,7 @@ SCHEMA = Schema(
     ),
 )
 OPTIONS = StatisticsOptions(
-    text=frozenset({2}), json={9: (("k",), ("a", "k"))}, bytes_per_part=1_000_000
+    text=frozenset({2}), json={9: (("k",), ("a", "k"))}, budget=Budget(1_000_000)
 )
 
 PREDICATES = [

@@ -18,6 +18,7 @@ from rowsieve.stats.selection import StatisticsOptions, statistics_options
 from rowsieve.stats.subjects import AS_INT, AS_LOWER, AS_NUMBER, AS_UPPER
 from rowsieve.stats.tabulate import statistics_columns
 from rowsieve.stats.text_facts import are_whole
+from rowsieve.stats.trim import Budget
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.types.logical import Field, Int, String
 from rowsieve.types.schema import Schema
@@ -138,9 +139,7 @@ def test_sampled_facts_are_dropped_first() -> None:
     rows = pa.table({"t": [long, long], "s": ["1", "2"], "u": ["7", "8"]})
     sizes = {}
     for size in (1024, 24 + 64 + 4 + 24, 24 + 64 + 4):
-        options = StatisticsOptions(
-            bytes_per_part=size, bytes_per_1000_rows=0, sampled_text=frozenset({1, 2, 3})
-        )
+        options = StatisticsOptions(budget=Budget(size, 0), sampled_text=frozenset({1, 2, 3}))
         collecting = Collecting()
         collector = StatisticsCollector(schema, options, collecting)
         collector.add(rows)

@@ -17,7 +17,7 @@ from rowsieve.stats.json_kinds import JsonKind, path_subject
 from rowsieve.stats.model import ColumnStatistics, Derived, Subject
 from rowsieve.stats.selection import StatisticsOptions, statistics_options
 from rowsieve.stats.subjects import LENGTH
-from rowsieve.stats.trim import critical_ids, is_critical_name, shortened, size_bytes, trim
+from rowsieve.stats.trim import Budget, critical_ids, is_critical_name, shortened, size_bytes, trim
 from rowsieve.stats.values import Values
 from rowsieve.types.logical import Field, Int, List, String, Struct
 from rowsieve.types.schema import Schema
@@ -101,14 +101,19 @@ def test_keys_and_named_columns_are_critical() -> None:
     inner = Field(3, "n", Int())
     schema = Schema(0, (key, Field(2, "s", Struct((inner, Field(4, "m", Int()))))))
     found = statistics_options({"critical_columns": "s.n"}, schema, (key,))
-    assert found.critical == {1, 2, 3}
+    assert found.budget.critical == {1, 2, 3}
 
 
 def test_the_budget_grows_with_the_rows() -> None:
     options = statistics_options(
         {"statistics_bytes": "100", "statistics_bytes_per_1000_rows": "3"}, Schema(0, ())
     )
-    assert [options.budget(rows) for rows in (0, 999, 1_000, 2_500)] == [100, 102, 103, 107]
+    assert [options.budget.bytes_for(rows) for rows in (0, 999, 1_000, 2_500)] == [
+        100,
+        102,
+        103,
+        107,
+    ]
 
 
 bounds_of = st.sampled_from(["", "a" * 40, "\U0010ffff" * 30, "2024-01-01"]).map(pa.scalar)
@@ -160,7 +165,7 @@ def test_a_collector_can_be_replaced_and_uncollectable_columns_are_skipped() -> 
     good = (2, ColumnStatistics(null_count=0, lower=pa.scalar("a")))
     metrics = WriterMetrics()
     collecting = Collecting({2: lambda _: Fixed(*wrong, good)}, metrics)
-    collector = StatisticsCollector(fields, collecting=collecting)
+    collector = StatisticsCollector(Schema(0, fields), collecting=collecting)
     collector.add(pa.table({"id": [1, 2], "s": ["x", "y"]}))
     found = collector.finish()
     assert found[2] == good[1]
@@ -184,15 +189,17 @@ def test_a_table_writes_and_compacts_by_the_collector_it_was_given(tmp_path: Pat
 
 def test_truncated_statistics_are_counted() -> None:
     metrics = WriterMetrics()
-    options = StatisticsOptions(bytes_per_part=10)
+    options = StatisticsOptions(budget=Budget(bytes_per_part=10))
     collecting = Collecting(metrics=metrics)
-    collector = StatisticsCollector((Field(1, "n", Int()),), options, collecting)
+    collector = StatisticsCollector(Schema(0, (Field(1, "n", Int()),)), options, collecting)
     collector.add(pa.table({"n": [1]}))
     assert collector.finish() == {}
     assert metrics == WriterMetrics(statistics_s=metrics.statistics_s, statistics_trimmed=1)
 
 
 def test_nothing_is_collected_when_switched_off() -> None:
-    collector = StatisticsCollector((Field(1, "n", Int()),), StatisticsOptions(enabled=False))
+    collector = StatisticsCollector(
+        Schema(0, (Field(1, "n", Int()),)), StatisticsOptions(enabled=False)
+    )
     collector.add(pa.table({"n": [1]}))
     assert collector.finish() == {}

@@ -13,7 +13,7 @@ import pytest
 
 from rowsieve.errors import StoreError, UnsupportedOperation
 from rowsieve.objects import ObjectStore, RemoteStore, Uploads
-from rowsieve.objects.uploads import MAX_BYTES
+from rowsieve.objects.drafts import MAX_BYTES
 from rowsieve.storage.log import incremental_checkpoint
 from rowsieve.storage.log.checkpoint import CHECKPOINTS, checkpoint_path, write_checkpoint
 from rowsieve.storage.log.commit_log import CommitLog, CommitRequest

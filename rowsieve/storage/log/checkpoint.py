@@ -30,7 +30,6 @@ from rowsieve.errors import (
 from rowsieve.objects import ObjectExists, ObjectStore, put_fresh, reading_whole
 from rowsieve.objects.cached_store import forget_kept
 from rowsieve.storage.changes_since import ChangesSince
-from rowsieve.storage.log.commit_ids import new_id
 from rowsieve.storage.log.inline_parts import decode_inline, short_list
 from rowsieve.storage.log.log_entry import (
     LOG,
@@ -58,6 +57,7 @@ from rowsieve.storage.manifests.shards import (
 from rowsieve.storage.manifests.side_file import inline_bytes, large_subjects, with_side_file
 from rowsieve.storage.manifests.vector_columns import PREFIX
 from rowsieve.storage.snapshot import Snapshot, Token
+from rowsieve.storage.versioned_names import new_id
 
 CHECKPOINTS: Final = "_rowsieve/checkpoints"
 _NAME = re.compile(rf"{CHECKPOINTS}/(\d{{20}})\.json")

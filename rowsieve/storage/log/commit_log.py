@@ -41,7 +41,6 @@ from rowsieve.objects import (
 )
 from rowsieve.objects.durable import Patience
 from rowsieve.properties import MOVED, OLDEST_BASE, OLDEST_VERSION, OWN_REF
-from rowsieve.storage.data_paths import PUBLISHED_FOLDERS
 from rowsieve.storage.differential import ONLY_DIFFERENTIAL, check_mode
 from rowsieve.storage.log.checkpoint import (
     read_commit_id,
@@ -51,7 +50,6 @@ from rowsieve.storage.log.checkpoint_turns import (
     checkpoint_interval,
     is_turn,
 )
-from rowsieve.storage.log.commit_ids import base_of, new_id
 from rowsieve.storage.log.commit_request import (
     CommitRequest,
     OnConflict,
@@ -81,6 +79,7 @@ from rowsieve.storage.log.retries import Retries
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.manifests.side_file import inline_bytes, put_side_file
 from rowsieve.storage.snapshot import DIFFERENTIAL, MODES, WRITER_VERSION, Snapshot, TableInfo
+from rowsieve.storage.versioned_names import PUBLISHED_FOLDERS, base_of_id, new_id
 from rowsieve.types.instants import from_microseconds
 from rowsieve.types.schema import Schema
 
@@ -510,7 +509,7 @@ class CommitLog(LogReader):
 
 def _is_given_up(draft: Draft, head: Snapshot) -> bool:
     """Return whether the list of parts was stored on a version below the head's floor (rule 15)."""
-    base = base_of(draft.commit_id)
+    base = base_of_id(draft.commit_id)
     return base is None or base < floors_of(head.table.properties).oldest_base
 
 

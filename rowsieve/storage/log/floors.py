@@ -26,9 +26,9 @@ from rowsieve.errors import (
     TableNotFound,
 )
 from rowsieve.properties import OLDEST_BASE, OLDEST_VERSION
-from rowsieve.storage.data_paths import base_of_path
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.snapshot import RETENTION_WRITER, Snapshot, TableInfo
+from rowsieve.storage.versioned_names import base_of_path
 
 _NUMBER = re.compile(r"\d{1,18}", re.ASCII)
 CLOSED: Final = 10**18 - 1

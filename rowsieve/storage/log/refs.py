@@ -30,8 +30,8 @@ from rowsieve.errors import (
 )
 from rowsieve.objects import ObjectStore, RefStore, table_store
 from rowsieve.properties import DROPPED_REFS, OWN_REF, REF
-from rowsieve.storage.log.commit_ids import new_id
 from rowsieve.storage.snapshot import REFS_WRITER, Snapshot, TableInfo
+from rowsieve.storage.versioned_names import new_id
 
 CLOSING: Final = "expire_versions"  # the operation that closes a dropped log
 REF_OPERATIONS: Final = frozenset(

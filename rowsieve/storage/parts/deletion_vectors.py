@@ -20,9 +20,9 @@ from rowsieve.objects import ObjectStore, Uploads
 from rowsieve.objects.cached_store import forget_kept
 from rowsieve.parquet.footer import reading
 from rowsieve.predicate.rowset import RowSet
-from rowsieve.storage.data_paths import data_path
 from rowsieve.storage.manifests.manifest import DeletionVectorRef
 from rowsieve.storage.manifests.manifest_layout import INLINE_PREFIX
+from rowsieve.storage.versioned_names import data_path
 
 MAX_INLINE_VECTOR_BYTES: Final = 3_000
 """The longest bitmap in a manifest; in base64, it fits the longest path there."""

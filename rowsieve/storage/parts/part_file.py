@@ -115,7 +115,7 @@ class FileOptions:
             dictionaries = [name for name in allowed.repeating if _repeats(rows.column(name))]
         largest_bytes = max(sizes_of(rows), default=0)
         page_bytes, batch_rows = _page_limits(largest_bytes // max(rows.num_rows, 1))
-        leaves = allowed.leaves
+        leaves, blooms = allowed.leaves, map(_bloom_of, map(rows.column, allowed.blooms))
         for hidden in rows.schema.types[len(schema) :]:
             leaves += leaf_count(hidden)
         options = cls(
@@ -125,7 +125,7 @@ class FileOptions:
             statistics=tuple(filterfalse(nan_columns.__contains__, allowed.statistics)),
             dictionaries=tuple(dictionaries),
             deltas=tuple(filterfalse(dictionaries.__contains__, allowed.deltas)),
-            blooms={name: _bloom_of(rows.column(name)) for name in allowed.blooms},
+            blooms=dict(zip(allowed.blooms, blooms, strict=True)),
             sorted_by=allowed.sorted_by,
             page_bytes=page_bytes,
             batch_rows=batch_rows,

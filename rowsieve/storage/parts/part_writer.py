@@ -32,7 +32,6 @@ from rowsieve.stats.bounds import LIMIT_BYTES
 from rowsieve.stats.collect import Collecting, StatisticsCollector
 from rowsieve.stats.values import without_nan
 from rowsieve.storage.constraints import RowChecks
-from rowsieve.storage.data_paths import data_path
 from rowsieve.storage.manifests.key_bounds import KeyBound, separated_bounds
 from rowsieve.storage.manifests.manifest import FileRef, NewPart, PartEntry, PartTable
 from rowsieve.storage.manifests.part_sketches import PartSketches
@@ -47,6 +46,7 @@ from rowsieve.storage.parts.part_file import (
     PartFile,
 )
 from rowsieve.storage.parts.tombstones import DELETED_AT, oldest_delete, tombstone_schema
+from rowsieve.storage.versioned_names import data_path
 from rowsieve.types.logical import Field
 from rowsieve.types.ordering.keys import Key, KeyOrder
 from rowsieve.types.ordering.sequences import greatest
@@ -54,6 +54,7 @@ from rowsieve.types.ordering.sort_order import SortOrder
 from rowsieve.types.schema import Schema
 
 _NAME: Final = attrgetter("name")
+_NBYTES: Final = attrgetter("nbytes")
 
 __all__ = ["ROW_GROUP_ROWS", "PartWriter", "write_parts"]
 
@@ -111,8 +112,9 @@ class PartWriter:
         self._sequence = KeyOrder(tuple(sequence)) if sequence else None
         self._base_version = base_version
         self._collecting = Collecting() if collecting is None else collecting
-        columns = forms.collected.fields
-        self._collector = partial(StatisticsCollector, columns, forms.statistics, self._collecting)
+        self._collector = partial(
+            StatisticsCollector, forms.collected, forms.statistics, self._collecting
+        )
         self._nan_columns: frozenset[str] = frozenset()  # by their names in files
         self._pending: list[pa.Table] = []
         self._pending_rows = self._pending_bytes = self._run_count = 0
@@ -389,7 +391,7 @@ def write_parts(
     them; one of columns that are nested too deep for that has files. The files of a larger one are
     durable when this returns, unless `uploads` is given: then its owner waits.
     """
-    size_bytes = sum(each.nbytes for each in (rows, deletes) if each)
+    size_bytes = sum(map(_NBYTES, filter(None, (rows, deletes))))
     if size_bytes <= in_memory_up_to and in_memory_up_to and fits_in_memory(schema):
         return memory_parts(
             schema,

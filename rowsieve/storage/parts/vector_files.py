@@ -18,8 +18,8 @@ from rowsieve.checksums import checksum
 from rowsieve.errors import CorruptData, InvalidInput, RowsieveError
 from rowsieve.objects import ObjectStore, Place, Uploads
 from rowsieve.predicate.rowset import RowSet
-from rowsieve.storage.data_paths import data_path
 from rowsieve.storage.manifests.vector_columns import VectorRef
+from rowsieve.storage.versioned_names import data_path
 
 _log = logging.getLogger(__name__)
 

@@ -1,10 +1,14 @@
-"""The names of data files: which log wrote them, and on which of its versions.
+"""Names that say which version their writer had read: those of data files, and ids of commits.
 
     data/<id>.<base version>.<kind>            written by the table
     data/<id>.<base version>.<tag>.<kind>      written by the branch with this tag
 
+An id of a commit, or of a checkpoint's files, is a UUID of version 8 (RFC 9562) in 32 hexadecimal
+digits: 74 random bits, and in the last 12 digits the newest version that the writer had read.
+
 Soundness (invariants, rule 15): a name tells the log whose commits could bring the file, so that
-the floor of that log alone decides when the file can be an orphan.
+the floor of that log alone decides when the file can be an orphan. An id says whether a later
+commit may still refer to an unreferenced file.
 """
 
 from __future__ import annotations
@@ -22,6 +26,8 @@ DATA_FILE: Final = re.compile(
     re.ASCII,
 )
 """The path of a file of rows, of tombstones, or of deletion vectors; it names its base version."""
+_BASED: Final = re.compile(r"[0-9a-f]{12}8[0-9a-f]{3}[89ab][0-9a-f]{15}")
+_LARGEST_BASE: Final = 2**48 - 1
 PUBLISHED_FOLDERS: Final = ("_delta_log", "metadata")
 """Folders beside `data`: publications in other formats write their metadata there."""
 
@@ -43,3 +49,16 @@ def writer_of_path(path: str) -> str | None:
     """Return the tag of the branch that wrote a data file; None for other files."""
     match = DATA_FILE.fullmatch(path)
     return match["tag"] if match else None
+
+
+def new_id(base_version: int) -> str:
+    """Return a fresh id of a writer that has read up to `base_version`."""
+    if not 0 <= base_version <= _LARGEST_BASE:
+        raise ValueError(f"an id cannot name version {base_version}")
+    random = uuid.uuid4().hex
+    return f"{random[:12]}8{random[13:20]}{base_version:012x}"
+
+
+def base_of_id(id_: str) -> int | None:
+    """Return the version in an id; None for an id of an older Rowsieve, which has none."""
+    return int(id_[20:], 16) if _BASED.fullmatch(id_) else None
