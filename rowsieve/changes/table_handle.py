@@ -25,12 +25,11 @@ from rowsieve.changes.data.ingest import Changes
 from rowsieve.changes.event_order.ordered_commits import changes_in_order
 from rowsieve.changes.event_order.too_late import OnTooLate
 from rowsieve.changes.merged_columns import changes_with_data
-from rowsieve.changes.mutation import Mutation, Stale, built_beside, commit_mutation, never
+from rowsieve.changes.mutation import Mutation, built_beside, commit_mutation
 from rowsieve.changes.operations import overwrite_all
 from rowsieve.changes.vector_building import with_eager_vectors
 from rowsieve.config import current
 from rowsieve.errors import (
-    CommitConflict,
     InvalidInput,
     UnsupportedOperation,
     without_frames,
@@ -49,9 +48,7 @@ from rowsieve.storage.log.commit_request import (
     CommitRequest,
     check_request,
     must_write_again,
-    with_noted_rewrite,
 )
-from rowsieve.storage.log.conflicts import Kind
 from rowsieve.storage.log.inline_parts import is_full
 from rowsieve.storage.log.log_entry import Commit, LogEntry
 from rowsieve.storage.log.refs import refuse_tag
@@ -451,56 +448,6 @@ class Handle:
             return self.ended(commit, change.started_s)
         return nothing_done(change.operation, snapshot)
 
-    def commit_rewrite(
-        self,
-        base: Snapshot,
-        request: CommitRequest,
-        started_s: float,
-        *,
-        own_commits: Sequence[str] = (),
-    ) -> Commit:
-        """Commit a rewrite of parts of `base` that was computed elsewhere; pin its version.
-
-        `started_s` is its start time by `time.perf_counter`. CommitConflict if a concurrent commit
-        replaced one of the parts, or the table's content. `own_commits` are ids of commits of the
-        same call since `base`, which rewrote other parts.
-        """
-        operation = request.operation
-        mutation = Mutation(request, Kind.REWRITING, touched_by=never, own_commits=own_commits)
-        with self.changing(operation):
-            self.require_writable(operation)
-            try:
-                commit, snapshot = commit_mutation(
-                    self.log,
-                    lambda _: mutation,
-                    base,
-                    Retries(operation),
-                    recompute=False,
-                    complete=with_noted_rewrite,
-                )
-            except Stale as error:
-                raise CommitConflict(
-                    f"{operation}: a concurrent commit replaced parts of version {base.version} "
-                    "that were rewritten; nothing was committed. Call it again"
-                ) from error
-            self.pin(snapshot)
-            assert commit is not None
-            return self.reported(commit, started_s)
-
-    def commit_added(self, base: Snapshot, request: CommitRequest, started_s: float) -> Commit:
-        """Commit new parts that were written elsewhere, based on `base`; pin the new version.
-
-        `started_s` is the start time by `time.perf_counter`. Never conflicts, except with changes
-        of columns. A request whose token was used returns that commit.
-        """
-        with self.changing(request.operation):
-            self.require_writable(request.operation)
-            commit, snapshot = self.log.commit(
-                request, base, lambda _head, _entries: request, Retries(request.operation)
-            )
-            self.pin(snapshot)
-            return self.reported(commit, started_s)
-
     def commit_computed(
         self,
         operation: str,
@@ -514,29 +461,6 @@ class Handle:
         with self.changing(operation):
             change = self.change(operation, metadata, token, retry_timeout_s)
             return self.commit_mutation(change, lambda snapshot: build(change, snapshot))
-
-    def commit_placed(
-        self,
-        base: Snapshot,
-        request_for: Callable[[Snapshot], CommitRequest],
-        started_s: float,
-    ) -> Commit:
-        """Commit parts of foreign files; pin the new version.
-
-        `request_for` makes the request for each head, the first for `base`. Keys replace existing
-        rows, as in an upsert.
-        """
-        with self.changing("upsert" if base.table.key else "append"):
-            request = request_for(base)
-            self.require_writable(request.operation)
-            commit, snapshot = self.log.commit(
-                with_eager_vectors(self.store, base, request),
-                base,
-                lambda head, _: with_eager_vectors(self.store, head, request_for(head)),
-                Retries(request.operation),
-            )
-            self.pin(snapshot)
-            return self.reported(commit, started_s)
 
     def resolve(self, version: int | str | None = None, as_of: Moment | None = None) -> Snapshot:
         """Return the version of `version` or `as_of`, else the newest one that may be read."""

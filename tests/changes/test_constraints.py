@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rowsieve as rs
+from rowsieve.changes.placed_commits import commit_added
 from rowsieve.errors import (
     CommitConflict,
     ConstraintViolation,
@@ -205,8 +206,8 @@ def test_parts_written_elsewhere_before_the_constraint_are_refused() -> None:
     good = change.write(base, Changes(kv((3, 3)), None))
     rs.open_table(table.uri).add_constraint("positive", POSITIVE)
     with pytest.raises(CommitConflict, match="after these rows were written"):
-        table.handle.commit_added(base, request, 0.0)
-    table.handle.commit_added(base, good, 0.0)
+        commit_added(table.handle, base, request, 0.0)
+    commit_added(table.handle, base, good, 0.0)
     assert pairs(table) == [(1, 1), (3, 3)]
 
 

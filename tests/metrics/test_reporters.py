@@ -13,6 +13,7 @@ import pytest
 
 import rowsieve
 from rowsieve import Table
+from rowsieve.changes.placed_commits import commit_added, commit_rewrite
 from rowsieve.errors import (
     CommitConflict,
     EvaluationError,
@@ -276,7 +277,8 @@ def failing_changes(table: Table) -> dict[str, Callable[[], object]]:
         "drop_tag": lambda: table.drop_tag("nothing"),
         "write_spark": lambda: table.write_spark(object(), "append"),
         "merge_spark": lambda: table.merge_spark(object(), ["k"], when_matched="delete"),
-        "rewrite_data_files": lambda: table.handle.commit_rewrite(
+        "rewrite_data_files": lambda: commit_rewrite(
+            table.handle,
             table.handle.pinned,
             CommitRequest("rewrite_data_files", removed=("nothing",)),
             0.0,
@@ -320,7 +322,7 @@ def test_each_change_of_columns_that_fails_is_reported(table: Table, kept: Kept)
 def test_parts_that_cannot_be_added_are_reported(table: Table, kept: Kept) -> None:
     request = CommitRequest("append", removed=("nothing",))
     with pytest.raises(CommitConflict):
-        table.handle.commit_added(table.handle.pinned, request, 0.0)
+        commit_added(table.handle, table.handle.pinned, request, 0.0)
     assert (kept.commits[-1].operation, kept.commits[-1].error) == ("append", "CommitConflict")
 
 

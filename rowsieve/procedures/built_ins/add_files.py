@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from rowsieve.arguments.annotations import StorageOptions
 from rowsieve.changes.data.ingest import prepare_appended, read_data
+from rowsieve.changes.placed_commits import commit_added
 from rowsieve.checksums import checksum
 from rowsieve.decoded_types import described
 from rowsieve.errors import CorruptData, InvalidInput, NotFound, UnsupportedOperation
@@ -214,8 +215,8 @@ class AddFiles(DistributedProcedure):
                     token=addition.token,
                     rows_written=int(added.data_rows().sum()),
                 )
-                commit = context.table.handle.commit_added(
-                    addition.base, request, addition.started_s
+                commit = commit_added(
+                    context.table.handle, addition.base, request, addition.started_s
                 )
             else:
                 added = placed_additions.joined(added_parts, addition.base)

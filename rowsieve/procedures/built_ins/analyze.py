@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from rowsieve.arguments.annotations import StorageOptions
+from rowsieve.changes.placed_commits import commit_rewrite
 from rowsieve.decoded_types import described
 from rowsieve.errors import InvalidInput
 from rowsieve.maintenance.analyzing import (
@@ -168,7 +169,7 @@ class Analyze(DistributedProcedure):
                 removed=pinned.removed,
                 restored=PartTable.empty().append(*parts),
             )
-            commit = context.table.handle.commit_rewrite(pinned.base, request, pinned.started_s)
+            commit = commit_rewrite(context.table.handle, pinned.base, request, pinned.started_s)
             version = commit.version
         row = (len(pinned.removed), pinned.skipped, version)
         return pa.Table.from_pylist(

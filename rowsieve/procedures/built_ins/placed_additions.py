@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from rowsieve.arguments.annotations import StorageOptions
 from rowsieve.changes.constraint_changes import check_all
+from rowsieve.changes.placed_commits import commit_placed
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.foreign.created_in_place import check_place
 from rowsieve.foreign.hive import no_partitions, partitions_of
@@ -176,7 +177,7 @@ def commit(
             info=info,
         )
 
-    return table.handle.commit_placed(base, request_for, started_s)
+    return commit_placed(table.handle, base, request_for, started_s)
 
 
 def _to_ipc(batch: pa.RecordBatch) -> bytes:

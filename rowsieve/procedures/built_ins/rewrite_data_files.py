@@ -25,6 +25,7 @@ import pyarrow.compute as pc
 
 from rowsieve.arguments.annotations import StorageOptions
 from rowsieve.changes.event_order.stored_floors import floor_row
+from rowsieve.changes.placed_commits import commit_rewrite
 from rowsieve.compaction.late_horizon import reached_horizon, with_raised_floor
 from rowsieve.decoded_types import described
 from rowsieve.errors import InvalidInput, UnsupportedOperation
@@ -334,8 +335,8 @@ class RewriteDataFiles(DistributedProcedure):
             info=with_raised_floor(base, [*rewrite.dropped, *dropped]),
             keeps_order=True,
         )
-        commit = context.table.handle.commit_rewrite(
-            base, request, rewrite.started_s, own_commits=rewrite.commit_ids
+        commit = commit_rewrite(
+            context.table.handle, base, request, rewrite.started_s, own_commits=rewrite.commit_ids
         )
         rewrite.commit_ids.append(commit.commit_id)
         rewrite.version = commit.version

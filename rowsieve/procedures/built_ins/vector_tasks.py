@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from rowsieve.arguments.annotations import StorageOptions
 from rowsieve.changes.change import Question, nothing_done
+from rowsieve.changes.placed_commits import commit_rewrite
 from rowsieve.changes.vector_building import vectors_request
 from rowsieve.decoded_types import described
 from rowsieve.objects import ObjectStore, Uploads, open_store
@@ -144,5 +145,5 @@ class VectorsProcedure(DistributedProcedure):
         context.scanned.update(base.parts.part_ids[i] for i in refs)
         request = vectors_request(self.name, base, refs, {})
         return self.result(
-            base, refs, context.table.handle.commit_rewrite(base, request, pinned.started_s)
+            base, refs, commit_rewrite(context.table.handle, base, request, pinned.started_s)
         )
