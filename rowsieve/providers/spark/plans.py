@@ -169,8 +169,19 @@ def add_optimizer_rule(session: Any, name: str, text: str) -> None:
     comments = java_class(session._jvm, "scala.collection.immutable.HashMap")()
     code = internal_class(session, "catalyst.expressions.codegen.CodeAndComment")(text, comments)
     compiler = internal_class(session, "catalyst.expressions.codegen.CodeGenerator")
-    rule = compiler.compile(code)._1().generate(None)
+    rule = _generated(session, compiler.compile(code)._1())
     getattr(methods, "extraOptimizations_$eq")(rules.appended(rule))
+
+
+def _generated(session: Any, generator: Any) -> Any:
+    """The result of `generate`.
+
+    All classes that Spark compiles have one name, and Py4J would call the method of another one.
+    """
+    arguments = session.sparkContext._gateway.new_array(session._jvm.Object, 1)
+    methods = generator.getClass().getMethods()
+    (method,) = [each for each in methods if str(each.getName()) == "generate"]
+    return method.invoke(generator, arguments)
 
 
 def files_of_tasks(

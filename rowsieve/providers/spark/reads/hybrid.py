@@ -31,6 +31,11 @@ from rowsieve.providers.native_files.file_shapes import Shape
 from rowsieve.providers.native_files.planned_parts import files_of, only_parts, read_parts
 from rowsieve.providers.native_files.present_files import check_files
 from rowsieve.providers.spark.jvm.hadoop import scan_of_known_files
+from rowsieve.providers.spark.jvm.old_times_rule import (
+    OLD_TIMES,
+    hides_shifted_bounds,
+    may_have_old_times,
+)
 from rowsieve.providers.spark.plans import empty_frame
 from rowsieve.providers.spark.reads.counting_rule import (
     VISIBLE_ROWS,
@@ -210,7 +215,10 @@ def _wanted(
     access = access_of(read.spark, read.table, read.spark_path, files)
     if access.problem:
         return Wanted(columns, Reason.STORE, access.problem)
-    return Wanted(columns, root=access.root)
+    old_times = may_have_old_times(read.table.handle.pinned, columns)
+    if old_times and not hides_shifted_bounds(read.spark):
+        return Wanted(columns, Reason.OLD_TIMES)
+    return Wanted(columns, root=access.root, old_times=old_times)
 
 
 def _refusal(
@@ -287,7 +295,9 @@ def _scan(
 ) -> Any:
     """Spark's own scan of these parts."""
     files = {f"{routes.root}/{part.path}": part.size_bytes for part in parts}
-    return scan_of_known_files(read.spark, files, schema, {**_OPTIONS, **options}, constants)
+    marks = {OLD_TIMES: "true"} if routes.old_times else {}
+    options = {**_OPTIONS, **marks, **options}
+    return scan_of_known_files(read.spark, files, schema, options, constants)
 
 
 def _conditioned(read: SparkRead, frame: Any) -> Any:
