@@ -211,7 +211,11 @@ def _pruned(frame: Any) -> _Attempt:
     def leaf(node: Any) -> Any | None:
         if not _is_marked(node):
             return None if class_of(node) in _KNOWN else node
-        places.append(place := _place(node, session))
+        place = _place(node, session)
+        if place is not None and place.output.length() > len(place.fields):
+            _check_metadata(frame, place)
+            place = None
+        places.append(place)
         return node if place is None else opaque_leaf(session, str(len(places) - 1), place.output)
 
     probe = replaced(session, plan, leaf)
@@ -262,6 +266,19 @@ def _place(node: Any, session: Any) -> _Place | None:
         return None
     rules = Rules.of(session, read.table.handle.pinned.schema)
     return _Place(node.child().output(), mark, read, rules)
+
+
+def _check_metadata(frame: Any, place: _Place) -> None:
+    """Raise UnsupportedOperation if Spark does not plan a query on `_metadata` of our files."""
+    try:
+        frame._jdf.queryExecution().executedPlan()
+    except PySparkException as error:
+        raise UnsupportedOperation(
+            f"{place.read.table.uri}: Spark does not plan the query, which asks for _metadata of "
+            f"files: {_message(error)} Spark finds hidden rows by their numbers, so that "
+            "_metadata.row_index is not available if a table has some; compaction removes them. "
+            "input_file_name() and _metadata.file_name name the file of a row"
+        ) from error
 
 
 def _smaller_reads(
