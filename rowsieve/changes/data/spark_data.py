@@ -14,11 +14,19 @@ import pyarrow as pa
 from rowsieve.errors import SchemaMismatch
 
 _BY_BYTES: Final = "UTF8_BINARY"
+_LIMIT: Final = (
+    "cast it to string; in CREATE TABLE write STRING, and CHECK (length(v) <= 3) limits it"
+)
 _NOT_KEPT: Final[Mapping[str, str]] = {
     "YearMonthIntervalType": "cast it to string, or make it a number of months",
     "CalendarIntervalType": "cast it to string",
+    "CharType": _LIMIT,
+    "VarcharType": _LIMIT,
 }
-"""Classes of types without a counterpart in Arrow that Spark fills, and what to do instead."""
+"""Classes of types without a counterpart in a table, and what to do instead.
+
+Spark pads and limits the text of CHAR(n) and VARCHAR(n); a table would do neither.
+"""
 
 
 def is_spark_schema(columns: object) -> bool:

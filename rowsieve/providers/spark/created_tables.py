@@ -18,6 +18,7 @@ from typing import Any, Final
 from pyspark.sql.types import StructType
 
 from rowsieve.bridges.sql.constraint_actions import AddConstraint, numbered
+from rowsieve.changes.data.spark_data import refuse_spark_types
 from rowsieve.errors import InvalidInput, TableExists, UnsupportedOperation
 from rowsieve.providers.spark.job_errors import own_error
 from rowsieve.providers.spark.plans import (
@@ -90,6 +91,9 @@ def refuse_others(plan: Any, spec: Any) -> None:
             items(plan.partitioning())
         ),
         "COMMENT; set it by the table's methods": spec.comment().isDefined(),
+        "DEFAULT COLLATION: text of a table is compared by its bytes": (
+            spec.collation().isDefined() and str(spec.collation().get()) != "UTF8_BINARY"
+        ),
     }
     for part, is_given in others.items():
         if is_given:
@@ -175,6 +179,7 @@ def created_rows(session: Any, plan: Any, kind: str, query: Any) -> Any:
                 f"CREATE TABLE ... USING rowsieve: the column {column.name!r} has a default or is "
                 "computed, which Spark alone would apply; nothing was created"
             )
+    refuse_spark_types(schema, "CREATE TABLE")
     return empty_frame(session, schema)
 
 

@@ -90,6 +90,23 @@ def session_independent(text: str, schema: Schema) -> tuple[ir.Predicate, bool]:
     return ir.conjoin(pushed), len(pushed) == len(conditions[0])
 
 
+def means_the_same(text: str, schema: Schema, semantics: Semantics) -> bool:
+    """Whether text means the same under these semantics as in the zone UTC and in ANSI mode.
+
+    True for text that is invalid in both, which another call reports.
+    """
+    if semantics == _FIXED:
+        return True
+    try:
+        plain = bind(_read(text, schema, _FIXED), schema, _FIXED, simplified=False).root
+    except (InvalidPredicate, UnsupportedOperation):
+        return True
+    if not _same_in(text, schema, _FIXED, semantics):
+        return False
+    is_ansi = semantics == Semantics.of_spark(ansi=True, time_zone=str(semantics.time_zone))
+    return is_ansi or not _failing(plain)
+
+
 def check_task(text: str | None, names: OddNames, property_of: Callable[[str], str | None]) -> None:
     """Refuse text that follows the session, if a setting of the task gives it another meaning.
 

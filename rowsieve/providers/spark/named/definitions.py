@@ -6,8 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
+from pyspark.sql.types import ArrayType, MapType, StructType
 
 from rowsieve.bridges.spark_columns.types import spark_schema
+from rowsieve.bridges.sql.alterations import alterations_of
+from rowsieve.bridges.sql.dialects import dialect_named
 from rowsieve.changes.constraint_texts import constraint_texts
 from rowsieve.defined_tables import create_defined, names_in
 from rowsieve.errors import InvalidInput, TableExists, TableNotFound, UnsupportedOperation
@@ -21,6 +24,7 @@ from rowsieve.providers.spark.created_tables import (
 )
 from rowsieve.providers.spark.frames import write_frame
 from rowsieve.providers.spark.named.replacements import replace_rows
+from rowsieve.providers.spark.named.session_definitions import check_definitions
 from rowsieve.providers.spark.named.table_names import NamedTable, Names, dotted
 from rowsieve.providers.spark.option_values import with_prefix
 from rowsieve.providers.spark.plans import class_of, items
@@ -29,6 +33,8 @@ from rowsieve.providers.spark.row_types import arrow_schema_of
 from rowsieve.providers.spark.text_literals import text_literal
 from rowsieve.statements.calls import name_parts
 from rowsieve.statements.name_lists import list_of_names
+from rowsieve.statements.setting_actions import read_settings_change
+from rowsieve.types.encodings import schema_of_arrow
 
 if TYPE_CHECKING:
     from rowsieve.table import Table
@@ -76,6 +82,8 @@ def create_named(session: Any, names: Names, kind: str, plan: Any, query: Any) -
     columns = arrow_schema_of(frame.schema)
     if is_query:
         columns = pa.schema([field.with_nullable(nullable=True) for field in columns])
+    checks = checks_of(spec)
+    check_definitions(session, checks, schema_of_arrow(columns))
     table = create_defined(
         catalog,
         name,
@@ -83,7 +91,7 @@ def create_named(session: Any, names: Names, kind: str, plan: Any, query: Any) -
         names_in(options, "key"),
         names_in(options, "sequence"),
         with_prefix(options, "property."),
-        checks_of(spec),
+        checks,
     )
     if is_query:
         _filled(catalog, name, table, frame)
@@ -186,7 +194,7 @@ def create_statement(named: NamedTable) -> str:
     table = named.table
     info = table.handle.pinned.table
     columns = [
-        f"  {quoted(column.name)} {column.dataType.simpleString().upper()}"
+        f"  {quoted(column.name)} {_type_text(column.dataType)}"
         f"{'' if column.nullable else ' NOT NULL'}"
         for column in spark_schema(table.handle.pinned.schema)
     ]
@@ -207,8 +215,29 @@ def create_statement(named: NamedTable) -> str:
     return f"CREATE TABLE {name} (\n{listed})\nUSING rowsieve{clause}"
 
 
-def alter_named(named: NamedTable, actions: str) -> None:
+def _type_text(type_: Any) -> str:
+    """The type as a statement writes it, with the names of fields as they are."""
+    match type_:
+        case StructType():
+            fields = ", ".join(
+                f"{quoted(each.name)}: {_type_text(each.dataType)}"
+                f"{'' if each.nullable else ' NOT NULL'}"
+                for each in type_
+            )
+            return f"STRUCT<{fields}>"
+        case ArrayType(elementType=element):
+            return f"ARRAY<{_type_text(element)}>"
+        case MapType(keyType=key, valueType=value):
+            return f"MAP<{_type_text(key)}, {_type_text(value)}>"
+        case _:
+            return str(type_.simpleString()).upper()
+
+
+def alter_named(session: Any, named: NamedTable, actions: str) -> None:
     """Run the actions of an ALTER TABLE in one commit."""
+    schema = named.table.handle.latest().schema
+    if read_settings_change(actions, dialect_named("spark")) is None:
+        check_definitions(session, alterations_of(actions, schema, "spark"), schema)
     named.table.sql(f"ALTER TABLE this {actions}", "spark")
 
 

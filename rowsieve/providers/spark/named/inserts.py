@@ -18,6 +18,7 @@ from pyspark.sql import functions
 from pyspark.sql.types import StructType
 
 from rowsieve.bridges.spark_columns.types import spark_schema
+from rowsieve.changes.data.spark_data import refuse_spark_types
 from rowsieve.errors import InvalidInput, SchemaMismatch, UnsupportedOperation
 from rowsieve.providers.spark.frames import check_rows, write_frame
 from rowsieve.providers.spark.plans import class_of, frame_of, items
@@ -99,6 +100,7 @@ def _stored(table: Table, statement: Any, frame: Any) -> Any:
     columns: StructType = spark_schema(table.handle.pinned.schema)
     names = _given_names(statement, columns, frame)
     named = frame.toDF(*names)
+    refuse_spark_types(named.schema, "sql: INSERT")
     schema = table.handle.pinned.schema
     if others := tuple(name for name in schema.names if name not in names):
         named = named.crossJoin(_defaults(frame.sparkSession, schema.select(others)))

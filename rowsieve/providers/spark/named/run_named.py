@@ -102,12 +102,16 @@ def run_named(session: Any, text: str, statement: Statement, catalogs: Any) -> A
         return _run_on(session, named, kind, plan)
     if (rows := run_on_namespace(names, kind, plan)) is not None:
         return session.createDataFrame(rows) if rows.num_columns else _nothing(session)
-    return _queried(session, reads, kind, plan)
+    return _queried(session, names, reads, kind, plan)
 
 
-def _queried(session: Any, reads: NamedReads, kind: str, plan: Any) -> Any | None:
+def _queried(session: Any, names: Names, reads: NamedReads, kind: str, plan: Any) -> Any | None:
     """Run a query, or a statement with one, whose tables are partly ours."""
-    changed = reads.inside(reads.changed(plan)) if kind == "ExplainCommand" else reads.changed(plan)
+    if kind == "ExplainCommand":
+        _check_explained(names, plan.logicalPlan())
+        changed = reads.inside(reads.changed(plan))
+    else:
+        changed = reads.changed(plan)
     if not reads.count:
         return None
     if kind in _KEPT:
@@ -117,6 +121,24 @@ def _queried(session: Any, reads: NamedReads, kind: str, plan: Any) -> Any | Non
             "sql(spark, 'SELECT ...', catalog).createOrReplaceTempView('name')"
         )
     return frame_of(session, changed)
+
+
+def _check_explained(names: Names, plan: Any) -> None:
+    """Refuse EXPLAIN of a statement that changes a table of ours: Spark has no plan for it."""
+    if kind_of(plan) == "UnresolvedWith":
+        plan = plan.child()
+    if kind_of(plan) == "InsertIntoStatement":
+        target = plan.table()
+    elif kind_of(plan) in _CHANGES:
+        target = target_of(plan)
+    else:
+        return
+    relation = target.child() if kind_of(target) == "SubqueryAlias" else target
+    if (named := _of_relation(names, relation)) is not None:
+        raise UnsupportedOperation(
+            f"sql: EXPLAIN of a change of {named.name} is not available; nothing was changed. "
+            "EXPLAIN SELECT with its condition shows how its rows are read"
+        )
 
 
 def _inserted(session: Any, names: Names, reads: NamedReads, plan: Any) -> Any | None:
@@ -197,7 +219,7 @@ def _altered(session: Any, names: Names, statement: AlterTable) -> Any | None:
     if words == "RENAME TO":
         rename_named(named, statement.actions)
         return _nothing(session)
-    alter_named(named, statement.actions)
+    alter_named(session, named, statement.actions)
     return _nothing(session)
 
 

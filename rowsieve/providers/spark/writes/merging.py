@@ -252,10 +252,9 @@ class Merge:
         for name in self._key:
             text = assigned.pop(name, None)
             if text is not None and not self._is_key(clause, name, text):
-                source_column = f"{self._aliases.source}.{self._columns[name][0]}"
                 raise UnsupportedOperation(
                     f"merge_spark: {clause.name} assigns {text} to the key column {name!r}; a key "
-                    f"identifies its row, and only {source_column} may be assigned to it"
+                    f"identifies its row: {self._allowed_key(clause, name)}"
                 )
             if clause.when is When.NOT_MATCHED:
                 self._check_type(clause, name, self._text_of_source(name))
@@ -266,6 +265,12 @@ class Merge:
                 "insert needs a value for every column, which may be 'NULL'"
             )
         return assigned
+
+    def _allowed_key(self, clause: MergeClause, name: str) -> str:
+        """The values that a clause may assign to a column of the key, for an error."""
+        if clause.when is When.NOT_MATCHED_BY_SOURCE:
+            return "delete the row, and insert another one"
+        return f"only {self._aliases.source}.{self._columns[name][0]} may be assigned to it"
 
     def _is_key(self, clause: MergeClause, name: str, text: Any) -> bool:
         """Return whether the value is the key of the source, which that of the table equals."""
