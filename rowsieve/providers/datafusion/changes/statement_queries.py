@@ -94,7 +94,10 @@ class StatementQueries:
         return self.run(frame), self._condition(frame, at)
 
     def run(self, frame: datafusion.DataFrame) -> pa.Table:
-        """Run a planned query; if a read of the changed table fails, raise its error."""
+        """Run a planned query; if a read of the changed table fails, raise its error.
+
+        InvalidInput if DataFusion cannot plan it: it checks types when the query runs.
+        """
         self.table.handle.engine_error = None
         try:
             return frame.to_arrow_table()
@@ -103,6 +106,8 @@ class StatementQueries:
         except Exception as error:
             if isinstance(failure := self.table.engine_error, RowsieveError):
                 raise failure from error
+            with _planning():
+                frame.optimized_logical_plan()
             raise EvaluationError(
                 f"sql: the new rows cannot be computed: {error}; nothing was changed. Exclude the "
                 "rows that fail, or change the expression that fails"
