@@ -85,11 +85,11 @@ def condition_of(pair: str, engine: str, room: Room) -> str | None:
     chance = random.Random(pair)
     judge = room.judge(engine)
     for _ in range(_DRAWS):
-        text = _drawn(chance, engine, room.history)
+        text = drawn(chance, engine, room.history)
         if text is not None and isinstance(judge, Queried):
             values = outcome(partial(_values, judge, text))
             if not isinstance(values, Failure):
-                return _condition(text, values, chance, engine)
+                return condition_on(text, values, chance, engine)
     return None
 
 
@@ -99,7 +99,8 @@ def _values(judge: Queried, text: str) -> list[Any]:
     return found
 
 
-def _condition(text: str, values: list[Any], chance: random.Random, engine: str) -> str:
+def condition_on(text: str, values: list[Any], chance: random.Random, engine: str) -> str:
+    """A condition that compares a text with one of its values, or asks for NULL."""
     known = [value for value in values if literal(value, engine) is not None]
     if any(isinstance(value, bool) for value in known):
         return text
@@ -109,7 +110,7 @@ def _condition(text: str, values: list[Any], chance: random.Random, engine: str)
     return f"({text}) {operator} {literal(chance.choice(known), engine)}"
 
 
-def _drawn(chance: random.Random, engine: str, history: History) -> str | None:
+def drawn(chance: random.Random, engine: str, history: History) -> str | None:
     """Draw a text over columns that the table has."""
     columns: dict[LogicalType, list[str]] = {}
     for one in history.schema:
@@ -142,6 +143,7 @@ def literal(value: Any, engine: str) -> str | None:
 _ZONED_AND_LOCAL: Mapping[str, tuple[str, str]] = {
     "duckdb": ("TIMESTAMPTZ", "TIMESTAMP"),
     "datafusion": ("TIMESTAMPTZ", "TIMESTAMP"),
+    "postgres": ("TIMESTAMPTZ", "TIMESTAMP"),
     "spark": ("TIMESTAMP", "TIMESTAMP_NTZ"),
 }
 """The words for instants and for times without a zone; sessions are in UTC."""
