@@ -250,6 +250,8 @@ def _read_csv(source: Input, schema: pa.Schema | None) -> pa.Table:
     with source.open() as opened:
         text = opened.read()
     _refuse_wide(source, text)
+    if not text.endswith((b"\n", b"\r")) and text:
+        text += b"\n"  # pyarrow reads no lone header, and an empty last field as if it was quoted
     if (line := open_quote(text, delimiter)) is not None:
         raise InvalidData(
             f"{source.name}: the quote that opens in line {line} is not closed, so all rows after "

@@ -222,3 +222,23 @@ def test_files_of_several_formats_are_read_as_the_types_of_the_table(tmp_path: P
     pq.write_table(rows.set_column(1, "v", [[2**53 + 1]]), tmp_path / "p.parquet")
     with pytest.raises(SchemaMismatch, match="does not fit float64 without loss"):
         table.upsert([tmp_path / "p.parquet", tmp_path / "p.csv"])
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("id,name", [], id="a header"),
+        pytest.param('id,name\n1,"a"\n"2",', [(1, "a"), (2, None)], id="NULL after quotes"),
+        pytest.param('id,name\n1,\n2,""', [(1, None), (2, "")], id="empty text"),
+    ],
+)
+def test_the_last_line_of_csv_needs_no_end(
+    tmp_path: Path, text: str, expected: list[tuple[int, str | None]], end: str
+) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text(text + end, newline="")
+    schema = pa.schema([("id", pa.int64()), ("name", pa.string())])
+    names = rs.create_table(tmp_path / "names", schema, key=["id"])
+    names.upsert(str(path))
+    assert rows(names) == expected
