@@ -7,9 +7,10 @@ because filtering and casting these is faster than decoding every value.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -74,6 +75,8 @@ class ParquetReader:
             batches = self._file.reader.iter_batches(
                 batch_rows, [row_group], column_indices=list(leaves), use_threads=False
             )
+        if self._chunks is None:
+            batches = self._levels(row_group, leaves).checked(batches)
         return RowStream(batches, f"{self._path}, row group {row_group}")
 
     def read(self, row_group: int, leaves: Sequence[int]) -> pa.Table:
@@ -85,7 +88,13 @@ class ParquetReader:
                 row_group, column_indices=list(leaves), use_threads=False
             )
         _check_lengths(table, self.metadata.row_group(row_group).num_rows, self._path, row_group)
+        if self._chunks is None:
+            self._levels(row_group, leaves).add(table.columns, table.num_rows)
         return table
+
+    def _levels(self, row_group: int, leaves: Sequence[int]) -> _LevelCounts:
+        where = f"{self._path}, row group {row_group}"
+        return _LevelCounts(self.metadata, row_group, leaves, where)
 
 
 def _check_lengths(table: pa.Table, row_count: int, path: str, row_group: int) -> None:
@@ -97,3 +106,75 @@ def _check_lengths(table: pa.Table, row_count: int, path: str, row_group: int) -
                 f"{row_count} rows, so the header of a page is damaged; restore the file from a "
                 "copy, or the table to a version without it"
             )
+
+
+class _LevelCounts:
+    """Counts the values that lists and maps took from their chunks in one row group.
+
+    A decoder takes the number of values of a page from its header. One that says too few leaves out
+    the last values of a list: the number of rows is right, and no error is raised. A footer that
+    counts fewer values than there are misleads no reader, and is not an error.
+    """
+
+    __slots__ = ("_counts", "_expected", "_names", "_rest", "_where")
+
+    def __init__(
+        self, metadata: pq.FileMetaData, row_group: int, leaves: Sequence[int], where: str
+    ) -> None:
+        group, schema = metadata.row_group(row_group), metadata.schema
+        in_order = sorted(leaves)
+        self._expected = {
+            place: int(group.column(leaf).num_values)
+            for place, leaf in enumerate(in_order)
+            if schema.column(leaf).max_repetition_level > 0
+        }
+        self._names = {place: schema.column(in_order[place]).path for place in self._expected}
+        self._counts = np.zeros(len(in_order), np.int64)
+        self._rest = int(group.num_rows)
+        self._where = where
+
+    def add(self, columns: Iterable[pa.Array | pa.ChunkedArray], row_count: int) -> None:
+        """Add decoded rows, in order; CorruptData if the row group ends and a leaf lacks values."""
+        if not self._expected:
+            return
+        self._counts += np.array([each for column in columns for each in _levels(column)], np.int64)
+        self._rest -= row_count
+        if self._rest > 0:
+            return
+        for place, expected in self._expected.items():
+            if self._counts[place] < expected:
+                raise CorruptData(
+                    f"{self._where}: column {self._names[place]!r} decodes to "
+                    f"{self._counts[place]} of {expected} values, so the header of a page is "
+                    "damaged; restore the file from a copy"
+                )
+
+    def checked(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The same batches, each after it was added."""
+        for batch in batches:
+            self.add(batch.columns, batch.num_rows)
+            yield batch
+
+
+def _levels(column: pa.Array | pa.ChunkedArray) -> list[int]:
+    """The levels of each leaf of a column: its values, and one for each NULL or empty list."""
+    if isinstance(column, pa.ChunkedArray):
+        of_chunks = [_levels(chunk) for chunk in column.chunks or [pa.array([], column.type)]]
+        return [sum(counts) for counts in zip(*of_chunks, strict=True)]
+    if isinstance(column, pa.ExtensionArray):
+        return _levels(column.storage)
+    type_ = column.type
+    if pa.types.is_struct(type_):
+        return [count for i in range(type_.num_fields) for count in _levels(column.field(i))]
+    if pa.types.is_dictionary(type_) or not type_.num_fields:
+        return [len(column)]
+    if pa.types.is_fixed_size_list(type_):
+        inner = [column.flatten()]
+        empty = column.null_count if type_.list_size else len(column)
+    else:
+        offsets = column.offsets.to_numpy()
+        start, stop = int(offsets[0]), int(offsets[-1])
+        inner = [column.keys, column.items] if pa.types.is_map(type_) else [column.values]
+        inner = [each.slice(start, stop - start) for each in inner]
+        empty = int((offsets[1:] == offsets[:-1]).sum())
+    return [empty + count for each in inner for count in _levels(each)]

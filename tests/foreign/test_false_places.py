@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import rowsieve as rs
+from rowsieve.parquet.thrift import I64, encoded_value
 from rowsieve.providers.datafusion import SessionContext
 from tests.foreign import damaged
 
@@ -121,4 +123,48 @@ def test_the_bounds_of_chunks_that_share_bytes_hide_no_row(
     if not with_index:
         damaged.edit_chunks(path, without_index)
     moved(path, DATA, of, of_metadata=True)
+    check(path)
+
+
+@pytest.mark.parametrize("number", [9, 11], ids=["first page", "dictionary"])
+@pytest.mark.parametrize(("group", "leaf"), [(0, 0), (0, 1), (1, 0)])
+@pytest.mark.parametrize("into", ["dictionary", "first page"])
+def test_a_chunk_that_begins_in_another_chunk_is_refused(
+    number: int, group: int, leaf: int, into: str, tmp_path: Path
+) -> None:
+    """A decoder would read the other chunk's values without an error."""
+    path = tmp_path / "a.parquet"
+    rows = pa.table({"a": [1, 2, 1, 2] * 10, "b": [5, 6, 5, 6] * 10, "c": [8, 9, 8, 9] * 10})
+    pq.write_table(rows, path, row_group_size=20, compression="none")
+    places: list[int] = []
+    of_other = 11 if into == "dictionary" else 9
+
+    def note(place: int, column: int, metadata: damaged.Fields) -> None:
+        if (place, column) != (group, leaf):
+            places.append(damaged.read_number(metadata[of_other][1]))
+
+    def change(offset: int) -> None:
+        def of_chunk(place: int, column: int, metadata: damaged.Fields) -> None:
+            if (place, column) == (group, leaf):
+                metadata[number] = encoded_value(I64(offset))
+
+        damaged.edit_metadata(path, of_chunk)
+
+    damaged.edit_metadata(path, note)
+    whole = path.read_bytes()
+    for offset in places:
+        change(offset)
+        with contextlib.suppress(rs.errors.CorruptData):
+            assert rs.open_parquet(path).to_arrow().equals(rows), offset
+        path.write_bytes(whole)
+
+
+def test_a_length_beyond_the_next_chunk_loses_no_row(path: Path) -> None:
+    """A decoder stops after the last value of a chunk."""
+
+    def longer(_: int, __: int, metadata: damaged.Fields) -> None:
+        metadata[7] = encoded_value(I64(damaged.read_number(metadata[7][1]) + 100))
+
+    damaged.edit_metadata(path, longer)
+    assert rs.open_parquet(path).to_arrow()["b"].to_pylist() == list(range(1000, 1000 + ROWS))
     check(path)

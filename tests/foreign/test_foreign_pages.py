@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import rowsieve as rs
 from rowsieve.errors import CorruptData
+from rowsieve.parquet import group_slices
 from rowsieve.parquet.thrift import I32, I64, encoded_value, read_struct
 from tests.foreign import damaged
 from tests.parquet.files import tail_start
@@ -319,3 +320,39 @@ def test_empty_row_groups_take_no_rows_from_their_neighbours(tmp_path: Path) -> 
     table = rs.open_parquet(path)
     for condition in ("i >= 20", "i > 10", "i < 25", "w <= -20 OR s = 'k001'"):
         same_rows(table, condition)
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("is_cut", [False, True], ids=["whole", "slices"])
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([[1, 2], None, [], [3], [4, 5]], pa.list_(pa.int32())),
+        pa.array([[("a", 1)], None, [], [("b", 2), ("c", 3)]], pa.map_(pa.string(), pa.int32())),
+        pa.array([{"l": [[1], []]}, None, {"l": None}, {"l": [None, [2, 3]]}]),
+        pa.array([[{"x": 1, "y": [1]}], [{"x": None, "y": [4, 5]}]]),
+    ],
+    ids=["list", "map", "lists of lists in a struct", "lists in a list of structs"],
+)
+def test_a_page_header_with_too_few_values_never_shortens_a_list(
+    column: pa.Array,
+    version: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    is_cut: bool,
+) -> None:
+    """A decoder leaves out the last values, and the number of rows is right."""
+    if is_cut:
+        monkeypatch.setattr(group_slices, "WHOLE_ROWS", 1)
+        monkeypatch.setattr(group_slices, "SLICE_ROWS", 2)
+    path, rows = tmp_path / "a.parquet", pa.table({"c": column})
+    options: dict[str, Any] = {"compression": "none", "use_dictionary": False}
+    pq.write_table(rows, path, data_page_version=version, **options)
+    assert rs.open_parquet(path).to_arrow()["c"].to_pylist() == column.to_pylist()
+    whole = path.read_bytes()
+    begin = b"\x2c\x15" if version == "1.0" else b"\x5c\x15"  # the number of values of a page
+    place = whole.rindex(begin, 0, tail_start(pq.read_metadata(path))) + len(begin)
+    path.write_bytes(whole[:place] + bytes([whole[place] - 2]) + whole[place + 1 :])
+    with pytest.raises(CorruptData, match=r"a\.parquet"):
+        rs.open_parquet(path).to_arrow()

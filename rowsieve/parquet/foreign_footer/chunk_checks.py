@@ -105,6 +105,7 @@ def refuse_contradicting(
                 f"has {values[group]} values or more"
             )
     _refuse_another_order(data, chunks, leaves)
+    _refuse_other_places(chunks, leaves, rows)
 
 
 def _refuse_another_order(data: bytes, chunks: Structs, leaves: Sequence[Leaf]) -> None:
@@ -132,6 +133,44 @@ def _refuse_another_order(data: bytes, chunks: Structs, leaves: Sequence[Leaf]) 
                 f"a row group has its column {other!r} in the place of {name!r}, which is not "
                 "supported; write the file again with the columns in the order of its schema"
             )
+
+
+def _refuse_other_places(chunks: Structs, leaves: Sequence[Leaf], rows: Numbers) -> None:
+    """Refuse chunks whose pages lie in another chunk, by their offsets: its values would be read.
+
+    A row group that is listed twice shares all of its chunks, and is read twice. A length beyond
+    the next chunk misleads no decoder, which stops after the last value.
+    """
+    step = len(leaves)
+    starts, stops = chunk_spans(chunks)
+    data, dictionary = chunks.values[DATA], chunks.values[DICTIONARY]
+    later = np.where(chunks.stops[DICTIONARY] >= 0, np.maximum(data, dictionary), data)
+    used = (chunks.values[VALUES] > 0) & (np.repeat(rows, step) > 0) & (starts < stops)
+    if (outside := used & (data >= stops)).any():
+        raise MalformedThrift(
+            f"a chunk of column {_name_at(outside, leaves)!r} has its first page outside of its "
+            "bytes"
+        )
+    if is_ascending(starts, stops):
+        return
+    _, first_of_each = np.unique(starts.reshape(-1, step), axis=0, return_index=True)
+    once = np.isin(np.arange(len(rows)), first_of_each)
+    order = np.flatnonzero(used & np.repeat(once, step))
+    order = order[np.lexsort((stops[order], starts[order]))]
+    first, before = starts[order][1:], np.maximum.accumulate(stops[order])[:-1]
+    wrong = np.zeros(len(starts), np.bool_)
+    wrong[order[1:]] = (first == starts[order][:-1]) | (
+        (first < before) & (before <= later[order][1:])
+    )
+    if wrong.any():
+        raise MalformedThrift(
+            f"a chunk of column {_name_at(wrong, leaves)!r} begins in another chunk"
+        )
+
+
+def _name_at(wrong: npt.NDArray[np.bool_], leaves: Sequence[Leaf]) -> str:
+    """The column of the first chunk of these."""
+    return ".".join(leaves[int(np.argmax(wrong)) % len(leaves)].path)
 
 
 def contradictions(
