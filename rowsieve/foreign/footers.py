@@ -108,14 +108,23 @@ class Footer:
         return leaf_fields(self.stored)
 
 
-def read_footers(store: ObjectStore, uris: Sequence[str], steps: Steps = UNSEEN) -> list[Footer]:
-    """Read the footers of these files, concurrently from a remote store; a file is a step."""
+def read_footers(
+    store: ObjectStore,
+    uris: Sequence[str],
+    steps: Steps = UNSEEN,
+    *,
+    if_absent: str = "give files that do",
+) -> list[Footer]:
+    """Read the footers of these files, concurrently from a remote store; a file is a step.
+
+    `if_absent`: the advice of the NotFound for a file that does not exist.
+    """
     schemas = _Schemas()
     raw: list[tuple[int, bytes]] = []
     at_once = _SHOWN_AT_ONCE if steps.is_shown else max(1, len(uris))
     for first in range(0, len(uris), at_once):
         block = uris[first : first + at_once]
-        raw += together(store, [partial(_read, store, uri) for uri in block])
+        raw += together(store, [partial(_read, store, uri, if_absent) for uri in block])
         steps.add(len(block))
     footers = [
         _parsed(uri, size, tail, schemas) for uri, (size, tail) in zip(uris, raw, strict=True)
@@ -149,7 +158,7 @@ def _index_start(footer: Footer) -> int | None:
     return start if end - _MAX_INDEX_BYTES <= start < end else None
 
 
-def _read(store: ObjectStore, uri: str) -> tuple[int, bytes]:
+def _read(store: ObjectStore, uri: str, if_absent: str) -> tuple[int, bytes]:
     """The size of a file, and its bytes from the footer on."""
     try:
         size = store.size(uri)
@@ -175,7 +184,7 @@ def _read(store: ObjectStore, uri: str) -> tuple[int, bytes]:
             end = store.get_range(uri, size - length, size)
         return size, end[-length:]
     except ObjectNotFound as error:
-        raise NotFound(f"{uri} does not exist; give files that do") from error
+        raise NotFound(f"{uri} does not exist; {if_absent}") from error
 
 
 class _Schemas:

@@ -62,7 +62,16 @@ _PHYSICAL: Final = "delta.columnMapping.physicalName"
 _ID: Final = "delta.columnMapping.id"
 _WIDENED: Final = frozenset({"typeWidening", "typeWidening-preview"})
 _NO_VECTORS: Final = _WIDENED | {"columnMapping", "timestampNtz", "vacuumProtocolCheck"}
+_HONOURED: Final = _NO_VECTORS | {
+    *("deletionVectors", "v2Checkpoint", "variantType", "variantType-preview"),
+    *("variantShredding", "variantShredding-preview"),
+}
+"""The features that a reader must know, and that are known here or to deltalake on our behalf."""
 _VARIANT: Final = {EXTENSION_KEY: EXTENSIONS[0]}
+_IF_ABSENT: Final = (
+    "the log of the Delta table names it, so restore it from a copy, have Spark remove it from the "
+    "log by FSCK REPAIR TABLE, or open another version"
+)
 _READ_ONLY: Final = (
     "the Delta table was opened with from_delta, which changes nothing; write to it with "
     "deltalake, or create a table with its rows"
@@ -150,16 +159,15 @@ def _opened(
     try:
         return delta.DeltaTable(place, version=version, storage_options=options or None)
     except errors.TableNotFoundError as error:
+        if version is not None and delta.DeltaTable.is_deltatable(place, options or None):
+            raise _no_version(operation, location, version, error) from error
         raise NotFound(
             f"{operation}: there is no Delta table at {location.uri}; give the folder that holds "
             "_delta_log"
         ) from error
     except errors.DeltaError as error:
         if version is not None:
-            raise NotFound(
-                f"{operation}: {location.uri} has no version {version} that can be read: {error}; "
-                "give a version of its log, or leave version= out"
-            ) from error
+            raise _no_version(operation, location, version, error) from error
         raise _cannot_read(operation, location, error) from error
 
 
@@ -173,11 +181,24 @@ def _reading(operation: str, location: Location) -> Iterator[None]:
         raise _cannot_read(operation, location, error) from error
 
 
+def _no_version(operation: str, location: Location, version: int, error: Exception) -> NotFound:
+    return NotFound(
+        f"{operation}: {location.uri} has no version {version} that can be read: {_cause(error)}; "
+        "give a version of its log, or leave version= out"
+    )
+
+
 def _cannot_read(operation: str, location: Location, error: Exception) -> UnsupportedOperation:
     return UnsupportedOperation(
-        f"{operation}: deltalake cannot read {location.uri}: {error}; have an engine that can read "
-        "it write the rows to a Delta table without these features, or to Parquet files"
+        f"{operation}: deltalake cannot read {location.uri}: {_cause(error)}; if an engine can "
+        "read it, have it write the rows to a Delta table without these features, or to Parquet "
+        "files, else restore the log from a copy"
     )
+
+
+def _cause(error: Exception) -> str:
+    """The first line of an error of deltalake: a backtrace of Rust may follow it."""
+    return str(error).partition("\n")[0]
 
 
 def _with_variants(field: pa.Field, described: Any) -> pa.Field:
@@ -210,6 +231,13 @@ def _files(
     operation: str, opened: Any, location: Location, store: ObjectStore, steps: Steps = UNSEEN
 ) -> PlacedFiles:
     """The files of the version, with the rows that deletion vectors hide."""
+    unknown = sorted(frozenset(opened.protocol().reader_features or ()) - _HONOURED)
+    if unknown:
+        raise UnsupportedOperation(
+            f"{operation}: {location.uri} needs the feature {', '.join(unknown)} of Delta, which "
+            "is not known here; have an engine that knows it write the rows to a Delta table "
+            "without it, or to Parquet files"
+        )
     arrow = pa.schema(opened.schema().to_arrow())
     described = msgspec.json.decode(opened.schema().to_json())["fields"]
     refuse_collations(operation, described)
@@ -225,7 +253,7 @@ def _files(
             "first"
         )
     schema, next_id = schema_of(fields)
-    footers = read_footers(store, _uris(opened, location), steps)
+    footers = read_footers(store, _uris(opened, location), steps, if_absent=_IF_ABSENT)
     mapped = _Mapped.of(opened, schema)
     partitions = _partitions(opened, pa.table(opened.get_add_actions()), schema)
     distinct = {id(footer.schema): footer for footer in footers}

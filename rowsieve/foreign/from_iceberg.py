@@ -11,14 +11,12 @@ the column's initial default, which fields of structs have, too.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from rowsieve.arguments import checked
 from rowsieve.arguments.annotations import (
@@ -29,7 +27,15 @@ from rowsieve.arguments.annotations import (
     TableUri,
 )
 from rowsieve.bridges.extras import imported
-from rowsieve.errors import CorruptData, InvalidInput, UnsupportedOperation, VersionNotFound
+from rowsieve.errors import (
+    CorruptData,
+    InvalidInput,
+    NotFound,
+    RowsieveError,
+    StoreError,
+    UnsupportedOperation,
+    VersionNotFound,
+)
 from rowsieve.executor.part_sources import PartSource
 from rowsieve.foreign.created_in_place import PlacedFiles, TableInPlace, check_outside
 from rowsieve.foreign.defaults_inside import with_added_defaults
@@ -48,11 +54,12 @@ from rowsieve.foreign.joined_columns import JoinedColumns
 from rowsieve.foreign.nested_in_files import columns_in_file, one_by_one
 from rowsieve.foreign.nullable_fields import nullable_field
 from rowsieve.foreign.open_parquet import view_of
+from rowsieve.foreign.paths import literal_location
+from rowsieve.foreign.position_deletes import REWRITE_DELETES, rows_at_positions
 from rowsieve.objects import Location, ObjectStore, open_store
 from rowsieve.planner.split import PlannedPart
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.progress_bars import UNSEEN, ShownProgress, Steps, shown
-from rowsieve.publication.puffin import deleted_rows
 from rowsieve.storage.manifests.manifest import FileRef
 from rowsieve.storage.parts.deletion_vectors import inline_deletion_vector
 from rowsieve.table import Table
@@ -68,19 +75,14 @@ from rowsieve.types.leaf_fields import with_leaves
 from rowsieve.types.schema import Schema
 from rowsieve.types.stored_defaults import constant_text
 
-_NO_ROWS: Final = np.empty(0, np.int64)
+_IF_ABSENT: Final = (
+    "a snapshot of the Iceberg table names it, so restore it from a copy, or open another snapshot "
+    "by snapshot_id="
+)
 _READ_ONLY: Final = (
     "the Iceberg table was opened with from_iceberg, which changes nothing; write to it with an "
     "Iceberg writer, or create a table with its rows"
 )
-
-
-_REWRITE: Final = (
-    "rewrite the files of the table first, as in Spark: CALL catalog.system.rewrite_data_files("
-    "table => 'db.t', options => map('rewrite-all', 'true', 'remove-dangling-deletes', 'true')); "
-    "or create a table of the rows that another reader gives, such as DuckDB's iceberg_scan"
-)
-"""The ways out for a table with deletes that are not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,7 @@ def from_iceberg(
     pyiceberg.
     """
     scan = _scan("from_iceberg", table, snapshot_id)
-    store = open_store(_location(table.location()).uri, storage_options)
+    store = open_store(literal_location(table.location()).uri, storage_options)
     files = _placed(scan, _data_files(scan, table), table, store)
     joined, parts = files.joined, files.parts(inline_deletion_vector, on_demand=True)
     return view_of(store, joined.schema, joined.next_id, parts, _READ_ONLY, storage_options)
@@ -138,7 +140,7 @@ def import_iceberg(
     scan = _scan("import_iceberg", table, snapshot_id)
     new = TableInPlace.of("import_iceberg", to, key, properties, metadata, storage_options)
     place = Location.parse(new.store.uri)
-    check_outside("import_iceberg", place, _location(table.location()))
+    check_outside("import_iceberg", place, literal_location(table.location()))
     files = _data_files(scan, table)
     new.check([Location.parse(file.uri) for file in files])
     with shown(progress, "files read") as show:
@@ -174,9 +176,10 @@ def _placed(
     scan: Any, files: Sequence[_IcebergFile], table: Any, store: ObjectStore, steps: Steps = UNSEEN
 ) -> PlacedFiles:
     """The files of a snapshot, with the rows that deletes hide."""
-    footers = read_footers(store, [file.uri for file in files], steps)
+    footers = read_footers(store, [file.uri for file in files], steps, if_absent=_IF_ABSENT)
     placed = _with_columns(scan.projection(), files, footers, table)
-    hidden = _hidden(store, files, footers, scan)
+    deletes = [(file.uri, file.deletes) for file in files]
+    hidden = rows_at_positions(store, deletes, footers, scan)
     for uri, rows in _hidden_by_values(scan, files, footers, table, store):
         hidden[uri] = hidden[uri].union(rows) if uri in hidden else rows
     return replace(placed, hidden=hidden)
@@ -209,25 +212,36 @@ def _with_columns(
 
 
 def _planned(scan: Any, table: Any) -> tuple[list[Any], EqualityPlan]:
-    try:
-        return list(scan.plan_files()), EqualityPlan()
-    except ValueError:  # pyiceberg has no class for a snapshot with equality deletes
-        pass
-    try:
-        return plan_files(scan, table)
-    except ValueError as error:
-        raise UnsupportedOperation(f"from_iceberg: {error}; {_REWRITE}") from error
+    with _reading_metadata(table):
+        try:
+            return list(scan.plan_files()), EqualityPlan()
+        except ValueError:  # pyiceberg has no class for a snapshot with equality deletes
+            return plan_files(scan, table)
 
 
-def _location(path: str) -> Location:
-    """The location of a path in Iceberg's metadata, which is literal, never decoded."""
-    scheme, separator, rest = path.partition("://")
-    if not separator:
-        return Location.local(path.removeprefix("file:"))
-    if scheme == "file":
-        return Location.local(f"/{rest.partition('/')[2]}")
-    authority, _, key = rest.partition("/")
-    return Location(scheme, authority, key.strip("/"))
+@contextmanager
+def _reading_metadata(table: Any) -> Iterator[None]:
+    """Convert what pyiceberg raises, which is any exception where the bytes are damaged."""
+    place = table.location()
+    try:
+        yield
+    except (RowsieveError, MemoryError):
+        raise
+    except FileNotFoundError as error:
+        raise NotFound(
+            f"from_iceberg: a manifest of {place} does not exist: {error}; restore it from a copy, "
+            "or open another snapshot by snapshot_id="
+        ) from error
+    except OSError as error:
+        raise StoreError(
+            f"from_iceberg: a manifest of {place} cannot be read: {error}; try again"
+        ) from error
+    except Exception as error:
+        raise UnsupportedOperation(
+            f"from_iceberg: pyiceberg cannot read a manifest of {place}: "
+            f"{type(error).__name__}: {error}; if another reader reads the table, "
+            f"{REWRITE_DELETES}; else restore the manifest from a copy"
+        ) from error
 
 
 def _schema_of(iceberg: Any) -> Schema:
@@ -302,7 +316,7 @@ def _file(task: Any, table: Any, plan: EqualityPlan) -> _IcebergFile:
     }
     equality = plan.of_file(file.file_path)
     sequence = plan.standings[file.file_path].sequence if equality else 0
-    uri = _location(file.file_path).uri
+    uri = literal_location(file.file_path).uri
     return _IcebergFile(uri, constants, tuple(task.delete_files), equality, sequence)
 
 
@@ -406,32 +420,6 @@ def _text(value: Any, field: logical.Field) -> str | None:
     return constant_text(value, field.type, field.name)
 
 
-def _hidden(
-    store: ObjectStore, files: Sequence[_IcebergFile], footers: Sequence[Footer], scan: Any
-) -> dict[str, RowSet]:
-    """The rows that position deletes hide, by the file's URI."""
-    read: dict[str, Mapping[str, npt.NDArray[np.int64]]] = {}
-    by_uri: dict[str, RowSet] = {}
-    for file, footer in zip(files, footers, strict=True):
-        count = footer.checked.row_count
-        hidden = RowSet.empty(count)
-        for delete in file.deletes:
-            uri = _location(delete.file_path).uri
-            if uri not in read:
-                read[uri] = _position_deletes(store, uri, delete)
-                _check_entries(uri, read[uri], delete, scan)
-            ids = np.unique(read[uri].get(file.uri, _NO_ROWS))
-            if len(ids) and not 0 <= ids[0] <= ids[-1] < count:
-                raise CorruptData(
-                    f"from_iceberg: {uri} deletes rows that {file.uri}, which has {count} rows, "
-                    "does not have; one of these files was replaced. Restore it from a copy"
-                )
-            hidden = hidden.union(RowSet.from_ids(ids, hidden.row_count))
-        if not hidden.is_empty:
-            by_uri[file.uri] = hidden
-    return by_uri
-
-
 def _hidden_by_values(
     scan: Any,
     files: Sequence[_IcebergFile],
@@ -459,8 +447,8 @@ def _deleted_rows(
     compared: Any, group: DeleteGroup, table: Any, store: ObjectStore
 ) -> NumberedRows:
     """The rows of delete files."""
-    sequences = {_location(path).uri: number for path, number in group.sequences.items()}
-    footers = read_footers(store, list(sequences))
+    sequences = {literal_location(path).uri: number for path, number in group.sequences.items()}
+    footers = read_footers(store, list(sequences), if_absent=_IF_ABSENT)
     placed = _with_columns(compared, [_IcebergFile(uri, {}) for uri in sequences], footers, table)
     for footer in footers:
         if len(placed.joined.names_of(footer)) < len(placed.joined.schema.fields):
@@ -494,62 +482,3 @@ def _stored_rows(placed: PlacedFiles, store: ObjectStore) -> Iterator[tuple[File
         assert ref is not None
         source = PartSource(store, PlannedPart(ref.path, 0, ref, None), schema)
         yield ref, pa.Table.from_batches([batch for _, batch in source.rows(schema)])
-
-
-def _check_entries(
-    uri: str, vectors: Mapping[str, npt.NDArray[np.int64]], delete: Any, scan: Any
-) -> None:
-    """Refuse a Puffin file with vectors that no entry of the snapshot names: they hide no row.
-
-    pyiceberg's entries do not say which vectors of the file they name.
-    """
-    if str(delete.file_format).rpartition(".")[2].upper() != "PUFFIN":
-        return
-    count = _entries_of(scan, uri)
-    if count != len(vectors):
-        raise UnsupportedOperation(
-            f"from_iceberg: {uri} has {len(vectors)} deletion vectors, and the snapshot names "
-            f"{count} of them, but pyiceberg does not say which; {_REWRITE}"
-        )
-
-
-def _entries_of(scan: Any, uri: str) -> int:
-    """How many entries of a snapshot's manifests of deletes name a file."""
-    return sum(
-        _location(entry.data_file.file_path).uri == uri
-        for manifest in scan.snapshot().manifests(scan.io)
-        if str(manifest.content).rpartition(".")[2].upper() == "DELETES"
-        for entry in manifest.fetch_manifest_entry(scan.io, discard_deleted=True)
-    )
-
-
-def _position_deletes(
-    store: ObjectStore, uri: str, delete: Any
-) -> Mapping[str, npt.NDArray[np.int64]]:
-    """The rows that a delete file hides, by the URI of their file; NULL is the row -1."""
-    kind, form = (
-        str(each).rpartition(".")[2].upper() for each in (delete.content, delete.file_format)
-    )
-    if kind != "POSITION_DELETES" or form not in ("PARQUET", "PUFFIN"):
-        raise UnsupportedOperation(
-            f"from_iceberg: {uri} has {kind.lower().replace('_', ' ')} as {form}, which is not "
-            f"supported; {_REWRITE}"
-        )
-    data = store.get(uri)
-    if form == "PUFFIN":
-        return {_location(path).uri: rows for path, rows in deleted_rows(data, uri).items()}
-    table = pq.read_table(pa.BufferReader(data), columns=["file_path", "pos"])
-    table = table.cast(pa.schema({"file_path": pa.string(), "pos": pa.int64()})).combine_chunks()
-    places = pc.fill_null(table["file_path"], "").combine_chunks().dictionary_encode()
-    rows = pc.fill_null(table["pos"], -1).to_numpy()
-    codes = places.indices.to_numpy()
-    order = np.argsort(codes, kind="stable")
-    starts = np.searchsorted(codes[order], np.arange(len(places.dictionary) + 1))
-    deletes: dict[str, npt.NDArray[np.int64]] = {}
-    for path, start, stop in zip(places.dictionary.to_pylist(), starts, starts[1:], strict=False):
-        place = _location(path).uri
-        positions = rows[order[start:stop]]
-        deletes[place] = (
-            np.concatenate([deletes[place], positions]) if place in deletes else positions
-        )
-    return deletes

@@ -211,3 +211,14 @@ def _is_hidden(name: str) -> bool:
 
 def _is_parquet(name: str) -> bool:
     return name.endswith(SUFFIXES) and not name.startswith((".", "_"))
+
+
+def literal_location(path: str) -> Location:
+    """The location of a path in Iceberg's metadata, which is literal, never decoded."""
+    scheme, separator, rest = path.partition("://")
+    if not separator:
+        return Location.local(path.removeprefix("file:"))
+    if scheme == "file":
+        return Location.local(f"/{rest.partition('/')[2]}")
+    authority, _, key = rest.partition("/")
+    return Location(scheme, authority, key.strip("/"))

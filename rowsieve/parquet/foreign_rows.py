@@ -51,9 +51,9 @@ class ForeignRows:
         for batch in self._file.iter_batches(row_count):
             yield self._declared(batch)
 
-    def read(self) -> pa.Table:
-        """All rows."""
-        table = self._file.read()
+    def read(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """All rows, of these columns or of all."""
+        table = self._file.read(None if columns is None else list(columns))
         batches = [self._declared(each) for each in table.to_batches()]
         return pa.Table.from_batches(batches or [self._declared(_no_rows(table.schema))])
 

@@ -45,7 +45,7 @@ from pyiceberg.types import (
 
 import rowsieve as rs
 from rowsieve.errors import CorruptData, InvalidInput, UnsupportedOperation, VersionNotFound
-from rowsieve.foreign import from_iceberg
+from rowsieve.foreign import position_deletes
 from tests.foreign import iceberg_tables
 
 SCHEMA = Schema(
@@ -233,7 +233,7 @@ def with_deletes(table: Table, monkeypatch: pytest.MonkeyPatch, delete: DataFile
     planned = list(table.scan().plan_files())
     tasks = [FileScanTask(task.file, delete_files={delete}) for task in planned]
     monkeypatch.setattr(scan, "plan_files", lambda _: tasks)
-    monkeypatch.setattr(from_iceberg, "_entries_of", lambda *_: len(tasks))
+    monkeypatch.setattr(position_deletes, "_entries_of", lambda *_: len(tasks))
 
 
 def test_vectors_that_no_entry_may_name_are_refused(
