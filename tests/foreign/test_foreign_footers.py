@@ -250,6 +250,23 @@ def test_a_schema_element_whose_field_has_another_kind_is_refused(
         rs.open_parquet(path)
 
 
+def test_columns_that_are_optional_by_a_boolean_are_read(tmp_path: Path) -> None:
+    """As by fastparquet with has_nulls="infer"; other readers skip the field, and misread NULLs."""
+    path = tmp_path / "a.parquet"
+    schema = pa.schema([pa.field("a", pa.int64(), nullable=False), pa.field("s", pa.string())])
+    rows = pa.table({"a": [1, 2, 3], "s": ["x", None, "z"]}, schema=schema)
+    pq.write_table(rows, path, use_dictionary=False, store_schema=False)
+
+    def of_element(place: int, fields: damaged.Fields) -> None:
+        if place:
+            fields[3] = (1, b"") if fields[3] == encoded_value(I32(1)) else (2, b"")
+
+    damaged.edit_schema(path, of_element)
+    for table in (rs.open_parquet(path), rs.from_parquet(path, tmp_path / "table")):
+        assert table.to_arrow().to_pylist() == rows.to_pylist()
+        assert (table.count("s IS NULL"), table.count("s = 'z'"), table.count("a = 2")) == (1, 1, 1)
+
+
 CONTRADICTIONS = {
     "as many NULLs as rows, and bounds": {
         NULLS: nulls(10),

@@ -269,6 +269,7 @@ def _element(data: bytes, element: Element, field_id: int | None) -> bytes:
         return data[start:stop]
     known: Collection[int] = range(1, LOGICAL + 1)
     changed = {FIELD_ID: field_id, CHILDREN: element.values.get(CHILDREN)}
+    changed[REPETITION] = element.values.get(REPETITION)
     if element.values.get(TYPE) == INT96:
         known = REPETITION, NAME
         changed |= {TYPE: FIXED, WIDTH: LENGTHS[INT96]}

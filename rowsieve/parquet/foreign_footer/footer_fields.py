@@ -13,6 +13,7 @@ from rowsieve.parquet.foreign_footer.struct_shapes import BINARY, LIST, STRUCT, 
 VERSION, SCHEMA, ROWS, ROW_GROUPS, PAIRS, CREATED_BY, ORDERS = range(1, 8)  # of a footer
 COLUMNS, GROUP_ROWS = 1, 3  # of a row group
 I32_KIND, I64_KIND = 5, 6
+BOOL_KINDS: Final = (1, 2)  # true and false, in a struct
 
 FILE, METADATA, CRYPTO = (1,), (3,), (8,)  # of a column chunk, and so on
 OFFSET_INDEX, OFFSET_INDEX_BYTES, COLUMN_INDEX, COLUMN_INDEX_BYTES = (4,), (5,), (6,), (7,)

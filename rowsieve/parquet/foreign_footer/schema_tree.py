@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from rowsieve.parquet.foreign_footer.footer_fields import I32_KIND, PHYSICAL
+from rowsieve.parquet.foreign_footer.footer_fields import BOOL_KINDS, I32_KIND, PHYSICAL
 from rowsieve.parquet.foreign_footer.struct_shapes import BINARY, STRUCT
 from rowsieve.parquet.spans import Span
 from rowsieve.parquet.statistics.known_faults import Claim, LeafKind, dictionary_leaves, doubted
@@ -197,15 +197,19 @@ class _ElementReader:
     def _decoded(self, position: int, depth: int) -> tuple[Element, int]:
         data, is_root = self._data, not depth
         values, fields, stop = decoded_fields(data, position)
+        as_bool = False
         for each in fields:  # readers would skip it, and what they assume instead may differ
-            if each.kind != _KINDS.get(each.number, each.kind):
+            if each.number == REPETITION and each.kind in BOOL_KINDS:
+                as_bool = True  # fastparquet's has_nulls="infer": optional if true, else required
+                values[REPETITION] = int(values[REPETITION])
+            elif each.kind != _KINDS.get(each.number, each.kind):
                 raise MalformedThrift(f"field {each.number} of a schema element has a false kind")
         numbers = [each.number for each in fields]
         values = {number: value for number, value in values.items() if number in _KINDS}
         if is_root:
             values.pop(TYPE, None)  # some writers give one to the whole row, which readers ignore
         is_other = values.get(TYPE) == INT96 or wide_decimal(values) is not None
-        is_known = not is_root and numbers == list(values) and not is_other
+        is_known = not is_root and numbers == list(values) and not is_other and not as_bool
         children = _checked(values, is_root=is_root)
         name, number = _decoded_name(values.pop(NAME)), values.pop(FIELD_ID, None)
         places = {each.number: each for each in fields}
