@@ -247,7 +247,8 @@ def _parsed(uri: str, size: int, tail: bytes, schemas: _Schemas) -> Footer:
         raise UnsupportedOperation(f"{uri}: {error}") from error
     except (pa.ArrowException, OSError, MalformedThrift, UnicodeDecodeError) as error:
         raise CorruptData(
-            f"the footer of {uri} cannot be read: {error}; write the file again"
+            f"the footer of {uri} cannot be read: {error}; write the file again with the program "
+            "that wrote it, or restore it from a copy"
         ) from error
     if checked.row_count >= ID_LIMIT:
         raise UnsupportedOperation(

@@ -198,6 +198,7 @@ def _undecoded(
     """The error for bytes that the decoder cannot read, by its cause."""
     if isinstance(error, OSError) and error.errno is not None:
         return StoreError(f"{where} cannot be read: {error}; remove the cause, then read it again")
+    cause = str(error).replace("\n", " ")  # those of Thrift have two lines
     if metadata is not None and (codecs := _missing_codecs(metadata, row_group)):
         return _unsupported(f"{where}, compressed by {', '.join(codecs)},", error)
     if metadata is not None and (names := _booleans_by_dictionary(metadata, row_group)):
@@ -206,23 +207,23 @@ def _undecoded(
     if names and isinstance(error, pa.ArrowInvalid):
         return UnsupportedOperation(
             f"{where}: the decimals of column {names[0]!r} have more bytes than their digits need, "
-            f"or none, which pyarrow {pa.__version__} does not read: {error}; write the file again "
+            f"or none, which pyarrow {pa.__version__} does not read: {cause}; write the file again "
             "with decimals of a fixed length, or read other columns"
         )
     if metadata is not None and mapping_of(metadata) is not None:
         return CorruptData(
-            f"{where} cannot be decoded: {error}; if the program that wrote the file reads it, "
+            f"{where} cannot be decoded: {cause}; if the program that wrote the file reads it, "
             "write the file again with it, else restore the file from a copy"
         )
     if metadata is None or CHUNKS_KEY.encode() in (metadata.metadata or {}):  # checksums are right
         return CorruptData(
-            f"{where} cannot be decoded: {error}; if DuckDB or another program reads the file, "
+            f"{where} cannot be decoded: {cause}; if DuckDB or another program reads the file, "
             "please report this, else restore the file from a copy, or the table to a version "
             "without it"
         )
     return CorruptData(
         f"{where} cannot be decoded, so its bytes differ from those that were written: "
-        f"{error}; restore the file from a copy, or the table to a version without it"
+        f"{cause}; restore the file from a copy, or the table to a version without it"
     )
 
 

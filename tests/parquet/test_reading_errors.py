@@ -180,3 +180,13 @@ def test_a_map_without_required_keys_is_not_called_damaged(tmp_path: Path) -> No
     edit_schema(path, loosen)
     with pytest.raises(UnsupportedOperation, match=r"map 's\.m' has keys that may be NULL"):
         rs.open_parquet(path)
+
+
+def test_an_error_of_two_lines_has_one(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"a": range(9)}), path, use_dictionary=False, compression="none")
+    data = path.read_bytes()
+    path.write_bytes(data[:4] + b"\xff" * 8 + data[12:])
+    with pytest.raises(CorruptData, match=r"deserialize thrift.*from a copy") as raised:
+        rs.open_parquet(path).to_arrow()
+    assert "\n" not in str(raised.value)
