@@ -139,3 +139,18 @@ def test_a_change_is_not_explained(spark: Any, lake: rs.Catalog) -> None:
 def test_a_key_is_not_updated(spark: Any, lake: rs.Catalog) -> None:
     with pytest.raises(UnsupportedOperation, match="delete the row, and insert another"):
         sql(spark, "UPDATE db.t SET id = 9 WHERE id = 1", lake)
+
+
+def test_inserts_that_cannot_run_say_why(spark: Any, lake: rs.Catalog) -> None:
+    for query in ("id IN (SELECT 1L)", "id = 1 OR s = (SELECT 'a')", "EXISTS (SELECT 1)"):
+        with pytest.raises(UnsupportedOperation, match="REPLACE WHERE takes a condition"):
+            sql(spark, f"INSERT INTO db.t REPLACE WHERE {query} SELECT 1L, 'a', NULL", lake)
+    sql(
+        spark, "CREATE TABLE db.made (id BIGINT, i INTERVAL DAY TO SECOND) OPTIONS (key 'id')", lake
+    )
+    rows = "SELECT 1L AS id, INTERVAL '1' DAY AS i"
+    with pytest.raises(UnsupportedOperation, match=r"'i' is not available.*write_spark"):
+        sql(spark, f"INSERT INTO db.made {rows}", lake)
+    made = lake.open_table("db.made")
+    made.write_spark(spark.sql(rows), "upsert")
+    assert made.count("i = INTERVAL '24 hours'") == 1

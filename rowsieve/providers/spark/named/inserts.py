@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import functions
-from pyspark.sql.types import StructType
+from pyspark.sql.types import DayTimeIntervalType, StructType
 
 from rowsieve.bridges.spark_columns.types import spark_schema
 from rowsieve.changes.data.spark_data import refuse_spark_types
@@ -31,6 +31,7 @@ from rowsieve.providers.spark.writes.merge_frame import SourceMerge, merge_sourc
 from rowsieve.statements.merge_statement import Action, MergeClause, When
 from rowsieve.storage.log.retries import RETRY_TIMEOUT_S
 from rowsieve.types.encodings import arrow_schema
+from rowsieve.types.logical import Interval
 from rowsieve.types.stored_defaults import constant
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from rowsieve.types.schema import Schema
 
 _ALIAS: Final = "org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias"
+_QUERIES: Final = frozenset({"ScalarSubquery", "ListQuery", "Exists"})
 _KEY_EXISTS: Final = (  # Spark's error ends with this text, from which we make ours
     "rowsieve.errors.KeyViolation: INSERT: the table has a row with the key ({names}) of a row of "
     "the query; nothing was inserted. MERGE INTO ... WHEN MATCHED THEN UPDATE replaces it: "
@@ -92,7 +94,20 @@ def _replaced(statement: Any) -> str | None:
         raise UnsupportedOperation(
             f"sql: INSERT with {replacement} is not available; nothing was changed. Write MERGE"
         )
-    return str(replacement.cond().sql())
+    condition = replacement.cond()
+    if _has_query(condition):
+        raise UnsupportedOperation(
+            "sql: REPLACE WHERE takes a condition on the columns of the table, without a query; "
+            "nothing was changed. Run the query first, and write its values"
+        )
+    return str(condition.sql())
+
+
+def _has_query(expression: Any) -> bool:
+    """Whether a subquery is part of an expression as the parser returns it."""
+    return class_of(expression).rpartition(".")[2] in _QUERIES or any(
+        map(_has_query, items(expression.children()))
+    )
 
 
 def _stored(table: Table, statement: Any, frame: Any) -> Any:
@@ -102,6 +117,7 @@ def _stored(table: Table, statement: Any, frame: Any) -> Any:
     named = frame.toDF(*names)
     refuse_spark_types(named.schema, "sql: INSERT")
     schema = table.handle.pinned.schema
+    _refuse_intervals(schema, named)
     if others := tuple(name for name in schema.names if name not in names):
         named = named.crossJoin(_defaults(frame.sparkSession, schema.select(others)))
     try:
@@ -111,6 +127,18 @@ def _stored(table: Table, statement: Any, frame: Any) -> Any:
         raise SchemaMismatch(
             f"sql: INSERT: nothing was changed; cast the value: {first}"
         ) from error
+
+
+def _refuse_intervals(schema: Schema, rows: Any) -> None:
+    """Refuse intervals: such a column is binary to Spark, which casts no interval to it."""
+    for column in rows.schema:
+        is_interval = isinstance(column.dataType, DayTimeIntervalType)
+        if is_interval and isinstance(schema.field(column.name).type, Interval):
+            raise UnsupportedOperation(
+                f"sql: INSERT of an interval into the column {column.name!r} is not available, "
+                "because Spark reads such a column as binary; nothing was changed. Write a "
+                "DataFrame with Table.write_spark"
+            )
 
 
 def _defaults(session: Any, schema: Schema) -> Any:
