@@ -23,7 +23,10 @@ _DIALECT: Final = "spark"
 _NO_STATEMENT: Final = "PARSE_SYNTAX_ERROR"
 _CHANGES: Final = frozenset({"DELETE", "UPDATE", "MERGE", "INSERT", "TRUNCATE", "ALTER", "WITH"})
 _CANNOT_CHANGE: Final = frozenset(
-    {"INTERNAL_ERROR", "UNSUPPORTED_FEATURE", "UNSUPPORTED_INSERT", "EXPECT_TABLE_NOT_VIEW"}
+    {
+        *("INTERNAL_ERROR", "UNSUPPORTED_FEATURE", "UNSUPPORTED_INSERT", "EXPECT_TABLE_NOT_VIEW"),
+        "_LEGACY_ERROR_TEMP_1121",  # a table that "does not support deletes"
+    }
 )
 """Spark's error conditions for a statement that does not change a table of its catalogs."""
 _UNKNOWN_TABLE: Final = frozenset(

@@ -207,6 +207,7 @@ def test_views_of_a_fixed_version_or_of_some_rows_are_read_only(
         "some_columns": table.to_spark(spark, columns=["k", "n"]),
         "joined": table.to_spark(spark).crossJoin(spark.range(2)),
         "filtered": table.to_spark(spark).where("k > 1"),
+        "sourced": spark.read.format("rowsieve").load(table.uri),
     }
     for name, frame in frames.items():
         frame.createOrReplaceTempView(name)
