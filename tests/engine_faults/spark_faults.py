@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import uuid
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from threading import Thread
 from typing import Any, Final
@@ -56,6 +56,14 @@ def pushed_filters_leak(spark: Any) -> bool:
         return bool((frame.filter("id = 1").count(), frame.count()) != (1, 5))
     finally:
         spark.conf.set(setting, before)
+
+
+def old_bounds_are_shifted(spark: Any) -> bool:
+    with tempfile.TemporaryDirectory() as folder:
+        day = pa.array([date(1582, 10, 10), date(1582, 10, 11)])
+        pq.write_table(pa.table({"day": day}), f"{folder}/days.parquet")
+        frame = spark.read.parquet(folder)
+        return bool(frame.filter("day = DATE'1582-10-10'").count() == 0)
 
 
 def names_are_substituted(spark: Any) -> bool:
@@ -205,6 +213,13 @@ FAULTS: Final = (
         "which lose rows. Our source accepts none: `where` prunes, and `to_spark` lets Spark read "
         "files itself.",
         "rowsieve.providers.spark.source:RowsieveReader",
+    ),
+    _row(
+        old_bounds_are_shifted,
+        "hands a bound of October 1582, and some instants before 1900, to its Parquet reader as "
+        "another one, which skips row groups with matching rows. Columns with such values are "
+        "hidden from the reader, except in conditions with other bounds.",
+        "rowsieve.providers.spark.jvm.old_times_rule:hidden_from_reader",
     ),
     _row(
         names_are_substituted,

@@ -1,4 +1,4 @@
-"""A rule of the session's optimiser: Spark's Parquet reader gets no bound that Java would shift.
+"""Keeps bounds that Java would shift from Spark's Parquet reader.
 
 Spark hands the conditions of a query to its Parquet reader, to skip row groups. It writes dates and
 instants as `java.sql.Date` and `java.sql.Timestamp`, unless `spark.sql.datetime.java8API.enabled`
@@ -7,18 +7,21 @@ October 1582 in the zone of the JVM, becomes a later one, and row groups with ma
 skipped (seen in 4.3.0, also for plain Parquet files). So may an instant whose local time the zone
 had twice before 1900.
 
-The rule hides such bounds of our scans in an expression that changes nothing, and which Spark does
-not hand to the reader. It also hides the results of scalar subqueries, which are not known yet.
-All other bounds skip row groups as before.
+A scan of ours shows a column that may have such values in an expression that changes nothing, and
+whose conditions Spark does not hand to the reader. A rule of the session's optimiser removes the
+expression from conditions all of whose bounds stay as they are, so that they skip row groups.
 
-Soundness: whether Java shifts a bound is found by converting it there and back, in the JVM that
-would convert it. A scan whose values cannot lie between a bound and a shifted one needs no rule.
+Soundness: without the rule, as in another session that reads a view of this one, nothing is skipped
+by these columns. Whether Java shifts a bound is found by converting it there and back, in the JVM
+that would convert it; results of subqueries are not known yet, and count as shifted.
 """
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable
+import logging
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any, Final
 
 from py4j.protocol import Py4JError
@@ -28,12 +31,18 @@ from rowsieve.predicate import ir
 from rowsieve.predicate.comparison_op import ComparisonOp
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.providers.native_files.planned_parts import read_parts
-from rowsieve.providers.spark.plans import UnknownInternals, add_optimizer_rule
+from rowsieve.providers.spark.plans import (
+    UnknownInternals,
+    add_optimizer_rule,
+    column_of,
+    internal_class,
+)
 from rowsieve.storage.snapshot import Snapshot
-from rowsieve.types.logical import Date, Field, List, LogicalType, Map, Struct, Timestamp
+from rowsieve.types.logical import Date, Field, LogicalType, Struct, Timestamp
 
 OLD_TIMES: Final = "rowsieve.old_times"
 """The option of a scan whose conditions the rule changes."""
+_LOG: Final = logging.getLogger("rowsieve")
 _EPOCH: Final = datetime.date(1970, 1, 1)
 _FIRST_DAY: Final = (datetime.date(1582, 10, 1) - _EPOCH).days
 _LAST_DAY: Final = (datetime.date(1900, 1, 2) - _EPOCH).days
@@ -42,7 +51,7 @@ _LAST_DAY: Final = (datetime.date(1900, 1, 2) - _EPOCH).days
 All instants around the changes of 631 zones were converted by 4.3.0; from 1900 on it shifts none.
 """
 _DAY_US: Final = 24 * 60 * 60 * 1_000_000
-_NAME: Final = "RowsieveHidesShiftedBounds"
+_NAME: Final = "RowsievePushesExactBounds"
 _TEXT: Final = f"""
 import java.util.ArrayList;
 import org.apache.spark.sql.catalyst.expressions.*;
@@ -78,7 +87,7 @@ public static final class {_NAME} extends org.apache.spark.sql.catalyst.rules.Ru
     if (isChanged) plan = (LogicalPlan) plan.withNewChildren(sequence(children));
     if (!(plan instanceof Filter) || !hasOldTimes(plan)) return plan;
     Filter filter = (Filter) plan;
-    Expression condition = hidden(filter.condition());
+    Expression condition = pushable(filter.condition());
     return condition == filter.condition() ? plan : new Filter(condition, filter.child());
   }}
 
@@ -93,39 +102,50 @@ public static final class {_NAME} extends org.apache.spark.sql.catalyst.rules.Ru
         && ((HadoopFsRelation) relation).options().contains("{OLD_TIMES}");
   }}
 
-  /** The condition, in which no bound that may be shifted is an operand by itself. */
-  private static Expression hidden(Expression expression) {{
-    if (expression instanceof KnownNullable) return expression;
-    if (isShifted(expression)) return new KnownNullable(expression);
-    if (expression instanceof InSet) return hiddenSet((InSet) expression);
+  /** The condition, with the columns themselves in the parts that compare them exactly. */
+  private static Expression pushable(Expression condition) {{
+    if (condition instanceof And || condition instanceof Or || condition instanceof Not) {{
+      return withChildren(condition, false);
+    }}
+    return isExact(condition) ? shown(condition) : condition;
+  }}
+
+  private static Expression shown(Expression expression) {{
+    if (expression instanceof KnownNullable) return ((KnownNullable) expression).child();
+    return withChildren(expression, true);
+  }}
+
+  private static Expression withChildren(Expression expression, boolean isPart) {{
     boolean isChanged = false;
     ArrayList children = new ArrayList();
     scala.collection.Iterator each = expression.children().iterator();
     while (each.hasNext()) {{
       Expression old = (Expression) each.next();
-      Expression child = hidden(old);
+      Expression child = isPart ? shown(old) : pushable(old);
       isChanged |= child != old;
       children.add(child);
     }}
     return isChanged ? (Expression) expression.withNewChildren(sequence(children)) : expression;
   }}
 
-  private static Expression hiddenSet(InSet set) {{
-    if (set.child() instanceof KnownNullable) return set;
-    scala.collection.Iterator values = set.hset().iterator();
-    while (values.hasNext()) {{
-      if (isShifted(values.next(), set.child().dataType())) {{
-        return new InSet(new KnownNullable(set.child()), set.hset());
+  /** Whether no bound in the expression may be shifted. */
+  private static boolean isExact(Expression expression) {{
+    if (expression instanceof PlanExpression) return false;
+    if (expression instanceof Literal) {{
+      return !isShifted(((Literal) expression).value(), expression.dataType());
+    }}
+    if (expression instanceof InSet) {{
+      DataType type = ((InSet) expression).child().dataType();
+      scala.collection.Iterator values = ((InSet) expression).hset().iterator();
+      while (values.hasNext()) {{
+        if (isShifted(values.next(), type)) return false;
       }}
     }}
-    return set;
-  }}
-
-  private static boolean isShifted(Expression expression) {{
-    DataType type = expression.dataType();
-    if (expression instanceof Literal) return isShifted(((Literal) expression).value(), type);
-    return expression instanceof PlanExpression
-        && (type instanceof DateType || type instanceof TimestampType);
+    scala.collection.Iterator each = expression.children().iterator();
+    while (each.hasNext()) {{
+      if (!isExact((Expression) each.next())) return false;
+    }}
+    return true;
   }}
 
   private static boolean isShifted(Object value, DataType type) {{
@@ -146,35 +166,42 @@ public static final class {_NAME} extends org.apache.spark.sql.catalyst.rules.Ru
 """
 
 
-def hides_shifted_bounds(session: Any) -> bool:
-    """Add the rule to the session, once; return whether it has the rule."""
+def push_exact_bounds(session: Any) -> None:
+    """Add the rule to the session, once; without it such columns skip no row groups."""
     try:
         add_optimizer_rule(session, _NAME, _TEXT)
-    except (Py4JError, UnknownInternals):
-        return False
-    return True
+    except (Py4JError, UnknownInternals) as error:
+        _warn(str(session.version), f"{type(error).__name__}: {error}")
 
 
-def may_have_old_times(snapshot: Snapshot, columns: Iterable[Field]) -> bool:
-    """Whether a row of the version may have a value between a bound and the shifted one.
+def hidden_from_reader(session: Any, column: Any) -> Any:
+    """The column, in an expression that Spark's reader does not get."""
+    expression = internal_class(session, "classic.ExpressionUtils").expression(column._jc)
+    known = internal_class(session, "catalyst.expressions.KnownNullable")(expression)
+    return column_of(session, known)
 
-    Reads no file. Values inside another column are not known, and count as old.
+
+def columns_of_old_times(snapshot: Snapshot, columns: Iterable[Field]) -> frozenset[str]:
+    """The columns in which a row of the version may have a value that is or equals such a bound.
+
+    Reads no file. Fields of structs count; Spark hands no condition on items of lists to a reader.
     """
-    conditions = []
-    for column in columns:
-        match column.type:
-            case Date():
-                conditions.append(_between(column, _FIRST_DAY, _LAST_DAY))
-            case Timestamp(utc=True):
-                conditions.append(_between(column, _FIRST_DAY * _DAY_US, _LAST_DAY * _DAY_US))
-            case _ if _has_times(column.type):
-                return True
-    if not conditions:
-        return False
+    conditions = {
+        column.name: ir.disjoin(found)
+        for column in columns
+        if (found := list(_conditions(ir.Column(column.name), column.type)))
+    }
+    if not conditions or not _may_match(snapshot, ir.disjoin(conditions.values())):
+        return frozenset()
+    return frozenset(name for name, each in conditions.items() if _may_match(snapshot, each))
+
+
+def _may_match(snapshot: Snapshot, condition: ir.Predicate) -> bool:
+    """Whether a part may have a row that matches, by the bounds of the manifest."""
     plan = plan_scan(
         snapshot,
         "",
-        predicate=ir.disjoin(conditions),
+        predicate=condition,
         semantics=Semantics.SPARK,
         now_us=0,
         in_process=False,
@@ -182,26 +209,28 @@ def may_have_old_times(snapshot: Snapshot, columns: Iterable[Field]) -> bool:
     return bool(read_parts(plan))
 
 
-def _between(column: Field, first: int, last: int) -> ir.Predicate:
-    operand = ir.Column(column.name)
+def _conditions(operand: ir.Operand, type_: LogicalType) -> Iterator[ir.Predicate]:
+    match type_:
+        case Date():
+            yield _between(operand, type_, 1)
+        case Timestamp(utc=True):
+            yield _between(operand, type_, _DAY_US)
+        case Struct(fields=fields):
+            for each in fields:
+                yield from _conditions(ir.FieldAccess(operand, each.name), each.type)
+        case _:
+            pass
+
+
+def _between(operand: ir.Operand, type_: LogicalType, day: int) -> ir.Predicate:
+    """`day`: how many units of the type a day has."""
     return ir.conjoin(
-        (
-            ir.Comparison(ComparisonOp.GE, operand, ir.Literal(first, column.type)),
-            ir.Comparison(ComparisonOp.LE, operand, ir.Literal(last, column.type)),
-        )
+        ir.Comparison(op, operand, ir.Literal(bound * day, type_))
+        for op, bound in ((ComparisonOp.GE, _FIRST_DAY), (ComparisonOp.LE, _LAST_DAY))
     )
 
 
-def _has_times(type_: LogicalType) -> bool:
-    """Whether values of the type contain dates or instants."""
-    match type_:
-        case Date() | Timestamp(utc=True):
-            return True
-        case List(element=element):
-            return _has_times(element.type)
-        case Map(key=key, value=value):
-            return _has_times(key.type) or _has_times(value.type)
-        case Struct(fields=fields):
-            return any(_has_times(each.type) for each in fields)
-        case _:
-            return False
+@lru_cache(maxsize=16)
+def _warn(version: str, detail: str) -> None:
+    """Log a warning, once for each error."""
+    _LOG.warning("Spark %s does not take the rule for bounds of old times: %s", version, detail)

@@ -33,8 +33,9 @@ from rowsieve.providers.native_files.present_files import check_files
 from rowsieve.providers.spark.jvm.hadoop import scan_of_known_files
 from rowsieve.providers.spark.jvm.old_times_rule import (
     OLD_TIMES,
-    hides_shifted_bounds,
-    may_have_old_times,
+    columns_of_old_times,
+    hidden_from_reader,
+    push_exact_bounds,
 )
 from rowsieve.providers.spark.plans import empty_frame
 from rowsieve.providers.spark.reads.counting_rule import (
@@ -215,9 +216,7 @@ def _wanted(
     access = access_of(read.spark, read.table, read.spark_path, files)
     if access.problem:
         return Wanted(columns, Reason.STORE, access.problem)
-    old_times = may_have_old_times(read.table.handle.pinned, columns)
-    if old_times and not hides_shifted_bounds(read.spark):
-        return Wanted(columns, Reason.OLD_TIMES)
+    old_times = columns_of_old_times(read.table.handle.pinned, columns)
     return Wanted(columns, root=access.root, old_times=old_times)
 
 
@@ -249,9 +248,18 @@ def _native_frames(read: SparkRead, routes: SparkRoutes) -> Iterator[Any]:
     """The scans of the files without hidden rows, and those of the files with some."""
     for shape, parts in by_shape(routes.on("native")):
         frame = _scan(read, routes, read_schema(shape), parts, {}, {})
-        yield frame.select(*output_columns(routes.columns, shape))
+        yield frame.select(*shown_columns(read, routes, shape))
     for shape, frame in scans_with_numbers(read, routes, {}):
-        yield frame.select(*output_columns(routes.columns, shape))
+        yield frame.select(*shown_columns(read, routes, shape))
+
+
+def shown_columns(read: SparkRead, routes: SparkRoutes, shape: Shape) -> list[Any]:
+    """Spark columns of the read's columns, over a scan of files of this shape."""
+
+    def shown(name: str, column: Any) -> Any:
+        return hidden_from_reader(read.spark, column) if name in routes.old_times else column
+
+    return output_columns(routes.columns, shape, shown)
 
 
 def scans_with_numbers(
@@ -295,8 +303,10 @@ def _scan(
 ) -> Any:
     """Spark's own scan of these parts."""
     files = {f"{routes.root}/{part.path}": part.size_bytes for part in parts}
-    marks = {OLD_TIMES: "true"} if routes.old_times else {}
-    options = {**_OPTIONS, **marks, **options}
+    options = {**_OPTIONS, **options}
+    if routes.old_times:
+        push_exact_bounds(read.spark)
+        options[OLD_TIMES] = "true"
     return scan_of_known_files(read.spark, files, schema, options, constants)
 
 

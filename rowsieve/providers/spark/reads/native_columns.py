@@ -12,7 +12,7 @@ the same value, has no shape; its file is read through our source.
 from __future__ import annotations
 
 import decimal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
@@ -77,10 +77,15 @@ def read_schema(shape: Shape) -> spark.StructType:
     )
 
 
-def output_columns(columns: Sequence[Field], shape: Shape) -> list[Any]:
-    """Spark columns of the table's columns, over a frame with `read_schema`."""
+def output_columns(
+    columns: Sequence[Field], shape: Shape, shown: Callable[[str, Any], Any]
+) -> list[Any]:
+    """Spark columns of the table's columns, over a frame with `read_schema`.
+
+    `shown` gets a name and a Spark column, and returns the one to show by that name.
+    """
     return [
-        _output(column, origin).alias(column.name, **_comment(column))
+        shown(column.name, _output(column, origin)).alias(column.name, **_comment(column))
         for column, origin in zip(columns, shape, strict=True)
     ]
 

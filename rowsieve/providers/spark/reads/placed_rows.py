@@ -27,8 +27,12 @@ from rowsieve.predicate.ir import TRUE
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.providers.spark.plans import empty_frame
 from rowsieve.providers.spark.reads.file_names import FIRST_PLACE, ROW_NUMBERS
-from rowsieve.providers.spark.reads.hybrid import routes_of, scans_with_numbers, union
-from rowsieve.providers.spark.reads.native_columns import output_columns
+from rowsieve.providers.spark.reads.hybrid import (
+    routes_of,
+    scans_with_numbers,
+    shown_columns,
+    union,
+)
 from rowsieve.providers.spark.reads.spark_read import SparkRead
 from rowsieve.providers.spark.row_types import arrow_schema_of, to_spark
 from rowsieve.storage.snapshot import Snapshot
@@ -56,7 +60,7 @@ def placed_frame(read: SparkRead, place: str) -> Any:
     frames = []
     column = (sql.col(FIRST_PLACE) + sql.col(ROW_NUMBERS)).alias(place)
     for shape, frame in scans_with_numbers(read, routes, starts):
-        frames.append(frame.select(*output_columns(routes.columns, shape), column))
+        frames.append(frame.select(*shown_columns(read, routes, shape), column))
     if routes.on("source"):
         needed = frozenset(part.part_id for part in routes.on("source"))
         frames.append(_frame_in_memory(read, routes.columns, needed, place))

@@ -65,7 +65,6 @@ class Reason(Enum):
     SETTING = "a setting of the session changes how Spark reads Parquet"
     AUDIT = "the read is audited, or pruning is off"
     CONDITION = "the condition may fail, depends on the time without a bound, or is not Spark's"
-    OLD_TIMES = "it may have times of 1582 to 1900, of which Spark would lose rows without our rule"
     TYPE = "a column has a type that Spark's Parquet reader does not give our values of"
     NAMES = "Spark's reader uses a column's name, or does not tell it from another one"
     FOREIGN = "another writer made the file"
@@ -131,7 +130,7 @@ class SparkRoutes:
     columns: tuple[Field, ...] = field(repr=False)  # those that the read needs
     detail: str = ""  # of the reason to read all parts through the source
     root: str = ""  # the table's folder as Spark names it, without a slash at the end
-    old_times: bool = field(default=False, repr=False)  # see `Wanted`
+    old_times: frozenset[str] = field(default=frozenset(), repr=False)  # see `Wanted`
 
     def __str__(self) -> str:
         lines = [f"Spark reads {self.uri} version {self.version}: {len(self.parts):,} parts"]
@@ -155,15 +154,15 @@ class SparkRoutes:
 class Wanted:
     """The request of a read: its columns, and a reason that rules out Spark's reader.
 
-    `root` is the table's folder as Spark names it. `old_times`: a value may be of the times
-    whose bounds Java shifts (`old_times_rule`).
+    `root` is the table's folder as Spark names it. `old_times`: the columns with
+    values of the times whose bounds Java shifts (`old_times_rule`).
     """
 
     columns: tuple[Field, ...]
     refusal: Reason | None = None
     detail: str = ""
     root: str = ""
-    old_times: bool = False
+    old_times: frozenset[str] = frozenset()
 
 
 def session_refusal(session: Any) -> Reason | None:
