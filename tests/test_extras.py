@@ -199,6 +199,7 @@ def test_a_release_that_works_is_taken(package: str, release: str) -> None:
     [
         ("pyspark", "4.2.9", "pyspark>=4.3 is"),
         ("pyspark", "3.5.1", "pyspark>=4.3 is"),
+        ("deltalake", "1.6.3", "deltalake>=1.6.4 is"),
         ("datafusion", "54.9", "datafusion>=55.0,<56 is"),
         ("datafusion", "56.0.0", "datafusion>=55.0,<56 is"),
     ],

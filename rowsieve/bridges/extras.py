@@ -14,7 +14,7 @@ from rowsieve.errors import MissingExtra, UnsupportedOperation
 
 RELEASES: Final[Mapping[str, tuple[str, str | None]]] = {
     "datafusion": ("55.0", "56"),
-    "deltalake": ("1.6", None),
+    "deltalake": ("1.6.4", None),
     "polars": ("2.1.0", None),
     "pyiceberg": ("0.12", None),
     "pyspark": ("4.3", None),
