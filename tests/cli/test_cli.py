@@ -543,7 +543,13 @@ def test_a_condition_has_the_settings_of_its_options(tmp_path: Path) -> None:
     assert "Nowhere" in run("explain", tmp_path / "t", where, "--time-zone", "Nowhere/X", code=3)
     told = run("delete", tmp_path / "t", where, "--no-ansi", code=3)
     assert "ansi is a setting of Spark" in told
+    assert run_rows("show", tmp_path / "t", where) == []
+    assert len(run_rows("show", tmp_path / "t", where, *zone)) == 1
     assert "1 deleted" in run("delete", tmp_path / "t", where, *zone, "--dialect", "duckdb")
+    assert run_rows("changes", tmp_path / "t", "--from", "1", "--where", where) == []
+    assert len(run_rows("changes", tmp_path / "t", "--from", "1", "--where", where, *zone)) == 1
+    assert "0 deleted" in run("diff", tmp_path / "t", "0", "1", "--where", where)
+    assert "1 deleted" in run("diff", tmp_path / "t", "0", "1", "--where", where, *zone)
 
 
 def test_properties_are_set_and_unset(flights: Path) -> None:

@@ -8,8 +8,8 @@ import typer
 
 from rowsieve import clock
 from rowsieve.cli import completing
-from rowsieve.cli.bundles import RowsOptions, expanded
-from rowsieve.cli.options import INT64_MAX, Dialect, Limit, StorageOptions, Uri, open_at
+from rowsieve.cli.bundles import MeaningOptions, RowsOptions, expanded
+from rowsieve.cli.options import INT64_MAX, Limit, StorageOptions, Uri, open_at
 
 if TYPE_CHECKING:
     from rowsieve.table import Table
@@ -58,13 +58,18 @@ def changes(
     follow: _Follow = False,
     poll_s: _PollSeconds = 1.0,
     limit: Limit = None,
-    dialect: Dialect = "postgres",
+    meaning: MeaningOptions,
     storage_option: StorageOptions = None,
     rows: RowsOptions,
 ) -> None:
     """Print the rows that commits inserted, updated and deleted; --json is --output json."""
     table = open_at(uri, storage_option)
-    options: dict[str, Any] = {"columns": column, "where": where, "dialect": dialect}
+    options: dict[str, Any] = {
+        "columns": column,
+        "where": where,
+        "dialect": meaning.dialect,
+        "session": meaning.session,
+    }
     if follow:
         if rows.format != "json" or net or to_version is not None or limit is not None:
             raise typer.BadParameter("--follow prints --json, and takes no --to, --limit and --net")

@@ -12,7 +12,6 @@ from rowsieve.cli.named import catalog_of, check_catalog
 from rowsieve.cli.options import (
     INT64_MAX,
     AsJson,
-    Dialect,
     Html,
     StorageOptions,
     Uri,
@@ -200,13 +199,20 @@ def diff(
         str | None, typer.Option(metavar="CONDITION", help="Compare only rows that match, as SQL.")
     ] = None,
     samples: Annotated[int, typer.Option(min=0, help="How many rows of each kind to show.")] = 10,
-    dialect: Dialect = "postgres",
+    meaning: MeaningOptions,
     storage_option: StorageOptions = None,
     report: ReportOptions,
 ) -> None:
     """Show what turns one version of a table with a key into another, net."""
     table = open_at(uri, storage_option)
-    difference = table.difference(before, after, where=where, samples=samples, dialect=dialect)
+    difference = table.difference(
+        before,
+        after,
+        where=where,
+        samples=samples,
+        dialect=meaning.dialect,
+        session=meaning.session,
+    )
     if report.html is not None:
         difference.save(report.html)
     if report.as_json:

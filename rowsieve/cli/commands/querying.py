@@ -10,12 +10,11 @@ from typing import Annotated
 
 import typer
 
-from rowsieve.cli.bundles import RowsOptions, VersionOptions, expanded
+from rowsieve.cli.bundles import MeaningOptions, RowsOptions, VersionOptions, expanded
 from rowsieve.cli.named import catalog_of, check_catalog
 from rowsieve.cli.options import (
     INT64_MAX,
     Columns,
-    Dialect,
     Limit,
     Params,
     Uri,
@@ -112,10 +111,12 @@ def show(
     *,
     column: Columns = None,
     at: VersionOptions,
-    dialect: Dialect = "postgres",
+    meaning: MeaningOptions,
     limit: Limit = None,
     rows: RowsOptions,
 ) -> None:
     """Show rows that match a condition."""
-    scan = at.table(uri).scan(where, columns=column, dialect=dialect)
+    scan = at.table(uri).scan(
+        where, columns=column, dialect=meaning.dialect, session=meaning.session
+    )
     rows.show(scan.schema, scan.to_batches(), limit)
