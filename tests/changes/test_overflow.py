@@ -163,6 +163,23 @@ def test_operators_of_other_types_and_errors_of_the_text_are_as_before() -> None
             statement("UPDATE t SET d = {v}")(table, text)
 
 
+def test_the_days_between_two_dates_are_assigned_beside_numbers_that_may_overflow() -> None:
+    days = {name: pa.array([day, None], pa.date32()) for name, day in (("a", 9), ("b", 4))}
+    rows = pa.table({"id": [1, 2], **days, "v": [1, 2**62]})
+    table = rs.create_table(fresh_uri(), rows, key=["id"])
+    for value, expected in (
+        ("a - b", [5, None]),
+        ("(a - b) * 2 + 1", [11, None]),
+        ("CASE WHEN a - b > 3 THEN v + 1 ELSE 0 END", [2, 0]),
+    ):
+        statement("UPDATE t SET v = {v}")(table, value)
+        table.refresh()
+        assert table.scan(order_by_key=True).to_arrow()["v"].to_pylist() == expected
+        table.restore(0)
+    with pytest.raises(EvaluationError, match="nothing was changed"):
+        statement("UPDATE t SET v = (a - b) + v * 4")(table, "")
+
+
 # Keywords that name no column: DataFusion reads them as values, or refuses them.
 VALUES = {"false", "interval", "not", "null", "select", "true"}
 

@@ -52,15 +52,19 @@ def overflow_checks(
     operations = [node for tree in trees for node in _operations(tree)]
     if not operations:
         return []
+    nodes = [each for node in operations for each in (node, *_operands(node).values())]
     try:
-        types = queries.types(_query(map(_text, operations), relation), at)
+        types = queries.types(_query(map(_text, nodes), relation), at)
     except InvalidInput as error:
         queries.types(_query(texts, relation), at)  # raises what is wrong with the text itself
         raise _unchecked(_text(operations[0])) from error
+    type_of = {id(node): type_ for node, type_ in zip(nodes, types, strict=True)}
     checked = [
-        (node, _NAMES[type_])
-        for node, type_ in zip(operations, types, strict=True)
-        if type_ in _NAMES
+        (node, _NAMES[type_of[id(node)]])
+        for node in operations
+        if type_of[id(node)] in _NAMES
+        # The days between two dates always fit.
+        and not any(pa.types.is_date(type_of[id(each)]) for each in _operands(node).values())
     ]
     roots = {id(node.root()): node.root() for node, _ in checked}
     for node, name in reversed(checked):  # those inside of others first
@@ -131,9 +135,14 @@ def _failing(node: Any, name: str) -> Any:
     def cast(operand: Any, to: str) -> Any:
         return exp.Anonymous(this="arrow_cast", expressions=[operand, exp.Literal.string(to)])
 
-    operands = {key: cast(node.args[key].copy(), _WIDE) for key in ("this", "expression")
-                if node.args.get(key) is not None}  # fmt: skip
+    operands = {key: cast(operand.copy(), _WIDE) for key, operand in _operands(node).items()}
     return cast(type(node)(**operands), name)
+
+
+def _operands(node: Any) -> dict[str, Any]:
+    """The operands of an operation, by their places in the tree."""
+    places = ("this", "expression")
+    return {key: node.args[key] for key in places if node.args.get(key) is not None}
 
 
 def _text(tree: Any) -> str:
