@@ -15,7 +15,15 @@ from typing import TypeAlias
 
 from rowsieve.errors import EvaluationError
 from tests.ternary_logic.engine_texts import KINDS, condition_on, drawn
-from tests.ternary_logic.entries import DIALECTS, ENTRIES, STATEMENTS, Copies, Keeps, scanned
+from tests.ternary_logic.entries import (
+    DIALECTS,
+    ENTRIES,
+    STATEMENTS,
+    VALUES,
+    Copies,
+    Keeps,
+    scanned,
+)
 from tests.ternary_logic.histories import History, random_table
 from tests.ternary_logic.pairs import Failure, Finding, Report, outcome
 from tests.ternary_logic.readers import Ids
@@ -90,7 +98,9 @@ class Question:
                 continue  # a row on which the condition fails violates it
             answer = self.answer(name, keeps)
             self.report.compared[name] += 1
-            if answer is not None and answer != wanted:
+            if name in VALUES and answer in (REFUSED, FAILS):
+                self.report.skipped[f"{name}: {answer}"] += 1
+            elif answer is not None and answer != wanted:
                 self._report(name, f"gives {answer}, not {wanted}")
 
     def compare_statements(self, wanted: Answer | None) -> None:

@@ -60,6 +60,13 @@ class Copies:
         context.from_pydict({"source_id": _FREE_IDS}, name="source")
         return context
 
+    @cached_property
+    def catalog(self) -> rowsieve.Catalog:
+        """A catalog in which the copy is `db.c`."""
+        catalog = rowsieve.Catalog(fresh_uri())
+        catalog.register_table("db.c", self.copy.uri)
+        return catalog
+
     @contextmanager
     def changing(self) -> Iterator[Table]:
         """Yield the copy, and undo what was done to it."""
@@ -218,13 +225,47 @@ def _constraint(copies: Copies, text: str, dialect: str) -> Ids:
     with copies.changing() as copy:
         copy.delete("TRUE")
         copy.add_constraint("forbidden", f"NOT ({text})", dialect=dialect)
+        write = copy.upsert if copy.key else copy.append
+        if _is_accepted(write, rows):
+            return []
         for place in range(rows.num_rows):
-            row = rows.slice(place, 1)
-            try:
-                copy.upsert(row) if copy.key else copy.append(row)
-            except ConstraintViolation:
-                refused += row["id"].to_pylist()
+            if not _is_accepted(write, rows.slice(place, 1)):
+                refused += rows["id"].slice(place, 1).to_pylist()
     return sorted(refused)
+
+
+def _is_accepted(write: Callable[[pa.Table], Any], rows: pa.Table) -> bool:
+    try:
+        write(rows)
+    except ConstraintViolation:
+        return False
+    return True
+
+
+def _fact(copies: Copies, text: str, dialect: str) -> Ids:
+    """A scan of rows that all obey the condition, which the table states."""
+    with copies.changing() as copy:
+        copy.delete(f"NOT ({text})", dialect=dialect)
+        copy.add_constraint("fact", text, dialect=dialect)
+        return _ids_of(copy.to_arrow(text, ["id"], dialect=dialect))
+
+
+def _last_changed(copies: Copies, text: str, dialect: str) -> Ids:
+    with copies.changing() as copy:
+        copy.set_properties({"row_versions": "kept"})
+        version = copy.version
+        copy.update({_MARK: 7})
+        changed = copy.last_changed(version, where=text, dialect=dialect)
+        return _ids_of(changed.read_all())
+
+
+def _vectors(copies: Copies, text: str, dialect: str) -> Ids:
+    """Calls that only choose parts refuse what a scan refuses, and lose no row."""
+    with copies.changing() as copy:
+        copy.key_ranges(text, dialect=dialect)
+        if copy.key:
+            copy.build_deletion_vectors(text, dialect=dialect)
+        return _ids_of(copy.to_arrow(text, ["id"], dialect=dialect))
 
 
 # Commands
@@ -258,6 +299,14 @@ def _update_command(copies: Copies, text: str, dialect: str) -> Ids:
         _run("update", copy.uri, "--set", f"{_MARK}=1", "--dialect", dialect, "--", text)
         copy.refresh()
         return _marked(copy)
+
+
+def _changes_command(copies: Copies, text: str, dialect: str) -> Ids:
+    with copies.changing() as copy:
+        copy.delete("TRUE")
+        since = ("--from", str(copy.version), "--dialect", dialect)
+        lines = _run("changes", copy.uri, *since, "--where", text, "--output", "json")
+        return sorted(json.loads(line)["id"] for line in lines.splitlines())
 
 
 # Statements of our DataFusion session, whose rows are those of its `SELECT`
@@ -304,6 +353,30 @@ def _update_returning(copies: Copies, text: str, dialect: str) -> Ids:
         return _ids_where(updated.to_arrow_table())
 
 
+def _delete_in_sql_transaction(copies: Copies, text: str, dialect: str) -> Ids:
+    del dialect
+    copies.session.sql("BEGIN")
+    try:
+        copies.session.sql(f"DELETE FROM c WHERE {text}")
+        left = _ids_of(copies.session.sql("SELECT id FROM c").to_arrow_table())
+    finally:
+        copies.session.sql("ROLLBACK")
+    return sorted((Counter(_all_ids(copies.copy)) - Counter(left)).elements())
+
+
+def _select_in_catalog(copies: Copies, text: str, dialect: str) -> Ids:
+    del dialect
+    return _ids_of(copies.catalog.sql(f"SELECT id FROM db.c WHERE {text}").to_arrow_table())
+
+
+def _update_in_catalog(copies: Copies, text: str, dialect: str) -> Ids:
+    del dialect
+    with copies.changing() as copy:
+        copies.catalog.sql(f"UPDATE db.c SET {_MARK} = 1 WHERE {text}")
+        copy.refresh()
+        return _marked(copy)
+
+
 def _merge_statement(copies: Copies, text: str, dialect: str) -> Ids:
     del dialect
     with copies.changing() as copy:
@@ -343,9 +416,13 @@ ENTRIES: Mapping[str, Keeps] = {
     "delete in a transaction": _delete_in_transaction,
     "update in a transaction": _update_in_transaction,
     "constraint": _constraint,
+    "fact": _fact,
+    "last changed": _last_changed,
+    "vectors": _vectors,
     "rowsieve show": _show,
     "rowsieve delete": _delete_command,
     "rowsieve update": _update_command,
+    "rowsieve changes": _changes_command,
 }
 """Entries that take text of each dialect."""
 
@@ -356,7 +433,14 @@ STATEMENTS: Mapping[str, Keeps] = {
     "DELETE RETURNING": _delete_returning,
     "UPDATE": _update_statement,
     "UPDATE RETURNING": _update_returning,
+    "DELETE in a transaction": _delete_in_sql_transaction,
+    "SELECT in a catalog": _select_in_catalog,
+    "UPDATE in a catalog": _update_in_catalog,
     "MERGE": _merge_statement,
     "merge": _merge,
 }
 """Entries whose text DataFusion reads; the first is what the others are compared with."""
+
+VALUES = frozenset({"column", "update of a case", "UPDATE RETURNING"})
+"""Entries that compute the condition as a value: some comparisons of two types of numbers are read
+as conditions only, and integers in assigned values never wrap around."""
