@@ -106,7 +106,7 @@ def meddled(table: Table, meddle: Callable[[int], None]) -> Table:
 
 def overtake(table: Table, patch: pytest.MonkeyPatch, other: Callable[[Table], Any]) -> None:
     """Let another handle act once, right before this one puts its next entry of the log."""
-    publish = table.handle.log._publish
+    publish = table.handle.log.publish
     done: list[bool] = []
 
     def first_the_other(entry: Any) -> Any:
@@ -115,7 +115,7 @@ def overtake(table: Table, patch: pytest.MonkeyPatch, other: Callable[[Table], A
             other(rowsieve.open_table(table.uri))
         return publish(entry)
 
-    patch.setattr(table.handle.log, "_publish", first_the_other)
+    patch.setattr(table.handle.log, "publish", first_the_other)
 
 
 def files(table: Table) -> list[str]:

@@ -19,6 +19,7 @@ from rowsieve.parquet.footer import reading
 from rowsieve.storage.log.commit_log import CommitLog
 from rowsieve.storage.log.floors import paths_of
 from rowsieve.storage.log.missing_files import missing_files_named
+from rowsieve.storage.planting import check_plantable, plant
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.storage.versioned_names import DATA_FILE
 
@@ -30,10 +31,11 @@ def clone_version(
 ) -> Snapshot:
     """Copy the version's files into `target`, then create a table with this version there.
 
-    TableExists or InvalidInput if the folder is not empty. An interrupted call leaves no table.
+    TableExists or InvalidInput if the folder is not empty. An interrupted call leaves no table; the
+    same call continues it.
     """
     log = CommitLog(target)
-    log.check_vacant()
+    check_plantable(log, version)
     files = known_files(version.parts)
     paths = sorted({path for path in paths_of(version.parts) if DATA_FILE.fullmatch(path)})
     for start in range(0, len(paths), _AT_ONCE):
@@ -44,7 +46,7 @@ def clone_version(
             )
         if progress is not None:
             progress(start + len(block), len(paths))
-    return log.plant(version, {"cloned_from": source.uri, "version": version.version})
+    return plant(log, version, {"cloned_from": source.uri, "version": version.version})
 
 
 def _copy(source: ObjectStore, target: ObjectStore, path: str, spans: Sequence[Span]) -> None:

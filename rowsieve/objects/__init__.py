@@ -11,7 +11,7 @@ object (invariants, rule 1), so the caller must check the store before it decide
 from __future__ import annotations
 
 from rowsieve.objects.drafts import Draft, Uploads
-from rowsieve.objects.durable import put_fresh, reading_whole
+from rowsieve.objects.durable import put_fresh, put_if_absent, reading_whole
 from rowsieve.objects.fetching import (
     FetchingStore,
     begin,
@@ -60,6 +60,7 @@ __all__ = [
     "open_probe",
     "open_store",
     "put_fresh",
+    "put_if_absent",
     "reading_whole",
     "table_store",
     "table_uri_of",

@@ -7,11 +7,19 @@ Soundness: `put_fresh` returns only when the name holds exactly these bytes (inv
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final, TypeVar
 
 from rowsieve import clock
 from rowsieve.errors import CorruptData, StoreError
-from rowsieve.objects.store import NotCreated, ObjectExists, ObjectNotFound, ObjectStore, SyncFailed
+from rowsieve.objects.store import (
+    Converting,
+    NotCreated,
+    ObjectExists,
+    ObjectNotFound,
+    ObjectStore,
+    SyncFailed,
+)
 
 PATIENCE_S: Final = 60.0
 _ATTEMPTS: Final = 5
@@ -54,13 +62,44 @@ def put_fresh(store: ObjectStore, path: str, data: bytes | memoryview) -> None:
         return
 
 
+def put_if_absent(store: ObjectStore, path: str, data: bytes | memoryview) -> bool:
+    """Create an object unless its name has other bytes; return whether it holds these.
+
+    The put is repeated like that of `put_fresh`: a connection that breaks says nothing about it.
+    """
+    try:
+        put_fresh(store, path, data)
+    except _OtherContents:
+        return False
+    return True
+
+
+class _OtherContents(CorruptData):
+    """The name of a put holds other bytes."""
+
+
 def _check_content(store: ObjectStore, path: str, data: bytes | memoryview) -> None:
     stored = store.get(path)
     if stored != memoryview(data):
-        raise CorruptData(
+        raise _OtherContents(
             f"cannot create {path} in {store.uri}: the name is fresh, but an object with other "
             f"contents exists there ({len(stored)} bytes found, {len(data)} bytes written)"
         )
+
+
+def stating_outcome(operation: str, look: str) -> Converting:
+    """Convert NotCreated and SyncFailed of a block to StoreError that says what was committed.
+
+    `look`: where the caller looks, before another try, if that is not sure.
+    """
+    return Converting(partial(_state_outcome, operation, look))
+
+
+def _state_outcome(operation: str, look: str, error: Exception) -> None:
+    if isinstance(error, SyncFailed) and error.is_visible:
+        raise StoreError(f"{operation}: {error}. {look} before trying again") from error
+    if isinstance(error, NotCreated | SyncFailed):
+        raise StoreError(f"{operation}: {error}; nothing was committed") from error
 
 
 class Patience:

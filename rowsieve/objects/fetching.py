@@ -92,7 +92,10 @@ def in_background(store: ObjectStore, task: Callable[[], None]) -> None:
     the pool for requests that a caller waits for.
     """
     if not store.overlaps:
-        task()
+        try:
+            task()
+        except Exception:  # the caller's own work is done
+            _log.exception("a background task failed")
         return
     while len(waiting := tuple(_background)) >= MAX_ASIDE:
         wait(waiting, return_when=FIRST_COMPLETED)

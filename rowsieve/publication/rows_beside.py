@@ -11,7 +11,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rowsieve.objects import ObjectExists, ObjectStore
+from rowsieve.objects import ObjectStore, put_if_absent
 from rowsieve.storage.manifests.manifest import FileRef
 from rowsieve.storage.parts.memory_rows import read_memory
 from rowsieve.storage.snapshot import Snapshot
@@ -37,11 +37,7 @@ def write_beside(store: ObjectStore, ref: FileRef, snapshot: Snapshot) -> int:
         rows = tagged_rows(rows, snapshot.schema)
     pq.write_table(rows, sink, store_schema=False, compression="zstd")
     data = memoryview(sink.getvalue())
-    try:
-        store.put_new(path, data)
-    except ObjectExists:
-        return store.size(path)
-    return len(data)
+    return len(data) if put_if_absent(store, path, data) else store.size(path)
 
 
 def _rows(ref: FileRef, schema: Schema) -> pa.Table:

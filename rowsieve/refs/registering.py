@@ -40,6 +40,7 @@ from rowsieve.storage.log.refs import (
     with_refs,
 )
 from rowsieve.storage.log.retries import Retries
+from rowsieve.storage.planting import plant
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.storage.versioned_names import base_of_id
 
@@ -112,7 +113,7 @@ def _planted(log: CommitLog, head: Snapshot, origin: Handle, kind: RefKind, name
         ref = msgspec.structs.replace(source, folder=folder, published=known)
     notes = {"ref": name, "of": origin.store.uri}
     try:
-        CommitLog(store_of(log.store, folder)).plant(version, notes, OwnRef(kind, name))
+        plant(CommitLog(store_of(log.store, folder)), version, notes, OwnRef(kind, name))
     except (ObjectNotFound, UnsupportedOperation):  # its files went while they were written
         _check_not_given_up(name, folder, log.latest())
         raise

@@ -35,7 +35,7 @@ from typing import Any, Final, NamedTuple, Self
 
 from rowsieve import clock
 from rowsieve.errors import InvalidInput, RowsieveError, StoreError, UnsupportedOperation
-from rowsieve.objects import ObjectExists, ObjectNotFound, ObjectStore, put_fresh
+from rowsieve.objects import ObjectNotFound, ObjectStore, put_fresh, put_if_absent
 from rowsieve.storage.log.sealed_lines import seal, unseal
 
 LEASES: Final = "_rowsieve/leases"
@@ -126,10 +126,7 @@ def hold(store: ObjectStore, publication: str, version: int, of: str = "", place
     """
     path = f"{LEASES}/{version:020}.published-{publication}.json"
     facts = {"version": version, "of": of, "place": place}
-    try:
-        store.put_new(path, seal([{"published": facts}]))
-    except ObjectExists:
-        return
+    put_if_absent(store, path, seal([{"published": facts}]))
 
 
 def since_of(store: ObjectStore, lease: LeaseFile) -> int | None:

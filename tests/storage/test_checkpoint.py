@@ -10,6 +10,7 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.errors import CorruptData, InvalidInput, StoreError, UnsupportedProtocol
+from rowsieve.storage.log import checkpoint
 from rowsieve.storage.log.checkpoint import (
     CHECKPOINTS,
     checkpoint_path,
@@ -115,6 +116,29 @@ def test_failing_to_write_one_does_not_fail_the_commit(caplog: pytest.LogCapture
     assert "no checkpoint of version 2" in caplog.text
     assert inner.list(CHECKPOINTS) == []
     assert CommitLog(inner).latest() == s2
+
+
+@pytest.mark.parametrize("fault", [Fault.UNAVAILABLE, Fault.LOST_ANSWER], ids=lambda f: f.name)
+def test_its_put_is_repeated_when_the_connection_breaks(fault: Fault) -> None:
+    inner = memory_store()
+    _, s1 = create(inner, 1, checkpoint_interval="2")
+    broken = FaultyStore(inner).meet_where(fault, "put_new", checkpoint_path(2).__eq__, times=1)
+    s2 = commit(CommitLog(broken), s1)
+    assert broken.is_over
+    assert read_checkpoint(inner, 2) == s2
+
+
+def test_whatever_fails_while_one_is_written_the_commit_stands(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, s1 = create(memory_store(), 1, checkpoint_interval="2")
+
+    def exhausted(*_: object) -> bool:
+        raise MemoryError
+
+    monkeypatch.setattr(checkpoint, "write_checkpoint", exhausted)
+    assert commit(log, s1).version == 2
+    assert "a background task failed" in caplog.text
 
 
 def test_one_that_reads_back_other_than_written_does_not_count() -> None:

@@ -286,6 +286,17 @@ def test_an_outcome_that_stays_unknown_is_told_as_such() -> None:
     assert CommitLog(inner).latest() == before
 
 
+def test_a_commit_whose_place_cannot_be_read_is_said_to_be_published() -> None:
+    """The put succeeded; only the look at its neighbours fails."""
+    inner = memory_store()
+    _, before = create(inner, 1)
+    store = FaultyStore(inner)
+    store.meet_where(Fault.UNAVAILABLE, "get", lambda _: ("put_new", log_path(2)) in store.calls)
+    with pytest.raises(StoreError, match=r"was published as .*0002\.json .* readers see it unless"):
+        CommitLog(store).commit(upsert(), before, never)
+    assert CommitLog(inner).latest().version == 2
+
+
 # Rule 2: a store that does not keep its promise.
 
 

@@ -113,7 +113,7 @@ def test_another_writer_of_the_log_commits_in_between(
     records = entries(table)
     store = table.handle.store
     former, successor = opened(store), opened(store)
-    publish, overtaken = CommitLog._publish, list[bool]()
+    publish, overtaken = CommitLog.publish, list[bool]()
 
     def overtaking(log: CommitLog, entry: object) -> object:
         if log is successor.log and not overtaken:
@@ -121,7 +121,7 @@ def test_another_writer_of_the_log_commits_in_between(
             flush(former, records, theirs)
         return publish(log, entry)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(CommitLog, "_publish", overtaking)
+    monkeypatch.setattr(CommitLog, "publish", overtaking)
     flush(successor, records, 4)
     assert overtaken
     assert found(table) == expected(table, 4)
@@ -133,7 +133,7 @@ def test_a_commit_of_a_fenced_writer_comes_last(monkeypatch: pytest.MonkeyPatch)
     records = entries(table)
     store = table.handle.store
     former, successor = opened(store), opened(store)
-    publish, overtaken = CommitLog._publish, list[bool]()
+    publish, overtaken = CommitLog.publish, list[bool]()
 
     def overtaking(log: CommitLog, entry: object) -> object:
         if log is former.log and not overtaken:
@@ -141,7 +141,7 @@ def test_a_commit_of_a_fenced_writer_comes_last(monkeypatch: pytest.MonkeyPatch)
             flush(successor, records, 4)
         return publish(log, entry)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(CommitLog, "_publish", overtaking)
+    monkeypatch.setattr(CommitLog, "publish", overtaking)
     flush(former, records, 2)
     assert overtaken
     assert found(table) == expected(table, 4)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
+from rowsieve.objects.durable import put_if_absent
 from rowsieve.objects.shared.shared_entry import packed
 from rowsieve.objects.shared.shared_reader import SharedReader
 from rowsieve.objects.shared.shared_state import State
@@ -18,7 +17,6 @@ from rowsieve.objects.shared.table_pages import (
     root_path,
     split,
 )
-from rowsieve.objects.store import ObjectExists
 
 
 def write_root(reader: SharedReader, state: State) -> Root:
@@ -38,8 +36,8 @@ def write_root(reader: SharedReader, state: State) -> Root:
             pages.setdefault(number, reader.page_at(before, number))
         refs = [put_page(reader.store, page) for page in split(pages, count)]
     root = Root(state.version, state.commit_id, state.timestamp_us, state.database, tuple(refs))
-    with suppress(ObjectExists):  # a root of the same version says the same
-        reader.store.put_new(root_path(state.version), packed("root", root))
+    # A root of the same version, which another process has written, says the same.
+    put_if_absent(reader.store, root_path(state.version), packed("root", root))
     return root
 
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
 from rowsieve.errors import InvalidInput, TableNotFound
+from rowsieve.objects.durable import put_if_absent
 from rowsieve.objects.shared.group_commit import Overtaken
 from rowsieve.objects.shared.shared_entry import Section, entry_path
 from rowsieve.objects.shared.shared_log import SharedLog
@@ -196,8 +196,7 @@ class SectionStore:
                 if self._now().place(number) is not None:
                     raise
                 continue  # another call has completed it, and retention has deleted the entry
-            with suppress(ObjectExists):  # an earlier call was interrupted
-                self._inner.put_new(path, data)
+            put_if_absent(self._inner, path, data)  # an earlier call may have been interrupted
         if log.places:
             gone = Section(log.table, gone_below=log.next_number)
             self._member.commit(gone)

@@ -7,7 +7,6 @@ https://github.com/delta-io/delta/blob/master/PROTOCOL.md#checkpoints
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any, Final
 
 import msgspec
@@ -16,7 +15,7 @@ import pyarrow.parquet as pq
 
 from rowsieve.decoded_types import described
 from rowsieve.errors import CorruptData, NotFound
-from rowsieve.objects import ObjectExists, ObjectStore
+from rowsieve.objects import ObjectStore, put_if_absent
 
 LOG: Final = "_delta_log"
 LAST: Final = f"{LOG}/_last_checkpoint"
@@ -86,8 +85,8 @@ def write_checkpoint(store: ObjectStore, number: int, actions: list[dict[str, An
     ]
     pq.write_table(pa.Table.from_pylist(rows, _SCHEMA), sink, compression="snappy")
     last = msgspec.json.encode({"version": number, "size": len(rows)})
-    with suppress(ObjectExists):  # of a concurrent publication
-        store.put_new(checkpoint_name(number), memoryview(sink.getvalue()))
+    # A concurrent publication may have written it.
+    put_if_absent(store, checkpoint_name(number), memoryview(sink.getvalue()))
     store.put_hint(LAST, last)
 
 

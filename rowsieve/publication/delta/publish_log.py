@@ -19,7 +19,7 @@ from urllib.parse import quote
 import msgspec
 
 from rowsieve.errors import CommitConflict, UnsupportedOperation
-from rowsieve.objects import ObjectExists, ObjectStore, table_uri_of
+from rowsieve.objects import ObjectStore, put_if_absent, table_uri_of
 from rowsieve.publication.delta.checkpoints import INTERVAL, LOG, write_checkpoint
 from rowsieve.publication.delta.delta_schema import delta_schema, has_local_time
 from rowsieve.publication.delta.delta_vectors import descriptors
@@ -72,16 +72,14 @@ def publish_log(
     earlier = versions.before(commit)
     lines = _Writing(target, snapshot, source, state, earlier).lines()
     data = b"\n".join(msgspec.json.encode(line) for line in lines)
-    try:
-        target.put_new(f"{LOG}/{state.number:020}.json", data)
-    except ObjectExists as error:
+    if not put_if_absent(target, f"{LOG}/{state.number:020}.json", data):
         now = read_log(target, snapshot.table.uuid)
         if now.version == snapshot.version and now.commit_id == snapshot.commit_id:
             return _publication(target, snapshot, now.number - 1)
         raise CommitConflict(
             f"publish: another process wrote version {state.number} of {target.uri}/{LOG}; call "
             "it again"
-        ) from error
+        )
     if state.number and state.number % INTERVAL == 0:
         _write_state(target, snapshot, state.number)
     return _publication(target, snapshot, state.number)

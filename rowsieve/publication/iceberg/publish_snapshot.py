@@ -20,7 +20,7 @@ from typing import Any, Final
 import msgspec
 
 from rowsieve.errors import CommitConflict, UnsupportedOperation
-from rowsieve.objects import ObjectExists, ObjectStore, put_fresh
+from rowsieve.objects import ObjectStore, put_fresh, put_if_absent
 from rowsieve.publication.earlier_versions import Versions
 from rowsieve.publication.iceberg.dropped_snapshots import delete_dropped
 from rowsieve.publication.iceberg.file_metrics import file_metrics
@@ -164,9 +164,8 @@ class _Writing:
             versions.tags,
         )
         number = number_of(snapshot.version)
-        try:
-            self.folder.store.put_new(name_of(number), msgspec.json.encode(metadata))
-        except ObjectExists:
+        data = msgspec.json.encode(metadata)
+        if not put_if_absent(self.folder.store, name_of(number), data):
             return self._written_meanwhile()
         write_hint(self.folder, number)
         if before.is_continued:

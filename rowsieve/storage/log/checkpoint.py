@@ -27,7 +27,7 @@ from rowsieve.errors import (
     StoreError,
     UnsupportedProtocol,
 )
-from rowsieve.objects import ObjectExists, ObjectStore, put_fresh, reading_whole
+from rowsieve.objects import ObjectStore, put_fresh, put_if_absent, reading_whole
 from rowsieve.objects.cached_store import forget_kept
 from rowsieve.storage.changes_since import ChangesSince
 from rowsieve.storage.log.inline_parts import decode_inline, short_list
@@ -110,18 +110,16 @@ def write_due_checkpoint(store: ObjectStore, snapshot: Snapshot) -> None:
         _log.warning("no checkpoint of version %d of %s: %s", snapshot.version, store.uri, error)
 
 
-def write_checkpoint(store: ObjectStore, snapshot: Snapshot) -> None:
+def write_checkpoint(store: ObjectStore, snapshot: Snapshot) -> bool:
     """Put the parts, read them back, then put the file that makes the checkpoint valid.
 
-    Checkpoints of few parts are that one file. Its own checksum covers them.
+    Checkpoints of few parts are that one file. Its own checksum covers them. False if the version
+    has one already: within a log it has the same content.
     """
     file = _put_parts(store, snapshot)
     parts = {"shards": file} if isinstance(file, _ShardsLine) else {"add": file}
     lines = [*checkpoint_lines(snapshot), parts]
-    try:
-        store.put_new(checkpoint_path(snapshot.version), seal(lines))
-    except ObjectExists:
-        return  # a checkpoint of the same version has the same content
+    return put_if_absent(store, checkpoint_path(snapshot.version), seal(lines))
 
 
 def checkpoint_lines(snapshot: Snapshot) -> list[dict[str, Any]]:

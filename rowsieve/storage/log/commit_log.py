@@ -13,7 +13,6 @@ after a crash at any point the table is either before or after the commit.
 from __future__ import annotations
 
 import re
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -40,11 +39,10 @@ from rowsieve.objects import (
     together,
 )
 from rowsieve.objects.durable import Patience
-from rowsieve.properties import MOVED, OLDEST_BASE, OLDEST_VERSION, OWN_REF
+from rowsieve.properties import OLDEST_VERSION, OWN_REF
 from rowsieve.storage.differential import ONLY_DIFFERENTIAL, check_mode
 from rowsieve.storage.log.checkpoint import (
     read_commit_id,
-    write_checkpoint,
 )
 from rowsieve.storage.log.checkpoint_turns import (
     checkpoint_interval,
@@ -59,7 +57,7 @@ from rowsieve.storage.log.commit_request import (
     rebased,
 )
 from rowsieve.storage.log.create_only import prove_create_only
-from rowsieve.storage.log.floors import check_open, floors_of, raised
+from rowsieve.storage.log.floors import check_open, floors_of
 from rowsieve.storage.log.incremental_checkpoint import begin_due_checkpoint
 from rowsieve.storage.log.inline_parts import LIST_BYTES, short_list
 from rowsieve.storage.log.log_entry import (
@@ -73,7 +71,7 @@ from rowsieve.storage.log.log_entry import (
     version_of,
 )
 from rowsieve.storage.log.log_reader import LogReader
-from rowsieve.storage.log.refs import OwnRef, as_own_ref, check_not_tag, without_refs
+from rowsieve.storage.log.refs import check_not_tag
 from rowsieve.storage.log.replay import replay
 from rowsieve.storage.log.retries import Retries
 from rowsieve.storage.manifests.manifest import PartTable
@@ -137,7 +135,7 @@ class CommitLog(LogReader):
         )
         check_request(request)
         check_in_memory(request, table_info)
-        draft = self._stage(request, table_info, 0)
+        draft = self.store_parts(request, table_info, 0)
         if uploads is not None:
             uploads.wait()  # before the entry (invariants, rule 3)
         entry = LogEntry(
@@ -154,52 +152,10 @@ class CommitLog(LogReader):
             next_field_id=next_field_id,
             file=draft.file,
         )
-        published = self._publish(entry)
+        published = self.publish(entry)
         if published is None:
-            raise self._table_exists()
+            raise self.table_exists()
         return self.remember(replay(None, (_with_draft_parts(published, draft),)))
-
-    def plant(
-        self, version: Snapshot, metadata: Mapping[str, Any], ref: OwnRef | None = None
-    ) -> Snapshot:
-        """Begin a log with a version of another one, whose data files are here already.
-
-        It keeps its number, so that rows keep their commit_ts (invariant I1), under a new table id;
-        earlier versions are gone. The checkpoint comes first: the entry completes the log. `ref`:
-        it is that of a branch or tag, whose data files have bases of their own.
-        """
-        properties = without_refs(version.table.properties)
-        properties.pop(MOVED, None)  # it is of the log that it begins from
-        if ref is None:
-            self.check_vacant()
-        else:
-            properties.pop(OLDEST_BASE, None)
-        info = replace(version.table, uuid=uuid.uuid4().hex, properties=properties)
-        info = raised(info, oldest_version=version.version)
-        info = info if ref is None else as_own_ref(info, ref)
-        prove_create_only(self._store, info.uuid)
-        request = CommitRequest("create", restored=version.parts, metadata=metadata)
-        check_request(request)
-        draft = self._stage(request, info, version.version)
-        planted = replace(version, commit_id=draft.commit_id, table=info)
-        write_checkpoint(self._store, planted)
-        entry = LogEntry(
-            version=version.version,
-            commit_id=draft.commit_id,
-            predecessor=version.commit_id if version.version else None,
-            table_uuid=info.uuid,
-            timestamp_us=version.timestamp_us,
-            operation=request.operation,
-            rows_written=version.parts.row_count,
-            metadata=metadata,
-            info=info,
-            schema=version.schema,
-            next_field_id=version.next_field_id,
-            file=draft.file,
-        )
-        if self._publish(entry) is None:
-            raise self._table_exists()
-        return self.latest(planted)
 
     def commit(
         self,
@@ -230,7 +186,7 @@ class CommitLog(LogReader):
             if request.info is not None:
                 _check_info(request.info)
             draft = self.stage(request, head, draft)
-            published = self._publish(_entry_of(draft, head))
+            published = self.publish(_entry_of(draft, head))
             if published is not None:
                 self._check_neighbours(head, published)
                 entry = _with_draft_parts(published, draft)
@@ -266,7 +222,7 @@ class CommitLog(LogReader):
             return draft
         tasks: list[Callable[[], Draft | None]] = [
             prove,
-            partial(self._stage, request, head.table, head.version),
+            partial(self.store_parts, request, head.table, head.version),
         ]
         _, staged = together(self._store, tasks)
         if request.uploads is not None:
@@ -274,7 +230,7 @@ class CommitLog(LogReader):
         assert isinstance(staged, Draft)
         return staged
 
-    def _stage(self, request: CommitRequest, info: TableInfo, base_version: int) -> Draft:
+    def store_parts(self, request: CommitRequest, info: TableInfo, base_version: int) -> Draft:
         """Store the parts under a fresh commit id (invariants, rule 4)."""
         commit_id = new_id(base_version)
         parts = request.added or request.restored
@@ -290,7 +246,7 @@ class CommitLog(LogReader):
         file = AddedFile(name, len(data), checksum(data), len(parts), parts.row_count)
         return Draft(request, commit_id, file, parts)
 
-    def _publish(self, entry: LogEntry) -> LogEntry | None:
+    def publish(self, entry: LogEntry) -> LogEntry | None:
         """Put an entry at its number; return it as it reads back, or None if the number is taken.
 
         Only the entry stored at the number decides whether it is ours (invariant I6; invariants,
@@ -332,18 +288,33 @@ class CommitLog(LogReader):
             return ours
 
     def _read_entry(self, version: int) -> LogEntry | None:
-        """Read an entry, with retries when the store fails; None if it is absent."""
+        """Read an entry that was put, with retries when the store fails; None if it is absent."""
+        try:
+            return self._entry_patiently(version)
+        except StoreError as problem:
+            raise StoreError(
+                f"cannot determine whether {log_path(version)} in {self._store.uri} was "
+                f"written: {problem}; reopen the table and look at its history before "
+                "trying again"
+            ) from problem
+
+    def _entry_patiently(self, version: int) -> LogEntry | None:
         patience = Patience(_ATTEMPTS)
         while True:
             try:
                 return self.entry(version)
-            except StoreError as problem:
+            except StoreError:
                 if not patience.again():
-                    raise StoreError(
-                        f"cannot determine whether {log_path(version)} in {self._store.uri} was "
-                        f"written: {problem}; reopen the table and look at its history before "
-                        "trying again"
-                    ) from problem
+                    raise
+
+    def _unproved(self, ours: LogEntry, problem: StoreError) -> StoreError:
+        """Build the error for a published entry whose neighbours could not be read."""
+        return StoreError(
+            f"commit {ours.commit_id} was published as {log_path(ours.version)} in "
+            f"{self._store.uri}, and readers see it unless an expiry has removed the entries "
+            f"before it at the same moment, which could not be read: {problem}. Look for this id "
+            "in the history of the reopened table before trying again"
+        )
 
     def _check_neighbours(self, head: Snapshot, ours: LogEntry) -> None:
         """Check that our entry is at the end of the log, and not in a gap of it.
@@ -352,11 +323,14 @@ class CommitLog(LogReader):
         fresh read of the log shows that.
         """
         reads: list[Callable[[], LogEntry | str | None]] = [
-            partial(self._read_entry, head.version),
-            partial(self._read_entry, ours.version + 1),
+            partial(self._entry_patiently, head.version),
+            partial(self._entry_patiently, ours.version + 1),
             partial(self._checkpoint_id, ours.version, head),
         ]
-        before, after, checkpoint_id = together(self._store, reads)
+        try:
+            before, after, checkpoint_id = together(self._store, reads)
+        except StoreError as problem:
+            raise self._unproved(ours, problem) from problem
         assert before is None or isinstance(before, LogEntry)
         assert after is None or isinstance(after, LogEntry)
         if before is None or before.commit_id != head.commit_id:
@@ -375,6 +349,10 @@ class CommitLog(LogReader):
         published = f"commit {ours.commit_id} was published as {log_path(ours.version)}"
         try:
             fresh = self.latest()
+            after = self._entry_patiently(ours.version + 1)
+            stored = self._entry_patiently(ours.version)
+        except StoreError as problem:
+            raise self._unproved(ours, problem) from problem
         except CorruptData as error:
             if self._is_alone(ours):
                 raise TableNotFound(
@@ -385,7 +363,6 @@ class CommitLog(LogReader):
                 f"{published} in {self._store.uri}, but the log is damaged before it: {error}. The "
                 "commit takes effect when the log is restored: do not repeat it"
             ) from error
-        after, stored = self._read_entry(ours.version + 1), self._read_entry(ours.version)
         if fresh.commit_id == ours.commit_id:
             return
         if after is not None and after.predecessor == ours.commit_id:
@@ -499,9 +476,26 @@ class CommitLog(LogReader):
             self.latest()
         except TableNotFound:
             return
-        raise self._table_exists()
+        except CorruptData as error:
+            if self.has_entries():
+                raise
+            raise CorruptData(
+                f"{error}. If a copy was interrupted here, repeat it with the same version, or "
+                "delete the folder"
+            ) from error
+        raise self.table_exists()
 
-    def _table_exists(self) -> TableExists:
+    def check_alone(self, version: int) -> None:
+        """Raise TableExists if the log has a checkpoint or an entry of another version."""
+        if {*self._checkpoints(), *self._versions(LOG, None, version_of)} - {version}:
+            raise self.table_exists()
+
+    def has_entries(self) -> bool:
+        """Return whether an entry of the log is listed."""
+        return bool(self._versions(LOG, None, version_of))
+
+    def table_exists(self) -> TableExists:
+        """The error for a place that has a table."""
         return TableExists(
             f"a table already exists at {self._store.uri}; open it, or create the new one elsewhere"
         )

@@ -23,7 +23,7 @@ from typing import Any, Final
 import msgspec
 
 from rowsieve.errors import RowsieveError
-from rowsieve.objects import ObjectExists, ObjectStore, in_background, reading_whole
+from rowsieve.objects import ObjectStore, in_background, put_if_absent, reading_whole
 from rowsieve.storage.changes_since import ChangesSince
 from rowsieve.storage.log.checkpoint import (
     CHECKPOINTS,
@@ -107,9 +107,7 @@ def write_incremental(store: ObjectStore, snapshot: Snapshot) -> None:
         line = _SinceLine(since.version, since.commit_id, since.removed, ids)
         lines = [*checkpoint_lines(snapshot), {"since": line}]
         data = seal(lines if file is None else [*lines, {"add": file}])
-        store.put_new(incremental_path(snapshot.version, since.version), data)
-    except ObjectExists:
-        return  # of the same version after the same checkpoint: the same content
+        put_if_absent(store, incremental_path(snapshot.version, since.version), data)
     except RowsieveError as error:
         _log.warning("no checkpoint of version %d of %s: %s", snapshot.version, store.uri, error)
 
