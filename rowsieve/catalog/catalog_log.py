@@ -34,8 +34,15 @@ import msgspec
 from rowsieve import clock
 from rowsieve.decoded_types import described
 from rowsieve.errors import CorruptData, StoreError, UnsupportedProtocol
-from rowsieve.objects import ObjectExists, ObjectNotFound, ObjectStore, together
-from rowsieve.objects.durable import Patience
+from rowsieve.objects import (
+    NotCreated,
+    ObjectExists,
+    ObjectNotFound,
+    ObjectStore,
+    SyncFailed,
+    together,
+)
+from rowsieve.objects.durable import Patience, stating_outcome
 from rowsieve.storage.log.create_only import prove_create_only
 from rowsieve.storage.log.retries import RETRY_TIMEOUT_S, Retries
 from rowsieve.storage.log.sealed_lines import damaged, seal, unseal
@@ -179,7 +186,9 @@ class CatalogLog:
                 clock.now_us(),
                 wanted.protocol,
             )
-            if self._put(line, wanted):
+            with stating_outcome(operation, "List the tables of the catalog"):
+                is_ours = self._put(line, wanted)
+            if is_ours:
                 state = replace(wanted, version=line.version, change_id=line.id)
                 if state.version > self._known.version:
                     self._known = state
@@ -204,6 +213,8 @@ class CatalogLog:
             problem: Exception
             try:
                 self._store.put_new(path, data)
+            except (NotCreated, SyncFailed):
+                raise
             except (ObjectExists, StoreError) as error:
                 problem = error
             else:

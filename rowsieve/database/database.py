@@ -41,6 +41,7 @@ from rowsieve.errors import (
 from rowsieve.names.catalog_statements import CatalogStatements, OpensTables
 from rowsieve.names.qualified_names import identifier
 from rowsieve.objects import ObjectNotFound, open_store
+from rowsieve.objects.durable import stating_outcome
 from rowsieve.objects.shared.group_commit import Overtaken
 from rowsieve.objects.shared.section_store import SectionStore
 from rowsieve.objects.shared.shared_entry import Section
@@ -217,7 +218,7 @@ class Database(DatabaseRefs, CatalogStatements):
         if old == new:
             raise InvalidInput(f"rename_table: {name!r} has this name already; give another one")
         table_id = self._id_of(name, self._shared.log.latest())
-        self._shared.group.commit([Section(table_id, name=new, former=old)])
+        self._shared.group.change("rename_table", [Section(table_id, name=new, former=old)])
 
     def drop_table(
         self,
@@ -242,7 +243,7 @@ class Database(DatabaseRefs, CatalogStatements):
             known = (table_id, self._number_without_refs(name, table_id, state))
             dropped = Section(table_id, former=plain_name(name), is_dropped=True)
             try:
-                self._shared.group.commit([dropped], [known])
+                self._shared.group.change("drop_table", [dropped], [known])
             except Overtaken:  # it has just got a branch, or another commit
                 continue
             break
@@ -316,7 +317,7 @@ class Database(DatabaseRefs, CatalogStatements):
                 known = [
                     (i, self._number_without_refs(each, i, state)) for each, i in ids.items() if i
                 ]
-                self._shared.group.commit(gone, known)
+                self._shared.group.change("drop_namespace", gone, known)
             except (TableNotFound, Overtaken):  # one of them has just changed or lost its name
                 continue
             break
@@ -383,7 +384,8 @@ class Database(DatabaseRefs, CatalogStatements):
         except TableNotFound:
             pass
         try:
-            return log.create()
+            with stating_outcome("create the database", "Open it"):
+                return log.create()
         except TableExists:
             return log.latest()
 

@@ -61,7 +61,7 @@ def move_in(
             ) from moved
         head, mark = _LeavingLog(store).latest(), Mark(moved.database, table)
     here = Section(mark.table, name=name, place=store.uri, starts_at=head.version + 1)
-    shared.group.commit([here])
+    shared.group.change("move_in", [here])
 
 
 def move_out(shared: SharedTables, name: str, handle: Handle) -> str:

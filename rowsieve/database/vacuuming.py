@@ -49,7 +49,7 @@ def vacuum(
         store.delete(paths)
         moved = table.place_uri is not None
         gone = Section(table.table, gone_below=table.next_number, is_dropped=True, leaves=moved)
-        shared.group.commit([gone])
+        shared.group.change("vacuum", [gone])
         tables, files = tables + 1, files + len(paths)
     cleaned = clean(shared.log, before_us) if only is None else (0, 0, 0)
     return Vacuumed(*cleaned, tables, files)

@@ -22,6 +22,7 @@ from rowsieve.input_files.files import COMPRESSED, FORMATS, Hints, Input, read_m
 from rowsieve.input_files.json_files import Documents
 from rowsieve.input_files.store_files import is_in_store, store_files
 from rowsieve.objects import Location
+from rowsieve.objects.disk_errors import described
 from rowsieve.objects.globs import has_wildcard, without_secrets
 from rowsieve.objects.location import REMOTE
 from rowsieve.types.conform import conform_values
@@ -135,12 +136,18 @@ def _matching(one_path: str | os.PathLike[str], operation: str) -> list[Path]:
     if not text:
         raise InvalidInput(f"{operation}: there is no file ''; nothing was written")
     path = Path(Location.parse(one_path).path)
-    if path.is_dir():
+    try:
+        is_directory, exists = path.is_dir(), path.exists()
+    except OSError as error:  # such as a name that is too long
+        raise InvalidInput(
+            f"{operation}: {text!r} cannot be read: {described(error)}; nothing was written"
+        ) from error
+    if is_directory:
         raise InvalidInput(
             f"{operation}: {text!r} is a directory; name its files, as in "
             f"{str(Path(text) / '*.parquet')!r}"
         )
-    if path.exists():
+    if exists:
         return [path]
     if not isinstance(one_path, str) or not has_wildcard(text):
         raise InvalidInput(f"{operation}: there is no file {text!r}; nothing was written")

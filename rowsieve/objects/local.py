@@ -26,6 +26,7 @@ from typing import Final
 import pyarrow as pa
 
 from rowsieve.errors import CorruptData, InvalidInput, StoreError, UnsupportedOperation
+from rowsieve.objects.disk_errors import described, has_remedy
 from rowsieve.objects.drafts import DraftFile
 from rowsieve.objects.location import Location, in_place
 from rowsieve.objects.store import (
@@ -49,14 +50,6 @@ _NO_HARD_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS, errno.
 _UNBLOCKED: Final = os.O_NONBLOCK | os.O_CLOEXEC  # opening a FIFO does not wait for its writer
 _NEW_FILE: Final = os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _PUT_FOLDERS: Final = ("_rowsieve", "data", "metadata", "_delta_log")  # publications, too
-# Errors that a retry does not change, and what to do.
-_ADVICE: Final[Mapping[int, str]] = {
-    errno.ENOSPC: "free space on this disk, then repeat the call",
-    errno.EDQUOT: "free space within this user's quota, then repeat the call",
-    errno.EROFS: "the file system is mounted read-only: the table can be read there, not changed",
-    errno.EACCES: "this process lacks the permission: run it as a user who has it, or grant it",
-    errno.EFBIG: "files are limited in size there (see ulimit -f): set a lower target_part_bytes",
-}
 _KINDS: Final[Mapping[int, str]] = {
     stat.S_IFIFO: "a FIFO",
     stat.S_IFSOCK: "a socket",
@@ -372,19 +365,22 @@ class LocalStore:
             ) from None
         if not isinstance(error, OSError):
             return
-        if creates and error.errno in _ADVICE:
+        if creates and has_remedy(error):
             raise NotCreated(self._failure(action, path, error)) from error
         if isinstance(error, NotADirectoryError | FileExistsError) and self._is_file():
             raise InvalidInput(
                 f"{self.uri} is a file, or lies in one; a table is a directory: give the path "
                 "of a directory"
             ) from None
+        if error.errno == errno.ENAMETOOLONG:
+            raise InvalidInput(
+                f"{self.uri} is too long: the file system limits names, usually to 255 bytes, and "
+                "paths, usually to 4,096; give a shorter one"
+            ) from None
         raise StoreError(self._failure(action, path, error)) from error
 
     def _failure(self, action: str, path: str, error: OSError) -> str:
-        advice = _ADVICE.get(error.errno or 0)
-        cause = f"{error.strerror or error}; {advice}" if advice else error.strerror or error
-        return f"cannot {action} {path or 'the directory'} in {self.uri}: {cause}"
+        return f"cannot {action} {path or 'the directory'} in {self.uri}: {described(error)}"
 
     def _sync_failed(self, path: str, error: OSError, *, visible: bool) -> SyncFailed:
         state = (

@@ -15,6 +15,7 @@ from typing import Final, Literal
 
 from rowsieve.errors import InvalidInput, StoreError, WriterFailed
 from rowsieve.locks import ForkSafeLock
+from rowsieve.objects.disk_errors import NOT_A_PLACE, described, has_remedy
 from rowsieve.writer.wal_frames import MAX_PAYLOAD_BYTES, FrameKind
 from rowsieve.writer.wal_owner import WalOwner, sync_directory
 from rowsieve.writer.wal_segments import Identity, Record, SegmentFile, read_segments
@@ -41,15 +42,13 @@ class Wal:
             _make_directory(directory)
             self.owner = WalOwner(directory, table_uuid)
         except OSError as error:
-            raise StoreError(f"cannot open a write-ahead log in {directory}: {error}") from error
+            raise _unopened(directory, error) from error
         try:
             self._open(table_uuid, preamble, trims=recovery == "trim")
         except BaseException as error:
             self.owner.release()
             if isinstance(error, OSError):
-                raise StoreError(
-                    f"cannot open the write-ahead log in {directory}: {error}"
-                ) from error
+                raise _unopened(directory, error) from error
             raise
 
     def _open(self, table_uuid: str, preamble: bytes, *, trims: bool) -> None:
@@ -163,13 +162,22 @@ class Wal:
             raise self._failure
 
     def _fail(self, what: str, error: OSError) -> WriterFailed:
-        advice = "free space on the disk, then open a new writer"
+        way_out = "open a new writer"
+        cause = described(error, then=way_out) if has_remedy(error) else f"{error}; {way_out}"
         failure = WriterFailed(
-            f"could not {what} the write-ahead log in {self.directory}: {error}. Records that were "
-            f"not acknowledged may be lost; nothing more is written: {advice}"
+            f"could not {what} the write-ahead log in {self.directory}. Records that were not "
+            f"acknowledged may be lost; nothing more is written: {cause}"
         )
         self._failure = failure
         return failure
+
+
+def _unopened(directory: Path, error: OSError) -> StoreError | InvalidInput:
+    """Build the error for a directory that cannot have a log, or not now."""
+    text = f"cannot open a write-ahead log in {directory}: {described(error)}"
+    if error.errno in NOT_A_PLACE:
+        return InvalidInput(f"{text}; give wal_dir= another directory")
+    return StoreError(text)
 
 
 def _make_directory(path: Path) -> None:

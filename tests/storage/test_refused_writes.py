@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import rowsieve as rs
 from rowsieve.cli import app as cli
-from rowsieve.errors import StoreError
+from rowsieve.errors import InvalidInput, StoreError
 from rowsieve.objects import durable
 from tests.faults.files import ERRORS, FileCalls
 from tests.faults.vocabulary import Fault
@@ -133,3 +133,54 @@ def test_a_commit_whose_folder_cannot_be_synced_is_said_to_be_visible(
         table.set_properties({"audit_percent": "5"})
     monkeypatch.undo()
     assert rs.open_table(table.uri).version == 2
+
+
+NAMED: dict[str, Callable[[Path], object]] = {
+    "create a database": lambda folder: rs.Database(folder / "new").ensure(),
+    "rename a table": lambda folder: rs.Database(folder / "d").rename_table("t", "u"),
+    "drop a table": lambda folder: rs.Database(folder / "d").drop_table("t"),
+    "create a namespace": lambda folder: rs.Catalog(folder / "c").create_namespace("n"),
+    "rename in a catalog": lambda folder: rs.Catalog(folder / "c").rename_table("a.t", "a.u"),
+    "branch": lambda folder: rs.open_table(folder / "t").branch("b"),
+    "move in": lambda folder: rs.Database(folder / "d").move_in("m", folder / "t"),
+}
+
+
+@pytest.mark.parametrize("call", NAMED)
+@pytest.mark.parametrize("fault", [Fault.NO_SPACE, Fault.IO_ERROR], ids=lambda fault: fault.name)
+def test_names_and_databases_on_a_bad_disk_say_what_happened(
+    fault: Fault, call: str, table: rs.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rs.Database(tmp_path / "d").create_table("t", {"id": [1]}, key=["id"])
+    rs.Catalog(tmp_path / "c").create_table("a.t", {"id": [1]}, key=["id"])
+    name = "create" if fault is Fault.NO_SPACE else "fsync"
+    FileCalls(monkeypatch, names=[name]).meet_where(
+        fault, name, lambda target: "_rowsieve/leases" not in target
+    )
+    with pytest.raises(StoreError, match=r"repeat the call|was not created|Check the disk") as met:
+        NAMED[call](tmp_path)
+    assert type(met.value) is StoreError
+    monkeypatch.undo()
+    NAMED[call](tmp_path)
+    assert rs.open_table(table.uri).verify().is_whole if call != "move in" else True
+
+
+LONG = "n" * 300
+PLACES: dict[str, Callable[[rs.Table, Path], object]] = {
+    "create_table": lambda _, place: rs.create_table(place / "t", {"id": [1]}, key=["id"]),
+    "open_table": lambda _, place: rs.open_table(place),
+    "clone": lambda table, place: table.clone(place),
+    "publish": lambda table, place: table.publish("iceberg", place),
+    "catalog": lambda _, place: rs.Catalog(place).create_namespace("n"),
+    "database": lambda _, place: rs.Database(place).ensure(),
+    "drop_table": lambda _, place: rs.drop_table(place),
+    "file": lambda table, place: table.upsert(str(place)),
+}
+
+
+@pytest.mark.parametrize("call", PLACES)
+def test_a_name_that_the_file_system_cannot_have_is_the_callers_error(
+    call: str, table: rs.Table, tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidInput, match=r"give a shorter one|File name too long; nothing was"):
+        PLACES[call](table, tmp_path / LONG)

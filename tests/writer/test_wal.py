@@ -16,6 +16,7 @@ from rowsieve.errors import (
     CorruptData,
     InvalidInput,
     RowsieveError,
+    StoreError,
     UnsupportedProtocol,
     WalLocked,
     WriterFailed,
@@ -397,10 +398,43 @@ def _append_for_ever(folder: Path, turn: int, writing: int) -> None:
     os._exit(0)
 
 
-def test_a_directory_that_cannot_be_made_is_an_error_of_the_store(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("fault", "advice"),
+    [
+        (Fault.NO_SPACE, "free space on this disk, then repeat the call"),
+        (Fault.OVER_QUOTA, "free space within this user's quota"),
+        (Fault.NOT_PERMITTED, "this process lacks the permission"),
+    ],
+    ids=lambda each: each.name if isinstance(each, Fault) else "",
+)
+@pytest.mark.parametrize("call", ["mkdir", "create", "pwrite"])
+def test_a_disk_on_which_no_log_begins_says_what_to_do(
+    fault: Fault, advice: str, call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    FileCalls(monkeypatch, names=[call]).meet_where(fault, call)
+    with pytest.raises(StoreError, match=rf"cannot open a write-ahead log in .*; {advice}"):
+        opened(tmp_path / "wal")
+    monkeypatch.undo()
+    wal = opened(tmp_path / "wal")
+    append_records(wal, [])
+    wal.close()
+
+
+def test_a_log_on_a_full_disk_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wal = opened(tmp_path)
+    FileCalls(monkeypatch, names=["pwrite"]).meet_where(Fault.NO_SPACE, "pwrite")
+    with pytest.raises(WriterFailed, match="free space on this disk, then open a new writer"):
+        append_records(wal, [])
+    wal.close()
+
+
+@pytest.mark.parametrize("name", ["file", "file/wal", "n" * 300])
+def test_a_place_that_no_directory_can_have_is_the_callers_error(name: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(RowsieveError, match="cannot open a write-ahead log"):
-        opened(tmp_path / "file" / "wal")
+    with pytest.raises(InvalidInput, match="give wal_dir= another directory"):
+        opened(tmp_path / name)
 
 
 def test_an_owner_whose_claim_is_damaged(tmp_path: Path) -> None:

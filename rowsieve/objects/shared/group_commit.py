@@ -17,6 +17,7 @@ from typing import Final
 from rowsieve import clock
 from rowsieve.errors import TableExists, TableNotFound
 from rowsieve.locks import ForkSafeLock
+from rowsieve.objects.durable import stating_outcome
 from rowsieve.objects.shared.shared_entry import Section, SharedEntry
 from rowsieve.objects.shared.shared_log import SharedLog
 from rowsieve.objects.shared.shared_state import State
@@ -93,6 +94,16 @@ class GroupCommit:
         if ticket.error is not None:
             raise ticket.error
         return ticket.version
+
+    def change(
+        self,
+        operation: str,
+        sections: Sequence[Section],
+        unchanged: Sequence[tuple[str, int]] = (),
+    ) -> None:
+        """Commit as `commit` does; errors of a disk say whether something was committed."""
+        with stating_outcome(operation, "Look at the tables of the database"):
+            self.commit(sections, unchanged)
 
     def _lead(self, lead_ticket: _Ticket) -> None:
         """Publish what waits until our own ticket is done; then hand over."""
