@@ -234,8 +234,8 @@ def _expect(store: ObjectStore, parts: Sequence[PlannedPart], *, with_tails: boo
     stored = [part.vector for part in parts if part.vector is not None]
     store.expect(places_of_vectors(stored), keep=True)
     if with_tails:
-        refs = (ref for part in parts for ref in (part.data, part.deletes) if ref is not None)
-        expect_tails(store, refs)
+        refs = (ref for part in parts for ref in (part.data_with_keys, part.deletes))
+        expect_tails(store, (ref for ref in refs if ref is not None))
 
 
 def _hidden_rows(

@@ -340,14 +340,18 @@ class Execution:
         for piece in pieces:
             if piece.parts is not last and not (known is not None and known(piece)):
                 last = piece.parts
-                self._expect(piece, with_pages=with_pages)
+                self._expect(piece, with_pages=with_pages, rows_only=known is not None)
             yield piece
 
-    def _expect(self, piece: Piece, *, with_pages: bool) -> None:
+    def _expect(self, piece: Piece, *, with_pages: bool, rows_only: bool) -> None:
+        """Announce what opening a piece requests; `rows_only`: no more than its visible rows."""
         parts: Sequence[PlannedPart] = piece.parts
         if self._resolved is not None:  # the plan knows the visible rows: no tombstones to read
             parts = [piece.parts[read.part] for read in piece.reads]
-        refs = [part.data for part in parts if part.data is not None]
+        readers = self._columns.readers
+        rows_only &= all(readers[read.residual].predicate is None for read in piece.reads)
+        data = (part.data_with_keys if rows_only else part.data for part in parts)
+        refs = [ref for ref in data if ref is not None]
         if self._resolved is None:
             refs += [part.deletes for part in parts if part.deletes is not None]
         expect_tails(self._store, refs, with_pages=with_pages)

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from rowsieve.config import DEFAULT
 from rowsieve.executor.codec_file import CodecFile
 from rowsieve.executor.decode_row_group import RowGroup, as_stored, in_slices
+from rowsieve.executor.generated_keys import generated_keys, generates
 from rowsieve.executor.memory_file import MemoryFile
 from rowsieve.executor.merging.windows import Numbered
 from rowsieve.executor.open_file import OpenFile
@@ -27,7 +28,7 @@ from rowsieve.parquet.footer_cache import cached_per_footer
 from rowsieve.parquet.leaf_columns import names_by_id
 from rowsieve.parquet.statistics.row_groups import RowGroupStatistics
 from rowsieve.planner.candidates import Candidates, find_candidates
-from rowsieve.planner.split import PlannedPart
+from rowsieve.planner.split import ContiguousKeys, PlannedPart
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.ir import BoundColumn
 from rowsieve.predicate.rowset import RowSet
@@ -109,6 +110,8 @@ class PartSource:
         Batches have at most `batch_rows` rows and storage types; with `cast`, only the columns
         named there are cast to storage types.
         """
+        if (keys := self._generated(columns)) is not None:
+            return generated_keys(keys, columns, self.row_count, wanted, batch_rows)
         stored = columns if cast is None else cast
         return _decoded(self.row_groups(columns, wanted, batch_rows), columns, stored, batch_rows)
 
@@ -135,6 +138,8 @@ class PartSource:
         self, columns: Schema, wanted: RowSet | None, *, deletes: bool = False
     ) -> Iterator[Iterator[Place]]:
         """The byte ranges that `rows` or `tombstones` request from the store, by row group."""
+        if not deletes and self._generated(columns) is not None:
+            return iter(())
         groups = self.row_groups(columns, wanted, deletes=deletes)
         return (group.places_of_runs(columns) for group in groups)
 
@@ -143,6 +148,8 @@ class PartSource:
         ref = self.part.deletes if deletes else self.part.data
         if ref is None:
             return None
+        if not deletes and (keys := self.part.contiguous) is not None:
+            return (keys.first,), (keys.first + self.row_count - 1,)
         if ref.in_memory:  # sorted by key
             first = read_memory(ref).column(order.fields[0])
             assert isinstance(first, pa.ChunkedArray)
@@ -163,6 +170,9 @@ class PartSource:
             return 0, 0
         if ref.in_memory:
             return min(ref.rows, ROW_GROUP_ROWS), ref.size_bytes
+        if not deletes and self._generated(columns) is not None:
+            rows = min(ref.rows, ROW_GROUP_ROWS)
+            return rows, rows * arrow_schema(columns).types[0].byte_width
         metadata = read_metadata(self._store, ref)
         known = _largest_batches(metadata)
         if (size := known.get(columns)) is None:
@@ -203,6 +213,11 @@ class PartSource:
             for start, stop in cuts:
                 if (part := self._row_group(file, number, start, stop, wanted)) is not None:
                     yield replace(part, group_start=starts[number])
+
+    def _generated(self, columns: Schema) -> ContiguousKeys | None:
+        """The keys of the part, if these columns are nothing else, and no file needs to be read."""
+        keys = self.part.contiguous
+        return keys if generates(keys, columns) else None
 
     def _opened(self, ref: FileRef) -> OpenFile | MemoryFile:
         """Open a file, or a part in memory; UnsupportedOperation if it cannot be read as asked."""

@@ -14,14 +14,16 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec.structs import replace
 
+from rowsieve.executor.generated_keys import rows_with
 from rowsieve.executor.merging.visibility import visible_rows
 from rowsieve.executor.part_sources import PartSource, candidates_of
 from rowsieve.executor.streams import CandidateRows, Streams
 from rowsieve.objects import ObjectStore
 from rowsieve.planner.split import PlannedPart
 from rowsieve.predicate import ir
-from rowsieve.predicate.bind import BoundPredicate, bind
+from rowsieve.predicate.bind import bind
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.parts.part_writer import ROW_GROUP_ROWS
 from rowsieve.storage.parts.vector_files import read_vectors
@@ -105,15 +107,14 @@ def _to_read(streams: Streams, fresh: int, *, look_up: bool) -> CandidateRows:
     rows: list[RowSet | None] = [None] * len(older)
     if look_up:
         keys = streams.keys.select(streams.order.names[:1])
-        predicate = _has_a_key_of(streams.sources[:fresh], keys)
         ids = frozenset(field.id for field in streams.order.fields)
-        rows = [live.rows for _, live in candidates_of(older, predicate, ids)]
+        rows = _with_keys(older, _keys_of(streams.sources[:fresh], keys), keys, ids)
     nothing = (RowSet.empty(source.tombstone_count) for source in older)
     return everything + list(zip(nothing, rows, strict=True))
 
 
-def _has_a_key_of(sources: Sequence[PartSource], keys: Schema) -> BoundPredicate:
-    """The condition that the first key column has a value that it has in these parts."""
+def _keys_of(sources: Sequence[PartSource], keys: Schema) -> pa.Array:
+    """The distinct values of the first key column in these parts."""
     (field,) = keys
     batches = [
         batch.column(field.name)
@@ -121,11 +122,27 @@ def _has_a_key_of(sources: Sequence[PartSource], keys: Schema) -> BoundPredicate
         for stream in (source.tombstones(keys), source.rows(keys))
         for _, batch in stream
     ]
-    values = pc.unique(
+    return pc.unique(
         pa.chunked_array(batches, batches[0].type if batches else arrow_type(field.type))
     )
+
+
+def _with_keys(
+    sources: Sequence[PartSource], values: pa.Array, keys: Schema, ids: frozenset[int]
+) -> list[RowSet | None]:
+    """The rows of each part that may have one of these values of the first key column."""
+    (field,) = keys
     members = ir.ValueSet(values, field.type)
-    return bind(ir.InList(ir.Column(field.name), members), keys)
+    predicate = bind(ir.InList(ir.Column(field.name), members), keys)
+    candidates = iter(
+        candidates_of([each for each in sources if each.part.contiguous is None], predicate, ids)
+    )
+    return [
+        next(candidates)[1].rows
+        if (known := source.part.contiguous) is None
+        else rows_with(known, source.row_count, values)
+        for source in sources
+    ]
 
 
 def readable(store: ObjectStore, parts: Sequence[PlannedPart]) -> list[PlannedPart]:
@@ -155,4 +172,4 @@ def _key_count(part: PlannedPart) -> int:
 
 
 def _without_vector(part: PlannedPart) -> PlannedPart:
-    return PlannedPart(part.part_id, part.commit_ts, part.data, part.deletes, part.dv)
+    return replace(part, vector=None)

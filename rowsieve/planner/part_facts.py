@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from rowsieve.computed_property import computed_property
 from rowsieve.errors import CorruptData
+from rowsieve.planner.contiguous_keys import contiguous_keys
 from rowsieve.planner.overlap import Codes, Groups, group_by_codes, key_codes
 from rowsieve.planner.split import PlannedPart
 from rowsieve.predicate.bind import BoundPredicate
@@ -134,7 +135,7 @@ class PartFacts:
 
     def planned(self, indices: Indices) -> list[PlannedPart]:
         """The fields that a read needs of these parts, in the order given."""
-        return planned_parts(self.parts, indices)
+        return planned_parts(self.parts, indices, self.order)
 
 
 class KnownParts(PartFacts):
@@ -193,7 +194,7 @@ class KnownParts(PartFacts):
         """The fields that a read needs of these parts, in the order given."""
         wanted, known = indices.tolist(), self._planned
         if new := [index for index in wanted if index not in known]:
-            known.update(zip(new, planned_parts(self.parts, new), strict=True))
+            known.update(zip(new, planned_parts(self.parts, new, self.order), strict=True))
         return [known[index] for index in wanted]
 
     @computed_property
@@ -231,12 +232,17 @@ def refuted_by_unions(
     return refuted
 
 
-def planned_parts(parts: PartTable, indices: Indices | Sequence[int]) -> list[PlannedPart]:
-    """Return the fields that a read needs of these parts, in the order given."""
+def planned_parts(
+    parts: PartTable, indices: Indices | Sequence[int], order: KeyOrder | None = None
+) -> list[PlannedPart]:
+    """Return the fields that a read needs of these parts, in the order given.
+
+    `order`: that of the table's key, for contiguous keys; without it, they are read from files.
+    """
     if not len(indices):
         return []
     prefixes = ("part_id", "commit_ts_max", "data.", "deletes.", "dv.", PREFIX)
-    taken = parts.select(*prefixes).take(indices)
+    taken = parts.select(*prefixes, *(() if order is None else ("key.",))).take(indices)
     return [
         PlannedPart(*values)
         for values in zip(
@@ -246,6 +252,7 @@ def planned_parts(parts: PartTable, indices: Indices | Sequence[int]) -> list[Pl
             taken.files("deletes"),
             taken.deletion_vectors(),
             taken.vectors(),
+            contiguous_keys(taken, order),
             strict=True,
         )
     ]

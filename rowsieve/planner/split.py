@@ -13,8 +13,21 @@ from rowsieve.storage.manifests.vector_columns import VectorRef
 from rowsieve.storage.parts.part_writer import ROW_GROUP_ROWS
 
 
+class ContiguousKeys(msgspec.Struct, frozen=True, gc=False):
+    """The keys of a part by its row numbers: row i has the integer key `first + i`.
+
+    `field_id`: the only key column.
+    """
+
+    field_id: int
+    first: int
+
+
 class PlannedPart(msgspec.Struct, frozen=True, gc=False):
-    """The fields of a part that a read needs."""
+    """The fields of a part that a read needs.
+
+    `contiguous`: its keys, if the manifest has proved them; else a file has them.
+    """
 
     part_id: str
     commit_ts: int
@@ -22,6 +35,7 @@ class PlannedPart(msgspec.Struct, frozen=True, gc=False):
     deletes: FileRef | None
     dv: DeletionVectorRef | None = None
     vector: VectorRef | None = None
+    contiguous: ContiguousKeys | None = None
 
     @property
     def row_count(self) -> int:
@@ -32,6 +46,11 @@ class PlannedPart(msgspec.Struct, frozen=True, gc=False):
     def tombstone_count(self) -> int:
         """Keys that it deletes."""
         return 0 if self.deletes is None else self.deletes.rows
+
+    @property
+    def data_with_keys(self) -> FileRef | None:
+        """The file that has the keys of its rows; None if there is none, or they are contiguous."""
+        return self.data if self.contiguous is None else None
 
 
 class Read(msgspec.Struct, frozen=True, gc=False):

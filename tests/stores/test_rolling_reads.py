@@ -164,3 +164,24 @@ def test_explain_says_why_our_dataset_reads_a_store(table: Table) -> None:
     plan = session.sql("EXPLAIN SELECT t.v FROM t JOIN m ON t.id = m.id").to_pydict()["plan"][-1]
     assert "12 of 12 parts; our dataset reads them, because across a network it reads fewer" in plan
     assert "1 of 1 parts; our dataset reads them, because it is in memory of this process" in plan
+
+
+def test_a_count_of_overlapping_parts_with_contiguous_keys_opens_no_file(
+    s3: S3, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The manifest has their keys; a part with other keys is read, but not what it overlaps."""
+    uri, files = s3.fresh_uri(), {"inline_bytes": 0}
+    writer = rs.create_table(uri, rows(0), key=["id"], storage_options=s3.options, properties=files)
+    for number in (1, 2, 1):
+        writer.upsert(rows(number))
+    table = rs.open_table(uri, storage_options=S3(proxy.endpoint).options)
+    forget(monkeypatch)
+    with counted(proxy) as trips:
+        assert table.scan().count() == 3 * ROWS
+    assert trips.requests == [3]
+    writer.upsert(rows(0).take([0, 2, 4]))
+    table = rs.open_table(uri, storage_options=S3(proxy.endpoint).options)
+    forget(monkeypatch)
+    with counted(proxy) as trips:
+        assert table.scan().count() == 3 * ROWS
+    assert trips.requests == [3, 1]  # the end of the newest file, which has its keys
