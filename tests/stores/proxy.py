@@ -13,9 +13,10 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Protocol
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from tests.faults.vocabulary import Fault
 
@@ -122,6 +123,7 @@ class Proxy:
         self.etag: Callable[[str], str | None] = lambda told: told
         self.translate: Translation = lambda *request: request
         self.translate_back: Callable[[str, Answer], Answer] = lambda _, answer: answer
+        self.expired: Answer | None = None  # as another server than S3 says it
         self.first_answers: dict[str, Answer] = {}
         self.requests: list[Request] = []
         self.faults: list[tuple[Request, Fault]] = []
@@ -204,7 +206,7 @@ def _handler(proxy: Proxy) -> type[BaseHTTPRequestHandler]:
         def _serve(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             conditional = "If-None-Match" in self.headers
-            token = self.headers.get("X-Amz-Security-Token") or ""
+            token = _session_of(self.headers, self.path)
             request = proxy.next(self.command, self.path, conditional=conditional, token=token)
             if (steps := proxy.steps) is not None:
                 steps.hold()
@@ -234,6 +236,8 @@ def _handler(proxy: Proxy) -> type[BaseHTTPRequestHandler]:
                 self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
                 self.connection.close()
                 self.close_connection = True
+            elif fault is Fault.EXPIRED_TOKEN and proxy.expired is not None:
+                self._answer(*proxy.expired)
             else:
                 self._answer(*_ERRORS[fault])
 
@@ -263,6 +267,15 @@ def _handler(proxy: Proxy) -> type[BaseHTTPRequestHandler]:
                 pass
 
     return Handler
+
+
+def _session_of(headers: Message, path: str) -> str:
+    """What tells a session from the next one: S3's token, Google's, or the signature of Azure."""
+    authorization = headers.get("Authorization") or ""
+    if authorization.startswith("Bearer "):
+        return authorization.removeprefix("Bearer ")
+    signatures = parse_qs(urlsplit(path).query).get("sig", [""])
+    return headers.get("X-Amz-Security-Token") or signatures[0]
 
 
 _AFTER = (
