@@ -139,20 +139,16 @@ def _refuse_other_places(chunks: Structs, leaves: Sequence[Leaf], rows: Numbers)
     """Refuse chunks whose pages lie in another chunk, by their offsets: its values would be read.
 
     A row group that is listed twice shares all of its chunks, and is read twice. A length beyond
-    the next chunk misleads no decoder, which stops after the last value.
+    the next chunk misleads no decoder, which stops after the last value, and neither does the place
+    of the first page behind a dictionary, where a decoder begins.
     """
     step = len(leaves)
     starts, stops = chunk_spans(chunks)
+    if is_ascending(starts, stops):
+        return
     data, dictionary = chunks.values[DATA], chunks.values[DICTIONARY]
     later = np.where(chunks.stops[DICTIONARY] >= 0, np.maximum(data, dictionary), data)
     used = (chunks.values[VALUES] > 0) & (np.repeat(rows, step) > 0) & (starts < stops)
-    if (outside := used & (data >= stops)).any():
-        raise MalformedThrift(
-            f"a chunk of column {_name_at(outside, leaves)!r} has its first page outside of its "
-            "bytes"
-        )
-    if is_ascending(starts, stops):
-        return
     _, first_of_each = np.unique(starts.reshape(-1, step), axis=0, return_index=True)
     once = np.isin(np.arange(len(rows)), first_of_each)
     order = np.flatnonzero(used & np.repeat(once, step))
@@ -163,14 +159,8 @@ def _refuse_other_places(chunks: Structs, leaves: Sequence[Leaf], rows: Numbers)
         (first < before) & (before <= later[order][1:])
     )
     if wrong.any():
-        raise MalformedThrift(
-            f"a chunk of column {_name_at(wrong, leaves)!r} begins in another chunk"
-        )
-
-
-def _name_at(wrong: npt.NDArray[np.bool_], leaves: Sequence[Leaf]) -> str:
-    """The column of the first chunk of these."""
-    return ".".join(leaves[int(np.argmax(wrong)) % len(leaves)].path)
+        name = ".".join(leaves[int(np.argmax(wrong)) % step].path)
+        raise MalformedThrift(f"a chunk of column {name!r} begins in another chunk")
 
 
 def contradictions(
