@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from rowsieve.errors import SchemaMismatch
 from rowsieve.parquet.foreign_footer.schema_tree import INT96, Leaf
-from rowsieve.parquet.int96 import STORED, is_int96, times_of
+from rowsieve.parquet.int96 import STORED, is_int96, timestamps_of
 from rowsieve.parquet.nested_columns import with_items
 from rowsieve.types.conform import conform_values
 from rowsieve.types.encodings import arrow_type, is_list
@@ -137,7 +137,7 @@ def _adapted(values: pa.Array, type_: LogicalType, instants: bool) -> pa.Array:
     stored = values.type
     match type_:
         case Timestamp() | Nanos() if is_int96(stored):
-            return times_of(values, arrow_type(type_))
+            return timestamps_of(values, arrow_type(type_))
         case Timestamp(utc=False) | Nanos(utc=False) if pa.types.is_date32(stored):
             return values.cast(arrow_type(type_))
         case Timestamp(utc=True) if instants and _is_local(stored):

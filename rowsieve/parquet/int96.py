@@ -32,7 +32,7 @@ def is_int96(type_: pa.DataType) -> bool:
     return bool(type_ == STORED)
 
 
-def times_of(values: pa.Array, target: pa.DataType) -> pa.Array:
+def timestamps_of(values: pa.Array, target: pa.DataType) -> pa.Array:
     """Convert 12 bytes each to a timestamp type in us or ns; ValueError for a time beyond it."""
     words = np.frombuffer(values.buffers()[1], dtype="<i4") if len(values) else np.empty(0, "<i4")
     words = words.reshape(-1, 3)[values.offset : values.offset + len(values)]

@@ -197,34 +197,28 @@ def type_name(type_: LogicalType) -> str:
     That of an enum has its first labels only; `rowsieve.types.enums.spelled` has all.
     """
     match type_:
-        case Bool():
-            return "bool"
+        case (
+            Bool()
+            | String()
+            | Binary()
+            | Date()
+            | Time()
+            | Uuid()
+            | Json()
+            | Interval()
+            | Numeric()
+        ):
+            return type(type_).__name__.lower()
         case Int(bits=bits, signed=signed):
             return f"{'' if signed else 'u'}int{bits}"
         case Float(bits=bits):
             return f"float{bits}"
         case Decimal(precision=precision, scale=scale):
             return f"decimal({precision},{scale})"
-        case String():
-            return "string"
-        case Binary():
-            return "binary"
-        case Date():
-            return "date"
-        case Time():
-            return "time"
         case Timestamp(utc=utc):
             return "timestamptz" if utc else "timestamp"
         case Nanos(utc=utc):
             return "timestamptz_ns" if utc else "timestamp_ns"
-        case Uuid():
-            return "uuid"
-        case Json():
-            return "json"
-        case Interval():
-            return "interval"
-        case Numeric():
-            return "numeric"
         case Enum(labels=labels):
             more = ", …" if len(labels) > _SHOWN_LABELS else ""
             return f"enum({', '.join(f'{each!r}' for each in labels[:_SHOWN_LABELS])}{more})"

@@ -132,22 +132,7 @@ class GroupCommit:
         log = self._log
         state, left = log.known(), batch
         while left:
-            ready: list[_Ticket] = []
-            later: list[_Ticket] = []
-            used: set[str] = set()
-            size = 0
-            for ticket in left:
-                names = {each.name for each in ticket.sections if each.name is not None}
-                claims = ticket.tables | names
-                if claims & used or (ready and size + ticket.size > _GROUP_BYTES):
-                    later.append(ticket)
-                elif (error := self._refusal(ticket, state)) is not None:
-                    ticket.end(error)
-                else:
-                    ready.append(ticket)
-                    used |= claims
-                    size += ticket.size
-            left = later
+            ready, left = self._one_entry(left, state)
             if not ready:
                 continue
             entry = SharedEntry(
@@ -171,6 +156,27 @@ class GroupCommit:
                     ticket.end(version=entry.version)
             else:
                 state, left = log.latest(), ready + left
+
+    def _one_entry(
+        self, tickets: list[_Ticket], state: State
+    ) -> tuple[list[_Ticket], list[_Ticket]]:
+        """The tickets that one entry can commit, and those of later ones; the others end here."""
+        ready: list[_Ticket] = []
+        later: list[_Ticket] = []
+        used: set[str] = set()
+        size = 0
+        for ticket in tickets:
+            names = {each.name for each in ticket.sections if each.name is not None}
+            claims = ticket.tables | names
+            if claims & used or (ready and size + ticket.size > _GROUP_BYTES):
+                later.append(ticket)
+            elif (error := self._refusal(ticket, state)) is not None:
+                ticket.end(error)
+            else:
+                ready.append(ticket)
+                used |= claims
+                size += ticket.size
+        return ready, later
 
     def _refusal(self, ticket: _Ticket, state: State) -> Exception | None:
         """Why a ticket cannot be committed at a version; None if it can be."""

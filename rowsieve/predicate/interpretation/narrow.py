@@ -142,19 +142,7 @@ def narrowed(columns: AbstractColumns, facts: Facts) -> NarrowedColumns:
         refuted = ~refuted
     by_column: dict[ir.BoundColumn, AbstractColumn] = {}
     for column in facts.columns:
-        statistics = columns.column(column)
-        column_facts = from_column(column, statistics, part_count)
-        by_column[column] = AbstractColumn(
-            *(
-                column_facts.lower,
-                column_facts.upper,
-                ~column_facts.present,
-                column_facts.null,
-                column_facts.nan,
-            ),
-            all_nan=None if statistics is None else statistics.all_nan,
-            ranges=() if statistics is None else statistics.ranges,
-        )
+        by_column[column] = _of_statistics(column, columns.column(column), part_count)
     for column, span in facts.spans.items():
         by_column[column] = _within(by_column[column], column, span)
     for _ in range(_ROUNDS if facts.pairs else 0):
@@ -179,6 +167,22 @@ def narrowed(columns: AbstractColumns, facts: Facts) -> NarrowedColumns:
             refuted, gone = refuted | ~null, ~none
         by_column[column] = replace(within, empty=gone, may_be_null=null)
     return NarrowedColumns(columns, by_column, refuted)
+
+
+def _of_statistics(
+    column: ir.BoundColumn, statistics: AbstractColumn | None, part_count: int
+) -> AbstractColumn:
+    """What statistics say of a column, before any fact of the predicate."""
+    known_facts = from_column(column, statistics, part_count)
+    return AbstractColumn(
+        known_facts.lower,
+        known_facts.upper,
+        ~known_facts.present,
+        known_facts.null,
+        known_facts.nan,
+        all_nan=None if statistics is None else statistics.all_nan,
+        ranges=() if statistics is None else statistics.ranges,
+    )
 
 
 def _within(facts: AbstractColumn, column: ir.BoundColumn, span: Span) -> AbstractColumn:

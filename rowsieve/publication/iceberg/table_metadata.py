@@ -152,19 +152,10 @@ def document(
     versions before `oldest_version` are left out, unless a tag reads them.
     """
     old = before.metadata
-    log = [*old.get("metadata-log", ())]
-    if before.number:
-        name = folder.location(name_of(before.number))
-        log.append({"timestamp-ms": old["last-updated-ms"], "metadata-file": name})
     others = [each for each in old.get("schemas", ()) if each["schema-id"] != schema["schema-id"]]
     snapshots = [*_snapshots_to_name(before, oldest_version, frozenset(tags.values())), new]
     by_version = {int(each["summary"][VERSION]): each["snapshot-id"] for each in snapshots}
     used = {each["schema-id"] for each in snapshots}
-    refs = {
-        name: {"snapshot-id": by_version[version], "type": "tag"}
-        for name, version in tags.items()
-        if version in by_version
-    }
     ids = set(by_version.values())
     snapshot_log = [
         *(each for each in old.get("snapshot-log", ()) if each["snapshot-id"] in ids),
@@ -187,11 +178,32 @@ def document(
         "properties": {TABLE: snapshot.table.uuid, FILES: files},
         "snapshots": snapshots,
         "current-snapshot-id": new["snapshot-id"],
-        "refs": {"main": {"snapshot-id": new["snapshot-id"], "type": "branch"}, **refs},
+        "refs": _refs(new, by_version, tags),
         "snapshot-log": snapshot_log,
-        "metadata-log": log[-_MAX_OLD_METADATA:],
+        "metadata-log": _metadata_log(folder, before),
         "next-row-id": next_row_id,
     }
+
+
+def _refs(
+    new: Mapping[str, Any], by_version: Mapping[int, int], tags: Mapping[str, int]
+) -> dict[str, Any]:
+    """The branch `main` at the new snapshot, and the tags of published versions."""
+    refs = {
+        name: {"snapshot-id": by_version[version], "type": "tag"}
+        for name, version in tags.items()
+        if version in by_version
+    }
+    return {"main": {"snapshot-id": new["snapshot-id"], "type": "branch"}, **refs}
+
+
+def _metadata_log(folder: Folder, before: Before) -> list[Any]:
+    """The last metadata files, that of `before` included."""
+    log = [*before.metadata.get("metadata-log", ())]
+    if before.number:
+        name = folder.location(name_of(before.number))
+        log.append({"timestamp-ms": before.metadata["last-updated-ms"], "metadata-file": name})
+    return log[-_MAX_OLD_METADATA:]
 
 
 def _snapshots_to_name(
