@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -58,6 +59,9 @@ def _unsynced(descriptor: int) -> None:
 _FSYNC = os.fsync
 if not profiles.IS_DEEP:
     os.fsync = _unsynced  # type: ignore[assignment] # takes objects with a descriptor, too
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a background shell's, and its children's
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 gc.disable()  # pytest keeps all of the half million objects that it creates for the tests
 

@@ -185,7 +185,7 @@ def test_readers_with_leases_and_writers_beside_a_purge(tmp_path: Path, attempt:
 
     def drop() -> int:
         start.wait()
-        for tries in range(500):
+        for tries in range(10_000):
             try:
                 rs.Catalog(catalog.uri).drop_table("db.t", purge=True)
             except UnsupportedOperation:

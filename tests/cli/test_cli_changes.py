@@ -58,7 +58,7 @@ def test_a_follower_prints_new_commits_until_it_is_interrupted(uri: Path) -> Non
         rs.open_table(uri).delete("k = 2")
         row = json.loads(process.stdout.readline())
         process.send_signal(signal.SIGINT)
-        process.wait(30)
+        process.wait(120)
     assert first == ["update_preimage", "update_postimage", "insert"]
     assert (row["k"], row["_change_type"], row["_commit_version"]) == (2, "delete", 3)
     assert process.returncode == 130

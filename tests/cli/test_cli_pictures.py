@@ -68,7 +68,7 @@ def test_ui_serves_until_it_is_ended(folder: Path) -> None:
         with urllib.request.urlopen(address) as response:
             assert "Health of" in response.read().decode()
         process.terminate()
-        assert process.wait(30) != 0
+        assert process.wait(120) != 0
 
 
 def test_ui_refuses_other_addresses_and_missing_tables(folder: Path) -> None:

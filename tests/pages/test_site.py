@@ -154,7 +154,7 @@ def server() -> Iterator[int]:
 
 def test_a_server_sends_its_policy_and_answers_only_reads(server: int) -> None:
     def ask(method: str, headers: dict[str, str] | None = None) -> http.client.HTTPResponse:
-        connection = http.client.HTTPConnection("127.0.0.1", server, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", server, timeout=120)
         connection.request(method, "/", headers=headers or {})
         response = connection.getresponse()
         response.body = response.read()  # type: ignore[attr-defined]
@@ -193,7 +193,7 @@ def test_each_refusal_has_the_policy_of_all_pages(
     server: int, request_text: str, status: int
 ) -> None:
     text = request_text.replace("{host}", f"127.0.0.1:{server}")
-    with socket.create_connection(("127.0.0.1", server), timeout=10) as client:
+    with socket.create_connection(("127.0.0.1", server), timeout=120) as client:
         client.sendall(text.encode())
         answer = http.client.HTTPResponse(client)
         answer.begin()

@@ -32,7 +32,7 @@ SCHEMA: Final = pa.schema([pa.field("id", pa.int64(), nullable=False), ("value",
 THREADS: Final = 3
 KEYS: Final = 8
 PROCESSES: Final = 4
-PATIENCE_S: Final = 20.0
+PATIENCE_S: Final = 120.0
 
 
 class Story:

@@ -24,6 +24,8 @@ from rowsieve.providers.datafusion import SessionContext
 from rowsieve.providers.datafusion.catalog_tables import CatalogTables
 from rowsieve.providers.datafusion.query_plan import QueryPlan
 
+PATIENCE_S = 120  # only a failing test waits this long
+
 IDS = pa.schema([("id", pa.int64())])
 
 
@@ -161,7 +163,7 @@ class HeldBack:
         """Open a table, once it may be opened."""
         if name == self._slow:
             self.asked.set()
-            assert self.go.wait(20)
+            assert self.go.wait(PATIENCE_S)
         return self._catalog.open_table(name)
 
     def opener(self) -> Any:
@@ -176,16 +178,16 @@ def test_a_table_that_opens_slowly_holds_up_no_other(catalog: rs.Catalog) -> Non
     slow: list[Any] = []
     thread = threading.Thread(target=lambda: slow.append(tables.registered("db.t")), daemon=True)
     thread.start()
-    assert held.asked.wait(20)
+    assert held.asked.wait(PATIENCE_S)
     fast: list[Any] = []
     other = threading.Thread(target=lambda: fast.append(tables.registered("other.Mixed")))
     other.daemon = True
     other.start()
-    other.join(10)
+    other.join(PATIENCE_S)
     found = len(fast)
     tables.refresh()
     held.go.set()
-    thread.join(20)
+    thread.join(PATIENCE_S)
     assert found == 1
     assert tables.registered("db.t") is not slow[0]
     assert tables.registered("db.t") is tables.registered("db.t")
