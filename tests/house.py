@@ -25,6 +25,7 @@ from tests.ways import ways
 ROOT = Path(rowsieve.__file__).parent
 REPOSITORY = ROOT.parent
 LONGEST_FUNCTION = 40
+_DEFINED = re.compile(r"\b(?:def|class)\s+(\w+)")
 SAMPLES = ("lpad", "octet_length", "last_day")
 CALLED_BY_ENGINES = frozenset({"table_names"})  # an attribute that DataFusion reads of a schema
 """Functions whose files are counted: one of text, one of bytes, one of dates."""
@@ -46,6 +47,12 @@ def room_of(path: Path) -> str:
 def tree_of(path: Path) -> ast.Module:
     """The syntax tree of a file; never changed."""
     return ast.parse(path.read_text())
+
+
+@cache
+def nodes_of(path: Path) -> Sequence[ast.AST]:
+    """All nodes of a file's tree: a walk takes half as long as parsing it, and many need one."""
+    return list(ast.walk(tree_of(path)))
 
 
 def line_count(path: Path) -> int:
@@ -89,6 +96,8 @@ CIRCLES = {
 def imports_of(path: Path, known: frozenset[str], reach: Reach) -> frozenset[str]:
     """The modules of ours that a file imports."""
     found: set[str] = set()
+    if reach > Reach.AT_IMPORT and "import_module" in path.read_text():
+        found.update(_imported_by_name(path))
     for node in _statements(tree_of(path), reach):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
@@ -97,16 +106,12 @@ def imports_of(path: Path, known: frozenset[str], reach: Reach) -> frozenset[str
             found |= inner & known
             if inner - known:
                 found.add(node.module)
-        elif reach > Reach.AT_IMPORT and isinstance(
-            node, ast.Expr | ast.Assign | ast.AnnAssign | ast.Return
-        ):
-            found |= set(_imported_by_name(node))
     return frozenset((found & known) - {module_of(path)})
 
 
-def _imported_by_name(statement: ast.stmt) -> Iterator[str]:
-    """The modules that a statement names in calls of `import_module`."""
-    for node in ast.walk(statement):
+def _imported_by_name(path: Path) -> Iterator[str]:
+    """The modules that a file names in calls of `import_module`."""
+    for node in nodes_of(path):
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
             yield from [str(each.value) for each in node.args if isinstance(each, ast.Constant)]
 
@@ -137,7 +142,7 @@ def _statements(tree: ast.AST, reach: Reach) -> Iterator[ast.AST]:
 
 
 def _is_for_types(node: ast.AST) -> TypeGuard[ast.If]:
-    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    return isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
 
 
 def circles(reach: Reach) -> list[list[str]]:
@@ -194,7 +199,7 @@ def long_functions() -> dict[str, int]:
     found = {
         f"{path.relative_to(ROOT)}:{node.name}": length
         for path in sources()
-        for node in ast.walk(tree_of(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (length := _length(node)) > LONGEST_FUNCTION
     }
@@ -229,31 +234,33 @@ def only_in_tests() -> list[str]:
     ours, tests = _names_in_code(ROOT), _words(REPOSITORY / "tests")
     ours += _words(REPOSITORY, "pyspark_rowsieve.py", deep=False)
     public = _words(REPOSITORY / "docs", "*.md") + _words(REPOSITORY / "examples")
+    rare = {name for name, count in ours.items() if count == 1 and tests[name]}
+    rare -= public.keys() | CALLED_BY_ENGINES
     return [
         f"{path.relative_to(ROOT)}:{node.name}"
         for path in sources()
-        for node in _own_definitions(tree_of(path))
-        if ours[node.name] == 1 and tests[node.name] and not public[node.name]
-        if node.name not in CALLED_BY_ENGINES
+        if not rare.isdisjoint(_DEFINED.findall(path.read_text()))
+        for node in _own_definitions(path)
+        if node.name in rare
     ]
 
 
-def _own_definitions(tree: ast.Module) -> Iterator[Definition]:
+def _own_definitions(path: Path) -> Iterator[Definition]:
     """Functions, classes and methods that nothing outside of the package calls by name."""
     others = {
         alias.asname or alias.name
-        for node in ast.walk(tree)
+        for node in nodes_of(path)
         if isinstance(node, ast.Import | ast.ImportFrom)
         for alias in node.names
         if _package_of(node, alias) not in sys.stdlib_module_names | {"rowsieve"}
     }
     called: set[ast.AST] = set()
-    for node in ast.walk(tree):
+    for node in nodes_of(path):
         if isinstance(node, ast.ClassDef):
             parts = [part for base in node.bases for part in ast.walk(base)]
             names = {part.id for part in parts if isinstance(part, ast.Name)}
             called |= set(node.body) if names & others else set()
-    for node in ast.walk(tree):
+    for node in nodes_of(path):
         if isinstance(node, Definition) and node not in called and not node.name.startswith("__"):
             yield node
 

@@ -87,7 +87,7 @@ def room_of(path: Path) -> str:
 
 
 def imported_rooms(path: Path) -> Iterator[str]:
-    for node in ast.walk(house.tree_of(path)):
+    for node in house.nodes_of(path):
         if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
             names = [node.module]
             if node.module == "rowsieve":
@@ -144,7 +144,7 @@ def test_the_result_of_a_translation_needs_no_bridge() -> None:
 def _run(tree: ast.AST) -> Iterator[ast.AST]:
     """All nodes but those that only type checkers read."""
     for node in ast.iter_child_nodes(tree):
-        if not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
+        if not house._is_for_types(node):
             yield node
             yield from _run(node)
 

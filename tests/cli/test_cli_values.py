@@ -322,7 +322,7 @@ def test_a_real_signal_while_it_waits_ends_with_its_code(
     run("create", tmp_path / "t", text_file(tmp_path, "a.csv", ["id", "1"]), "--key", "id")
     running = rowsieve("upsert", tmp_path / "t", "-", "--format", "csv", stdin=subprocess.PIPE)
     assert running.stdin is not None
-    running.stdin.write(b"id\n" + b"1\n" * 500_000)  # more than a pipe holds: it reads by now
+    running.stdin.write(b"id\n" + b"1\n" * 100_000)  # more than a pipe holds: it reads by now
     running.stdin.flush()
     running.send_signal(number)
     _, said = running.communicate()
@@ -362,7 +362,7 @@ def test_closed_stdin_and_stderr_change_no_answer(tmp_path: Path) -> None:
 
 
 def test_a_closed_pipe_is_not_reported_as_an_error(tmp_path: Path) -> None:
-    rs.create_table(tmp_path / "t", {"id": range(200_000)})
+    rs.create_table(tmp_path / "t", {"id": range(50_000)})
     sql = "SELECT * FROM t"
     running = rowsieve("query", sql, tmp_path / "t", "--json", stdout=subprocess.PIPE)
     assert running.stdout is not None

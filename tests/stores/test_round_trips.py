@@ -22,7 +22,7 @@ from tests.stores.trips_table import KEYS, forget, lines, measure, part, trips_o
 from tests.stores.trips_table import PARTS as DOCUMENTED
 
 PARTS = 100 if profiles.IS_DEEP else 12
-LARGE_PARTS, LARGE_KEYS = 4, 200_000
+LARGE_PARTS, LARGE_KEYS = 4, 140_000  # three row groups each
 
 OPEN, REFRESH, CATCH_UP, COMMIT = 3, 1, 3, 3
 LOOKUP, WARM_LOOKUP = 4, 2  # by a scan, with the refresh before

@@ -50,11 +50,13 @@ def test_200_odd_names_side_by_side_open_by_path_and_by_uri(
     assert len({table.uri for table in tables.values()}) == len(ODD_NAMES) >= 200
     assert {path.name for path in folder.iterdir()} == set(ODD_NAMES)
     for number, (name, table) in enumerate(tables.items()):
-        for place in (table.uri, f"{folder}/{name}", folder / name):
+        places = (table.uri, f"{folder}/{name}", folder / name)
+        for place in places if IS_DEEP else places[number % 3 :][:1]:
             opened = rs.open_table(place)
-            assert opened.uri == table.uri == opened.detail()["uri"]
-            assert opened.detail()["uuid"] == table.detail()["uuid"]
-        assert numbers(rs.open_table(table.uri).scan()) == [number] * 2
+            told = opened.detail()
+            assert opened.uri == table.uri == told["uri"]
+            assert told["uuid"] == table.handle.pinned.table.uuid
+            assert numbers(opened.scan()) == [number] * 2
 
 
 def test_splits_of_200_odd_names_read_their_own_table(tables: dict[str, rs.Table]) -> None:

@@ -11,7 +11,7 @@ import pytest
 import rowsieve as rs
 from rowsieve.predicate.functions.texts.young_letters import are_young
 from rowsieve.predicate.semantics import Semantics
-from tests.predicate.functions.test_young_letters import LETTERS, here
+from tests.predicate.functions.test_young_letters import all_letters, here
 
 pytestmark = pytest.mark.spark
 
@@ -25,10 +25,10 @@ def test_the_release_of_letters_is_that_of_sparks_icu(spark: Any) -> None:
 
 
 def test_each_letter_has_the_case_of_spark(spark: Any) -> None:
-    young = are_young(LETTERS["s"].combine_chunks()).tolist()
+    every = all_letters()["s"].combine_chunks()
     letters = [
         letter
-        for letter, is_young in zip(LETTERS["s"].to_pylist(), young, strict=True)
+        for letter, is_young in zip(every.to_pylist(), are_young(every).tolist(), strict=True)
         if is_young or letter.upper() != letter or letter.lower() != letter
     ]
     neighbours = [one + two + three for one in "Σaß" for two in letters[-60:] for three in "Σb "]
