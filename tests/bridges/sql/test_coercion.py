@@ -81,6 +81,8 @@ KEPT = [
         "d = 16777217.0",
     ),
     *("g = CAST(1e-1 AS REAL)", "g = f", "d > i", "g BETWEEN 1 AND 7", "trim(s, ' ') = 'a'"),
+    *("CASE WHEN f <> 0e0 THEN 1 END = 1", "CASE WHEN (f = 0e0) IS TRUE THEN 1 END = 1"),
+    "CASE WHEN f >= 1e0 THEN 1 WHEN f <= 7e0 THEN 2 END = 2",
     *("f IN (f, 7e0)", "f NOT IN (7e0, f, 1e0)", "floor(f) BETWEEN f AND 7e0"),
 ]
 

@@ -218,8 +218,14 @@ def _groups_of_one(predicate: ir.Predicate) -> Iterator[tuple[_Construct, Sequen
                 yield from _ranges(terms)
             case ir.Case(branches=branches):
                 conditions = tuple(when for when, _ in branches)
+                if not all(map(_is_equality, conditions)):
+                    continue  # no CASE of a value
                 for _, compared in _ranges(conditions if len(branches) > 1 else conditions * 2):
                     yield _SUBJECT, compared
+
+
+def _is_equality(condition: ir.Predicate) -> bool:
+    return isinstance(condition, ir.Comparison) and condition.op is ir.ComparisonOp.EQ
 
 
 def _ranges(terms: Sequence[ir.Node]) -> Iterator[tuple[_Construct, Sequence[ir.Operand]]]:
@@ -240,7 +246,8 @@ def _check(what: _Construct, members: _Members, typer: UnboundTyper) -> None:
             isinstance(t, Float) for t in types
         ):
             raise UnsupportedOperation(
-                f"{what.shown} of floats compares bits in {typer.semantics.name}"
+                f"{what.shown} of floats compares bits in {typer.semantics.name}; write CASE WHEN "
+                "(x = y) IS TRUE to compare values"
             )
         return
     unlike = any(type_ not in (None, _UINT64) for type_ in types)
