@@ -6,7 +6,9 @@ Each call opens its table anew, as a process that starts; what ours knows of fil
 before. `eager` is ours with the property `visibility=eager`. A warm call asks a table that is open,
 and was asked the same before. The rows are checked before a time counts. DuckDB (with httpfs) and
 polars read the plain Parquet files and have no upserts there. Peers that are not installed are left
-out.
+out. The wheel of httpfs is for one release of DuckDB, so both go into a folder of their own: `pip
+install --no-deps --target FOLDER duckdb==1.5.5 duckdb-extension-httpfs==1.5.5`, and then
+`PYTHONPATH=FOLDER`.
 """
 
 from __future__ import annotations

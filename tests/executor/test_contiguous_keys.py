@@ -101,7 +101,7 @@ def test_generated_keys_are_those_of_the_files(
     known_keys(table)
 
 
-def test_parts_with_tombstones_files_of_others_and_other_keys_are_read(tmp_path: Any) -> None:
+def test_parts_with_gaps_files_of_others_and_other_keys_are_read(tmp_path: Any) -> None:
     rows = pa.table({"id": pa.array(range(9), pa.int64()), "b": pa.array(range(9), pa.int64())})
     files = {"inline_bytes": 0}
     own = rs.create_table(tmp_path / "own", rows, key=["id"], properties=files)
@@ -111,6 +111,8 @@ def test_parts_with_tombstones_files_of_others_and_other_keys_are_read(tmp_path:
     ).when_matched_delete("source.id < 2").when_matched_update_all().execute()  # fmt: skip
     assert len(known_keys(own)) == 1
     assert own.count() == 7
+    gap = pa.concat_tables([rows.slice(0, 4), rows.slice(5)])
+    assert not known_keys(rs.create_table(tmp_path / "gap", gap, key=["id"], properties=files))
     two = rs.create_table(tmp_path / "two", rows, key=["id", "b"], properties=files)
     assert not known_keys(two)
     text = rows.set_column(0, "id", rows["id"].cast(pa.string()))
