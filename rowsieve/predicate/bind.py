@@ -45,8 +45,13 @@ from rowsieve.predicate.binding.nanosecond_rules import (
     cast_of_nanoseconds,
     compared_members,
 )
-from rowsieve.predicate.binding.nested_constants import adapted, is_constructor
+from rowsieve.predicate.binding.nested_constants import adapted, adapts, is_constructor
 from rowsieve.predicate.binding.nested_types import member_of
+from rowsieve.predicate.binding.null_arguments import (
+    check_choice,
+    null_result,
+    typed_by_members,
+)
 from rowsieve.predicate.binding.simplify import simplify
 from rowsieve.predicate.binding.stored_comparisons import (
     as_length,
@@ -102,6 +107,7 @@ from rowsieve.types.logical import (
 from rowsieve.types.schema import Schema
 
 _INT64: Final = Int(64)
+_BARE_NULL: Final = ir.Literal(None)
 _INT64_MAX: Final = 2**63 - 1
 _Typed: TypeAlias = tuple[ir.Operand, LogicalType | None]
 
@@ -319,7 +325,7 @@ class _Binder:
         if isinstance(left, ir.Now) and not isinstance(right, ir.Now):
             other, other_type = self.operand(right)
             return (*self.operand(self.now_like(left, other_type)), other, other_type)
-        if is_constructor(left) and not is_constructor(right):
+        if adapts(left) and not is_constructor(right):
             other, other_type = self.operand(right)
             return (*self.operand(adapted(left, other_type, self.semantics)), other, other_type)
         one, one_type = self.operand(left)
@@ -389,7 +395,7 @@ class _Binder:
         self.check_alias(node.operand)
         operand, type_ = self.operand(node.operand)
         if type_ is None:
-            operand, type_ = self.typed_operand(node.operand)
+            operand, type_ = typed_by_members(operand, node.values, self.semantics)
         if self.semantics.compares_storage:
             operand, type_ = as_stored(operand, type_)
         assert type_ is not None
@@ -457,7 +463,7 @@ class _Binder:
             )
         return operand
 
-    def call(self, node: ir.Call) -> tuple[ir.Operand, LogicalType]:
+    def call(self, node: ir.Call) -> _Typed:
         name, arguments = canonical_call(node)
         if self.is_postgres:
             aliased = aliased_call(name, arguments, self.field_of, self.semantics)
@@ -465,10 +471,8 @@ class _Binder:
                 return self.typed_operand(aliased)
         if (meeting := as_meeting(name, arguments)) is not None:
             return self.operand(meeting)[0], Bool()
-        bound = arguments_of(
-            name, [self.operand(argument) for argument in arguments], self.semantics
-        )
-        name, bound = json_call(name, bound, self.semantics)
+        operands = [self.operand(argument) for argument in arguments]
+        name, bound = json_call(name, arguments_of(name, operands, self.semantics), self.semantics)
         if name == "timezone" and len(bound) == 2:
             return at_time_zone(bound[0][0], *bound[1], self.semantics)
         if name == "date_trunc" and len(bound) == 3:
@@ -479,12 +483,13 @@ class _Binder:
             return self.call(moved)
         if name in READ_IN_ZONE and len(bound) == 2:
             bound.insert(0, (ir.Literal(self.semantics.time_zone, String()), String()))
-        known = known_of([operand for operand, _ in bound], [type_ for _, type_ in bound])
+        values = [operand for operand, _ in bound]
+        known = known_of(values, [type_ for _, type_ in bound])
+        if _BARE_NULL in values and (null := null_result(name, arguments, operands, known)):
+            return null
         row, signature = resolve(name, known)
-        converted = tuple(
-            convert(operand, type_, wanted, self.semantics)
-            for (operand, type_), wanted in zip(bound, signature.arguments, strict=True)
-        )
+        pairs = zip(bound, signature.arguments, strict=True)
+        converted = tuple(convert(*typed_, wanted, self.semantics) for typed_, wanted in pairs)
         zoned = zoned_call(row.name, converted, signature.arguments, self.semantics)
         return zoned or ir.Call(row.name, converted), signature.result
 
@@ -494,9 +499,7 @@ class _Binder:
         mixed = isinstance(time[1], Timestamp) and other[1] == instant
         return convert(*time, instant, self.semantics) if mixed else time[0]
 
-    def truncated_in_zone(
-        self, unit: _Typed, operand: _Typed, name: _Typed
-    ) -> tuple[ir.Operand, LogicalType]:
+    def truncated_in_zone(self, unit: _Typed, operand: _Typed, name: _Typed) -> _Typed:
         """Bind `date_trunc(unit, instant, zone)`."""
         instant = Timestamp(utc=True)
         spelled = name[0].value if isinstance(name[0], ir.Literal) else None
@@ -564,7 +567,7 @@ class _Binder:
                 return ir.Literal(None, node.type)
             raise
 
-    def field_access(self, node: ir.Operand, name: str) -> tuple[ir.Operand, LogicalType]:
+    def field_access(self, node: ir.Operand, name: str) -> _Typed:
         operand, type_ = self.typed_operand(node)
         if isinstance(type_, Map):
             return self.call(ir.Call("map_value", (operand, ir.Literal(name))))
@@ -580,15 +583,17 @@ class _Binder:
 
     def case(self, node: ir.Case) -> tuple[ir.Operand, LogicalType]:
         conditions = [self.predicate(when) for when, _ in node.branches]
-        values = [self.operand(then) for _, then in node.branches]
-        values.append(self.operand(node.otherwise))
-        common = common_type([type_ for _, type_ in values])
+        results = (*(then for _, then in node.branches), node.otherwise)
+        values = list(map(self.operand, results))
+        types = [type_ for _, type_ in values]
+        if (_BARE_NULL, None) in values:
+            check_choice("CASE", results, values)
+        common = common_type(types)
         if common is None:
-            types = ", ".join("NULL" if type_ is None else type_name(type_) for _, type_ in values)
-            raise InvalidPredicate(f"the branches of CASE have no common type: {types}; cast one")
-        converted = [convert(value, type_, common, self.semantics) for value, type_ in values]
-        branches = tuple(zip(conditions, converted[:-1], strict=True))
-        return ir.Case(branches, converted[-1]), common
+            named = ", ".join("NULL" if type_ is None else type_name(type_) for type_ in types)
+            raise InvalidPredicate(f"the branches of CASE have no common type: {named}; cast one")
+        *converted, last = (convert(*value, common, self.semantics) for value in values)
+        return ir.Case(tuple(zip(conditions, converted, strict=True)), last), common
 
 
 callable_as(__name__, bind)

@@ -210,7 +210,7 @@ NESTED = Schema(
     ("predicate", "fragment"),
     [
         (
-            ir.Comparison(ir.ComparisonOp.EQ, ir.Column("list"), ir.Literal("{1}")),
+            ir.Comparison(ir.ComparisonOp.EQ, ir.Column("list"), ir.Literal("{{1}}")),
             "write its items",
         ),
         (

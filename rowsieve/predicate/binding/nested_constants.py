@@ -5,16 +5,24 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rowsieve.errors import InvalidPredicate
+from rowsieve.predicate.binding.braced_lists import braced_items
 from rowsieve.predicate.binding.coerce import typed
 from rowsieve.predicate.functions.registry import known_of, resolve
 from rowsieve.predicate.ir import Call, Literal, Operand
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Field, List, LogicalType, String, Struct, is_nested
 
+_WITH_BRACES = frozenset({Semantics.SQL.name, Semantics.POSTGRES.name})
+
 
 def is_constructor(node: Operand) -> bool:
     """Whether it is a list or struct constructor."""
     return isinstance(node, Call) and node.function in ("make_list", "make_struct")
+
+
+def adapts(node: Operand) -> bool:
+    """Whether `adapted` may give it a type: a constructor, bare text or NULL."""
+    return is_constructor(node) or (isinstance(node, Literal) and node.type is None)
 
 
 def adapted(node: Operand, type_: LogicalType | None, semantics: Semantics) -> Operand:
@@ -23,6 +31,12 @@ def adapted(node: Operand, type_: LogicalType | None, semantics: Semantics) -> O
     InvalidPredicate if a text is not such a value.
     """
     match node, type_:
+        case (Literal(value=str(text), type=None), List()) if semantics.name in _WITH_BRACES:
+            try:
+                items = tuple(map(Literal, braced_items(text)))
+            except ValueError:
+                return node
+            return adapted(Call("make_list", items), type_, semantics)
         case (Call(function="make_list", arguments=()), List()):
             return Literal((), type_)
         case (Call(function="make_list", arguments=items), List(element=element)):

@@ -364,6 +364,7 @@ SAMPLES: Mapping[str, Sequence[Sample]] = {
     "json_number": [Sample(call("json_number", X), Json())],
     **{name: [Sample(call(name, X), Json())] for name in ("json_typeof", "json_array_length")},
     **{name: [Sample(call(name, X, Y), Json(), Json())] for name in ("jsonb_eq", "jsonb_contains")},
+    **{name: [Sample(call(name, X), Json())] for name in ("jsonb_text", "jsonb_document")},
     "jsonb_exists": [Sample(call("jsonb_exists", X, Y), Json(), String())],
     "json_boolean": [Sample(call("json_boolean", X), Json())],
     "numeric_bytes": [Sample(call("numeric_bytes", X), Numeric())],

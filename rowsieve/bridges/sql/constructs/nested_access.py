@@ -12,6 +12,7 @@ from typing import Any
 from sqlglot import exp
 
 from rowsieve.bridges.constant_values import whole_of
+from rowsieve.bridges.sql.constructs.jsonb_values import is_jsonb, text_is_equal, value_at
 from rowsieve.bridges.sql.dialect_rules import Subscripts
 from rowsieve.bridges.sql.protocols import Reads
 from rowsieve.predicate import ir
@@ -152,23 +153,19 @@ def json_operator(reader: Reads, node: Any) -> ir.Operand:
             node, "engines spell JSON values differently; write json_get or json_get_text"
         )
     reader.only(node, "this", "expression", only_json_types=True)
+    shows = isinstance(node, exp.JSONExtractScalar) and is_jsonb(node.this)
+    if shows and not text_is_equal(node):
+        return ir.Call("jsonb_text", (json_operator(reader, value_at(node)),))
     name = "json_get_text" if isinstance(node, exp.JSONExtractScalar) else "json_get"
     operand = reader.side(node.this)
     key = _key(reader, node, node.expression)
-    if isinstance(key.value, int) and _is_jsonb(node.this):
+    if isinstance(key.value, int) and is_jsonb(node.this):
         raise reader.source.refusal(
             node, "element 0 of a jsonb value that is not an array is that value; remove ::jsonb"
         )
     if isinstance(operand, ir.Call) and operand.function == "json_get":
         return ir.Call(name, (*operand.arguments, key))
     return ir.Call(name, (operand, key))
-
-
-def _is_jsonb(node: Any) -> bool:
-    """Whether a value is cast to jsonb, or is part of one that is."""
-    while isinstance(node, (exp.Paren, exp.JSONExtract)):
-        node = node.this
-    return isinstance(node, exp.Cast) and node.to.this is exp.DataType.Type.JSONB
 
 
 def _key(reader: Reads, node: Any, path: Any) -> ir.Literal:
@@ -191,6 +188,9 @@ def json_path(reader: Reads, node: Any) -> ir.Operand:
     text = path.this if isinstance(path, exp.Literal) and path.is_string else ""
     if not reader.dialect.json_operators or not PLAIN_PATH.fullmatch(text):
         raise reader.source.refusal(node, "write the path as in '{member,0}', without quotes in it")
+    shows = isinstance(node, exp.JSONBExtractScalar) and is_jsonb(node.this)
+    if shows and not text_is_equal(node):
+        return ir.Call("jsonb_text", (json_path(reader, value_at(node)),))
     keys = [ir.Literal(key.strip()) for key in text[1:-1].split(",")]
     name = "json_path_text" if isinstance(node, exp.JSONBExtractScalar) else "json_path"
     return ir.Call(name, (reader.side(node.this), *keys))

@@ -26,16 +26,26 @@ from rowsieve.bridges.sql.protocols import Reads
 from rowsieve.predicate import ir
 from rowsieve.predicate.functions.texts.found_patterns import group_count
 from rowsieve.predicate.functions.texts.patterns import BY_LOCALE
-from rowsieve.types.logical import Int
+from rowsieve.types.logical import Int, String
 
 _FLAVOURS = {flavour.value: flavour for flavour in Flavour}
 # Trino's two libraries may find different matches, so calls that return matches are refused.
 _FINDING = {name: flavour for name, flavour in _FLAVOURS.items() if flavour is not Flavour.TRINO}
 
 
+def null_match(reader: Reads, text: Any, pattern: Any) -> ir.Predicate | None:
+    """Read a match with the pattern NULL, which is NULL for every text; None for other patterns."""
+    constant = reader.operand(pattern) if isinstance(pattern, exp.Null | exp.Cast) else None
+    if not isinstance(constant, ir.Literal) or constant.value is not None:
+        return None
+    return ir.Comparison(ir.ComparisonOp.EQ, reader.side(text), ir.Literal(None, String()))
+
+
 def regex(reader: Reads, node: Any) -> ir.Predicate:
     """Read a match anywhere in the text, or of the whole text for `regexp_full_match`."""
     reader.only(node, "this", "expression", "flag", "full_match")
+    if (null := null_match(reader, node.this, node.expression)) is not None:
+        return null
     whole = type(node) is exp.RegexpFullMatch
     ignore_case = type(node) is exp.RegexpILike
     flag = node.args.get("flag") or node.args.get("options")
@@ -59,6 +69,8 @@ def similar(reader: Reads, node: Any) -> ir.Predicate:
         if escape is not None and len(escape) > 1:
             raise reader.source.refusal(node, "an escape is one character")
     reader.only(node, "this", "expression")
+    if (null := null_match(reader, node.this, node.expression)) is not None:
+        return null
     text, kind = _pattern(reader, node.expression), reader.dialect.texts.similar_to
     if kind is SimilarTo.WHOLE_REGEX and escape == "\\":
         return _call(reader, node, lambda flavour: to_re2(text, flavour), whole=True)

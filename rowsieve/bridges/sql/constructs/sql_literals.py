@@ -49,7 +49,7 @@ from rowsieve.types.logical import (
     Uuid,
     type_name,
 )
-from rowsieve.types.numeric_bytes import spelled
+from rowsieve.types.numeric_bytes import encoded, spelled
 from rowsieve.types.time_zones import zone
 
 INT64 = Int(64)
@@ -62,15 +62,18 @@ _BLOB = re.compile(r"(?:\\x[0-9a-fA-F]{2}|[ -\[\]-~])*")
 
 
 def number(text: str, dialect: Dialect) -> Literal:
-    """Parse an unsigned number: int64 if integral and it fits, else exact decimal or double."""
+    """Parse an unsigned number: int64 if integral and it fits, else exact decimal or double.
+
+    A decimal of more than 38 digits is of the engine's type for it: a double, or of any size.
+    """
     exponent = "e" in text.lower()
     if not exponent and "." not in text:
         return _whole(text, dialect)
     if dialect.point_is_float or (exponent and dialect.exponent_is_float):
-        return _double(text)
+        return _double(text, dialect)
     if dialect.zeros_count and len(text.replace(".", "")) > MAX_DIGITS:
-        raise _too_long(text)
-    return exact(text)
+        return _double(text, dialect)
+    return _of_any_size(text) if dialect.bare_decimal == Numeric() else exact(text)
 
 
 def negated(value: Literal, dialect: Dialect) -> Literal:
@@ -86,6 +89,8 @@ def negated(value: Literal, dialect: Dialect) -> Literal:
             return Literal(scaled.copy_negate(), value.type)
         case float(real):
             return Literal(-real, value.type)
+        case bytes(unbounded):
+            return Literal(encoded(f"-{spelled(unbounded)}"), value.type)
         case _:
             raise AssertionError(value)
 
@@ -109,7 +114,7 @@ def exact(text: str) -> Literal:
                 value = value.quantize(decimal.Decimal(1).scaleb(-scale))
             return Literal(value, Decimal(precision, scale))
         if len(digits) <= 17 and abs(value.adjusted()) > MAX_DIGITS:
-            return _double(text)
+            return Literal(_finite(text), Float(64))
     raise _too_long(text)
 
 
@@ -288,8 +293,19 @@ def _whole(text: str, dialect: Dialect) -> Literal:
     if len(digits) <= 19 and int(digits) < 2**63:
         return Literal(int(digits), INT64)
     if dialect.exact_below and (len(digits) > 20 or int(digits) >= dialect.exact_below):
-        return _double(digits)
-    return exact(digits)
+        return _double(digits, dialect)
+    return _of_any_size(digits) if dialect.bare_decimal == Numeric() else exact(digits)
+
+
+def _of_any_size(text: str) -> Literal:
+    """Parse a number; one that is neither a decimal nor a double is an unbounded number."""
+    try:
+        return exact(text)
+    except InvalidPredicate as error:
+        try:
+            return Literal(encoded(decimal.Decimal(text)), Numeric())
+        except (ValueError, decimal.InvalidOperation):  # more digits than numeric holds
+            raise error from None
 
 
 def _too_long(text: str) -> InvalidPredicate:
@@ -299,11 +315,16 @@ def _too_long(text: str) -> InvalidPredicate:
     )
 
 
-def _double(text: str) -> Literal:
+def _double(text: str, dialect: Dialect) -> Literal:
+    """Parse a double; one that is too large or too small is infinite or 0 in some engines."""
+    return Literal(float(text) if dialect.floats_saturate else _finite(text), Float(64))
+
+
+def _finite(text: str) -> float:
     value = float(text)
     if math.isinf(value) or (value == 0 and re.search("[1-9]", text.lower().split("e")[0])):
         raise InvalidPredicate(f"the number {text[:40]} is beyond what a double can hold")
-    return Literal(value, Float(64))
+    return value
 
 
 def _integer(text: str, bits: int, *, signed: bool) -> int:

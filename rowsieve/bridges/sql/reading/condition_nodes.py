@@ -13,12 +13,12 @@ from sqlglot import exp
 
 from rowsieve.bridges.sql.constructs.bins import difference
 from rowsieve.bridges.sql.constructs.pattern_calls import PREDICATES as PATTERNS
-from rowsieve.bridges.sql.constructs.pattern_calls import similar
+from rowsieve.bridges.sql.constructs.pattern_calls import null_match, similar
 from rowsieve.bridges.sql.constructs.sql_literals import value_set
 from rowsieve.bridges.sql.grammars import is_safe_equality
 from rowsieve.bridges.sql.plain_shapes import between
 from rowsieve.bridges.sql.protocols import Reads
-from rowsieve.bridges.sql.reading.list_calls import compare_with_items, patterns
+from rowsieve.bridges.sql.reading.list_calls import always, compare_with_items, patterns
 from rowsieve.bridges.sql.reading.row_values import compare_rows, row_among
 from rowsieve.bridges.sql.spark.types.numbers_and_times import AMONG, text_of_bytes
 from rowsieve.predicate import ir
@@ -142,7 +142,7 @@ def _escape(reader: Reads, node: Any) -> ir.Predicate:
     like, escape = node.this, node.expression
     if type(like) not in (exp.Like, exp.ILike) or not _is_text(escape):
         raise reader.source.refusal(node, "ESCAPE follows a LIKE and takes one quoted character")
-    if len(escape.this) > 1:
+    if len(escape.this) > 1 or not (escape.this or reader.dialect.texts.empty_escape):
         raise reader.source.refusal(escape, "an escape is one character")
     return _matched(reader, like, escape.this or None)
 
@@ -152,8 +152,14 @@ def _matched(reader: Reads, node: Any, escape: str | None) -> ir.Predicate:
     reader.only(node, "this", "expression", "negate")
     operand = reader.side(node.this)
     listed = patterns(reader, node)
+    if listed is not None and not listed[0]:
+        return always(operand) if listed[1] else ir.Not(always(operand))
     likes: list[ir.Predicate] = []
     for item in [node.expression] if listed is None else listed[0]:
+        is_constant = isinstance(item, exp.Null | exp.Cast)
+        if is_constant and (null := null_match(reader, node.this, item)) is not None:
+            likes.append(null)
+            continue
         pattern, used = _pattern(reader, item, escape)
         if isinstance(node, exp.ILike) and used and used.isalpha() and reader.dialect.gives_types:
             raise reader.source.refusal(node, "Spark lowers the pattern of ILIKE, not its escape")

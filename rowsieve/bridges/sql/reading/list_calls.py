@@ -14,8 +14,10 @@ from sqlglot import exp
 from rowsieve.bridges.sql.constructs.nested_access import element_at, sliced
 from rowsieve.bridges.sql.dialect_rules import AnyOf, Contains, LikeLists, ListPair
 from rowsieve.bridges.sql.protocols import Reads
+from rowsieve.bridges.sql.typenames import logical_type
 from rowsieve.predicate import ir
-from rowsieve.types.logical import Bool, Int
+from rowsieve.predicate.binding.braced_lists import braced_items
+from rowsieve.types.logical import Bool, Field, Int, List
 
 _Handler: TypeAlias = Callable[[Reads, Any], ir.Operand | None]
 _NULL = ir.Literal(None, Bool())
@@ -221,16 +223,26 @@ def _no_null(sides: tuple[ir.Operand, ...]) -> bool:
     )
 
 
-def cast_items(node: Any) -> Any | None:
-    """Read `ARRAY[1, 2]::bigint[]` with the cast at each item; None for other casts."""
+def cast_list(reader: Reads, node: Any) -> ir.Operand | None:
+    """Read `ARRAY[1, 2]::bigint[]` and `'{1,2}'::bigint[]` with the cast at each item.
+
+    An empty list and NULL have the type of the items. None for other casts.
+    """
     inner, target = node.this, node.args["to"]
-    if not isinstance(inner, exp.Array) or not target.is_type(exp.DataType.Type.ARRAY):
+    if not target.is_type(exp.DataType.Type.ARRAY) or isinstance(node, exp.TryCast):
         return None
-    if len(target.expressions) != 1 or isinstance(node, exp.TryCast):
+    if reader.dialect.lists.braces and isinstance(inner, exp.Literal) and inner.is_string:
+        inner = exp.Array(expressions=_spelled_items(reader, inner))
+    if not isinstance(inner, exp.Array | exp.Null) or len(target.expressions) != 1:
         return None
-    kind = target.expressions[0]
-    casts = [exp.Cast(this=item.copy(), to=kind.copy()) for item in inner.expressions]
-    return exp.Array(expressions=casts)
+    kind, empty = target.expressions[0], None if isinstance(inner, exp.Null) else ()
+    if inner.expressions:
+        casts = [exp.Cast(this=item.copy(), to=kind.copy()) for item in inner.expressions]
+        return reader.operand(exp.Array(expressions=casts))
+    try:
+        return ir.Literal(empty, List(Field(0, "item", logical_type(kind, reader.dialect))))
+    except ValueError as error:
+        raise reader.source.refusal(node, str(error)) from error
 
 
 def quantified(node: Any) -> tuple[Any, bool] | None:
@@ -253,6 +265,8 @@ def compare_with_items(reader: Reads, op: ir.ComparisonOp, node: Any) -> ir.Pred
     if any_of is AnyOf.REFUSED:
         raise reader.source.refusal(node, "ANY and ALL are not supported; write IN")
     value, values = reader.side(node.this), _items(reader, inner)
+    if (settled := _without_items(any_of, ir.Comparison(op, value, values), all_of)) is not None:
+        return settled
     if (items := _made_items(values)) is not None:
         terms = tuple(ir.Comparison(op, value, item) for item in items)
         if all_of:
@@ -276,15 +290,35 @@ def compare_with_items(reader: Reads, op: ir.ComparisonOp, node: Any) -> ir.Pred
     return ir.Not(ir.BooleanOperand(among)) if all_of else ir.BooleanOperand(among)
 
 
+def _without_items(any_of: AnyOf, node: ir.Comparison, all_of: bool) -> ir.Predicate | None:
+    """Compare with an empty list, or with a list that is NULL; None for other lists."""
+    values = node.right
+    is_null = isinstance(values, ir.Literal) and values.value is None
+    # DataFusion's `NULL = ANY(list)` is its function, which is NULL of an empty list too.
+    called = any_of is AnyOf.FUNCTION and node.op is ir.ComparisonOp.EQ and not all_of
+    is_null |= called and node.left == ir.Literal(None) and _is_empty(values)
+    if is_null and any_of is not AnyOf.QUERY:
+        return ir.Comparison(node.op, node.left, ir.Literal(None))
+    if is_null or _is_empty(values):
+        return always(node.left) if all_of else ir.Not(always(node.left))
+    return None
+
+
+def _is_empty(values: ir.Operand) -> bool:
+    if isinstance(values, ir.Call):
+        return values.function == "make_list" and not values.arguments
+    return isinstance(values, ir.Literal) and values.value == ()
+
+
+def always(value: ir.Operand) -> ir.Predicate:
+    """Return a condition that is TRUE for every value, NULL too, and names its columns."""
+    return ir.Or((ir.IsNull(value), ir.Not(ir.IsNull(value))))
+
+
 def _items(reader: Reads, node: Any) -> ir.Operand:
-    """Read the list; where braces make one, also constants as '{1,2}', with or without a cast."""
-    if reader.dialect.lists.braces:
-        if isinstance(node, exp.Literal) and node.is_string:
-            return reader.operand(exp.Array(expressions=_spelled_items(reader, node)))
-        spelled = isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal)
-        if spelled and not isinstance(node, exp.TryCast) and node.this.is_string:
-            items = exp.Array(expressions=_spelled_items(reader, node.this))
-            return reader.operand(exp.Cast(this=items, to=node.args["to"].copy()))
+    """Read the list; where braces make one, also constants as `'{1,2}'`."""
+    if reader.dialect.lists.braces and isinstance(node, exp.Literal) and node.is_string:
+        return reader.operand(exp.Array(expressions=_spelled_items(reader, node)))
     if isinstance(node, exp.Query):
         raise reader.source.refusal(
             node, "a filter cannot hold a query; run it first and pass its values"
@@ -293,13 +327,11 @@ def _items(reader: Reads, node: Any) -> ir.Operand:
 
 
 def _spelled_items(reader: Reads, node: Any) -> list[Any]:
-    text = node.this.strip()
-    parts = text[1:-1].split(",") if len(text) > 2 else []
-    plain = all(part.strip() and not set(part) & set('"\\{}') for part in parts)
-    if text[:1] + text[-1:] != "{}" or not plain or not parts:
-        raise reader.source.refusal(node, "write the list as ARRAY[…]")
-    items = [part.strip() for part in parts]
-    return [exp.Null() if item.upper() == "NULL" else exp.Literal.string(item) for item in items]
+    try:
+        items = braced_items(node.this)
+    except ValueError as error:
+        raise reader.source.refusal(node, str(error)) from error
+    return [exp.Null() if item is None else exp.Literal.string(item) for item in items]
 
 
 def patterns(reader: Reads, node: Any) -> tuple[list[Any], bool] | None:
@@ -308,6 +340,8 @@ def patterns(reader: Reads, node: Any) -> tuple[list[Any], bool] | None:
         return None
     inner, all_of = node.expression.this, isinstance(node.expression, exp.All)
     bare = inner.this if isinstance(inner, exp.Paren) else inner
+    if isinstance(bare, exp.Cast) and bare.to.is_type(exp.DataType.Type.ARRAY):
+        bare = bare.this
     form = reader.dialect.texts.like_lists
     if form is LikeLists.VALUES:
         return (inner.expressions if isinstance(inner, exp.Tuple) else [bare]), all_of

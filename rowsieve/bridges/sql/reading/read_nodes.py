@@ -17,13 +17,14 @@ from sqlglot import exp
 from rowsieve.bridges.sql.constructs.arrow_times import as_compared
 from rowsieve.bridges.sql.constructs.escape_strings import escaped_text
 from rowsieve.bridges.sql.constructs.intervals import constant_interval
+from rowsieve.bridges.sql.constructs.jsonb_values import jsonb_as_text
 from rowsieve.bridges.sql.constructs.named_zones import of_local_time
 from rowsieve.bridges.sql.constructs.nested_access import bracket
 from rowsieve.bridges.sql.constructs.sql_literals import finer_constant, negated, number, typed
 from rowsieve.bridges.sql.grammars import is_safe_equality
 from rowsieve.bridges.sql.reading.condition_nodes import PREDICATES, TRUTH
 from rowsieve.bridges.sql.reading.list_calls import (
-    cast_items,
+    cast_list,
 )
 from rowsieve.bridges.sql.reading.source_text import SqlSource
 from rowsieve.bridges.sql.reading.text_limits import MAX_OPERATOR_DEPTH
@@ -357,12 +358,14 @@ def _negation(reader: SqlReader, node: Any) -> ir.Operand:
 
 def _cast(reader: SqlReader, node: Any) -> ir.Operand:
     reader.only(node, "this", "to", safe=True)
-    if (items := cast_items(node)) is not None:
-        return reader.operand(items)
+    if (values := cast_list(reader, node)) is not None:
+        return values
     try:
         type_ = logical_type(node.args["to"], reader.dialect)
     except ValueError as error:
         raise reader.source.refusal(node, str(error)) from error
+    if type_ == String() and (shown := jsonb_as_text(reader, node)) is not None:
+        return shown
     try_ = isinstance(node, exp.TryCast) and bool(node.args.get("safe"))
     dated = type_ == Date() and not try_
     operand = of_local_time(reader, node.this) if dated else reader.operand(node.this)
