@@ -227,7 +227,7 @@ def test_kept_facts_serve_one_manifest_of_one_version() -> None:  # invariant 22
         assert found.parts.blocks is other.parts.blocks
         assert found.schema is other.schema
         assert found.planned(np.arange(len(other.parts))) == planned_parts(
-            other.parts, range(len(other.parts))
+            other.parts, range(len(other.parts)), found.order
         )
 
 
