@@ -133,3 +133,11 @@ def test_constants_beyond_are_written_or_left(target: str, day: int) -> None:
         if isinstance(typed.value, int) and abs(typed.value) < 2**63:
             made = rs.translate(predicate, target=target, schema=BATCH.schema)
             assert made.exactness is Exactness.EXACT or made.residual == predicate
+
+
+def test_a_truncated_constant_beyond_nanoseconds_is_not_exact_in_datafusion() -> None:
+    schema = pa.schema([("t", pa.timestamp("us"))])
+    for constant, exact in (("9000-01-01 05:00:00", False), ("2024-01-31 05:00:00", True)):
+        condition = f"date_trunc('month', TIMESTAMP '{constant}') > t"
+        translation = rs.translate(condition, "postgres", target="datafusion", schema=schema)
+        assert (translation.exactness is Exactness.EXACT) is exact

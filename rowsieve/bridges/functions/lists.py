@@ -54,7 +54,7 @@ ROWS = (
             ("jsonb_eq", "({0})::jsonb = ({1})::jsonb"),
             ("jsonb_contains", "({0})::jsonb @> ({1})::jsonb"),
             ("jsonb_exists", "{0} ? {1}"),
-            ("jsonb_text", "(({0})::jsonb #>> '{}')"),
+            ("jsonb_text", "(({0})::jsonb #>> ARRAY[]::text[])"),
             ("jsonb_document", "({0})::jsonb::text"),
         )
     ),
