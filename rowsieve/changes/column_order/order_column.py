@@ -103,6 +103,8 @@ def check_order_column(before: Schema, after: Schema, info: TableInfo) -> None:
             f"column {COLUMN_ORDER!r} says by which sequence the values of a row were set, since "
             f"the table has the property {COLUMN_ORDER_BY}='each'; it cannot be changed"
         )
+    names = {field.id: field.name for field in after}
+    renamed = {field.name: names.get(field.id, field.name) for field in before}
     for name in info.sequence:
         field = before.field(name)
         now = next((each for each in after if each.id == field.id), field)
@@ -111,8 +113,9 @@ def check_order_column(before: Schema, after: Schema, info: TableInfo) -> None:
                 f"column {name!r} orders the values of each row ({COLUMN_ORDER_BY}='each'), which "
                 f"have their sequences in column {COLUMN_ORDER!r}; its type cannot change"
             )
+    key, sequence = (tuple(renamed[name] for name in each) for each in (info.key, info.sequence))
     try:
-        check_columns_can_wait(after, info)
+        check_columns_can_wait(after, replace(info, key=key, sequence=sequence))
     except InvalidInput as error:
         raise InvalidSchemaChange(str(error)) from error
 

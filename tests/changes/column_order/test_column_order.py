@@ -178,6 +178,25 @@ def test_a_whole_row_sets_columns_that_come_later(whole_first: bool) -> None:
     assert rows(table)[0]["c"] == 25
 
 
+def test_key_and_sequence_are_renamed_and_the_values_keep_their_sequences() -> None:
+    table = by_column()
+    apply(table, {"lsn": 20, "a": 2}, {"lsn": 10, "b": "x"})
+    with table.alter() as change:
+        change.rename_column("id", "key")
+        change.rename_column("lsn", "at")
+    table.rename_column("at", "id")  # a name that the key had
+    late = [{"key": 1, "id": 15, "a": 0, "b": "y"}, {"key": 2, "id": 1, "a": 1, "b": None}]
+    table.upsert(late)
+    names = ["key", "id", "a", "b"]
+    expected = [(1, 20, 2, "y"), (2, 1, 1, None)]
+    for compacted in (False, True):
+        if compacted:
+            table.compact()
+        read = table.scan(columns=names, order_by_key=True).to_arrow().to_pylist()
+        assert [tuple(row[name] for name in names) for row in read] == expected
+    assert (table.key, table.sequence) == (("key",), ("id",))
+
+
 def test_an_update_by_condition_keeps_the_sequences_of_its_row() -> None:
     table = by_column()
     apply(table, {"lsn": 10, "a": 1, "b": "x"})
