@@ -145,6 +145,13 @@ signed = Arguments(
 )
 
 
+def _is_unsigned(call: TypedCall) -> bool:
+    return isinstance(call.result, Int) and not call.result.signed
+
+
+not_unsigned = Arguments("signed", lambda call: not _is_unsigned(call))
+
+
 def _short_decimal(call: TypedCall) -> bool:
     type_ = call.types[0]
     return not (isinstance(type_, Decimal) and type_.precision > _SIGNED_DIGITS)
@@ -159,8 +166,7 @@ def _negated(call: TypedCall) -> bool:
     """DataFusion has no negative of unsigned numbers, and rewrites `-(a & b)` to `-a | -b`."""
     of = call.call.arguments[0]
     bits = isinstance(of, Call) and of.function in ("bit_and", "bit_or")
-    unsigned = isinstance(call.result, Int) and not call.result.signed
-    return signed.holds(call) and not bits and not unsigned
+    return signed.holds(call) and not bits and not _is_unsigned(call)
 
 
 signed_not_bits = Arguments("signed numbers, not of bits", _negated)

@@ -12,6 +12,7 @@ from rowsieve.bridges.functions.arguments import (
     Arguments,
     TypedCall,
     constant_text,
+    not_unsigned,
     of_text,
     one_float,
     one_type,
@@ -91,10 +92,8 @@ KERNELS: tuple[Kernel, ...] = (
         meets=True,
     ),
     Kernel("divide", "divide", _floats, "of floats of one width", (Float,), meets=True),
-    *(
-        Kernel(f"{name}_checked", name, signed, "of numbers", _NUMBERS)
-        for name in ("negate", "abs")
-    ),
+    Kernel("negate_checked", "negate", signed & not_unsigned, "of signed numbers", _NUMBERS),
+    Kernel("abs_checked", "abs", signed, "of numbers", _NUMBERS),
     *(
         Kernel(*(name, name, one_float, "of floats, without digits", (Float,)), options=_TO_EVEN)
         for name in ("floor", "ceil", "round")

@@ -39,6 +39,7 @@ from rowsieve.types.encodings import arrow_type, logical_type
 from rowsieve.types.logical import (
     Bool,
     Date,
+    Decimal,
     Float,
     Int,
     LogicalType,
@@ -359,7 +360,7 @@ def _cast(call: _Call) -> ir.Operand:
         raise UnsupportedOperation(f"a cast to {storage}, which no column can have") from error
     if isinstance(target, Float | Time | Timestamp) and storage != arrow_type(target):
         raise UnsupportedOperation(f"a cast to {storage}, which Rowsieve stores in another form")
-    if isinstance(source, Int):
+    if isinstance(source, Int | Decimal):
         call.options.must("allow_int_overflow", value=False)
         call.options.must("allow_decimal_truncate", value=False)
     if isinstance(source, Date):
@@ -367,6 +368,8 @@ def _cast(call: _Call) -> ir.Operand:
     call.options.ignore(*_CAST_OPTIONS)
     if source is None or source == target:
         return ir.Cast(call.operands[0], target)
+    if (whole := _through_decimal(call.operands[0], source, target)) is not None:
+        return ir.Cast(whole, target)
     narrower = isinstance(source, Float) and target != Float(64)
     zoned = any(isinstance(type_, Timestamp) and type_.utc for type_ in (source, target))
     if kinds_of(source, target) not in CASTS["pyarrow"] or narrower or zoned:
@@ -374,6 +377,18 @@ def _cast(call: _Call) -> ir.Operand:
             f"a cast of {type_name(source)} to {type_name(target)} may differ in Rowsieve"
         )
     return ir.Cast(call.operands[0], target)
+
+
+def _through_decimal(
+    operand: ir.Operand, source: LogicalType, target: LogicalType
+) -> ir.Operand | None:
+    """Return the operand of a cast to a longer decimal of the same scale, as is written."""
+    if not isinstance(operand, ir.Cast) or operand.try_:
+        return None
+    if not (isinstance(source, Decimal) and isinstance(target, Decimal)):
+        return None
+    longer = source.scale == target.scale and source.precision > target.precision
+    return operand.operand if longer else None
 
 
 def _clock(reader: _PyArrowReader, name: str, operand: ir.Operand, *, dates: bool) -> None:

@@ -22,6 +22,7 @@ from rowsieve.bridges.pyarrow_exprs import function_table, zones
 from rowsieve.bridges.python_text import recorded
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
+from rowsieve.predicate.functions.numbers.decimals import int_as_decimal
 from rowsieve.predicate.like import parse_pattern
 from rowsieve.predicate.literal_values import scalar
 from rowsieve.predicate.operand_types import type_of
@@ -30,6 +31,7 @@ from rowsieve.types.logical import (
     Date,
     Decimal,
     Float,
+    Int,
     Json,
     LogicalType,
     String,
@@ -137,10 +139,32 @@ class PyArrowWriter(OperatorWriter[Expression]):
         zoned = any(isinstance(type_, Timestamp) and type_.utc for type_ in (source, target))
         if node.try_ or kinds_of(source, target) not in CASTS["pyarrow"] or narrower or zoned:
             raise UnsupportedOperation(f"{shown} may give other values in pyarrow")
+        operand = self.operand(node.operand)
+        if isinstance(source, Int) and isinstance(target, Decimal):
+            operand = self._with_room(operand, source, target)
+        return self._cast(operand, target)
+
+    def _with_room(self, operand: Expression, source: Int, target: Decimal) -> Expression:
+        """Cast integers to a decimal for all of their type, if the target is not one.
+
+        pyarrow casts them to no decimal that a value of their type could overflow, whatever the
+        values are (Arrow C++ 26, `Precision is not great enough`), but one decimal to another.
+        """
+        room = int_as_decimal(source).precision + target.scale
+        if room <= target.precision:
+            return operand
+        if room > _MAX_DIGITS:
+            raise UnsupportedOperation(
+                f"pyarrow casts {type_name(source)} to {type_name(target)} by {room} digits, more "
+                f"than {_MAX_DIGITS}"
+            )
+        return self._cast(operand, Decimal(room, target.scale))
+
+    def _cast(self, operand: Expression, target: LogicalType) -> Expression:
         options = self._pc.CastOptions(
             arrow_type(target), allow_float_truncate=True, allow_time_truncate=True
         )
-        return self.operand(node.operand).cast(options=options)
+        return operand.cast(options=options)
 
     def field_access(self, node: ir.FieldAccess) -> Expression:
         """Write the path from a column into structs."""

@@ -28,6 +28,7 @@ F = pc.field
 FAILURES = (
     "overflow",
     "Precision is not",
+    "does not fit in precision",
     "not in range",
     "divide by zero",
     "Divide by zero",
@@ -251,6 +252,33 @@ def test_lists_at_the_top_level_have_no_guard() -> None:
     listed = ir.InList(ir.Column("i64"), ir.ValueSet(pa.array([1, 2]), Int(64)))
     written = to_pyarrow(ir.Or((listed, listed)), SCHEMA).exact()
     assert written.equals(F("i64").isin(pa.array([1, 2])) | F("i64").isin(pa.array([1, 2])))
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [("CAST(k AS DECIMAL(5, 1)) = 7", [1]), ("CAST(i AS DECIMAL(9, 0)) > -6", [0, 1, 2])],
+)
+def test_integers_are_cast_to_decimals_that_not_all_of_their_type_fit(
+    text: str, kept: list[int]
+) -> None:
+    rows = pa.table({"k": pa.array([0, 7, -7]), "i": pa.array([1, -5, 0], pa.int32())})
+    made = rs.translate(text, "duckdb", target="pyarrow", schema=rows.schema).exact()
+    assert theirs(made, rows) == kept
+    again = rs.translate(made, target="duckdb", schema=rows.schema).exact()
+    assert again.count("CAST(\"") == 1
+    wide = pa.table({"k": pa.array([123_456]), "i": pa.array([1_000_000_000], pa.int32())})
+    assert theirs(made, wide) is None  # as in DuckDB
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [("CAST(k AS DECIMAL(38, 30)) = 7", "49 digits, more than 38"), ("-u IS NULL", "signed")],
+)
+def test_calls_of_types_that_pyarrow_lacks_are_refused(text: str, reason: str) -> None:
+    columns = pa.schema([("k", pa.int64()), ("u", pa.uint32())])
+    made = rs.translate(text, "duckdb", target="pyarrow", schema=columns)
+    assert made.expression is None
+    assert reason in str(made.notes[0])
 
 
 def test_unknown_columns_are_errors() -> None:
