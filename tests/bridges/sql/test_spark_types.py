@@ -299,3 +299,18 @@ def test_tried_operators_are_null_for_text_of_no_number(
 ) -> None:
     assert selected(text, ansi=ansi, **row)
     assert not selected(f"NOT ({text})", ansi=ansi, **row)
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("u & 1 = 1", 'CAST("u" AS BIGINT) & 1 = 1'),
+        ("u | i64 = 3", 'CAST("u" AS BIGINT) | "i64" = 3'),
+        ("CAST(u AS BIGINT) & CAST(i64 AS BIGINT) = 1", 'CAST("u" AS BIGINT) & "i64" = 1'),
+    ],
+)
+def test_bits_of_unsigned_columns_are_those_of_the_longer_type_in_spark(
+    text: str, written: str
+) -> None:
+    columns = pa.schema([("u", pa.uint32()), ("i64", pa.int64())])
+    assert rs.translate(text, "spark", target="duckdb", schema=columns).exact() == written

@@ -62,7 +62,8 @@ def plain(typer: Types, node: ir.Call, values: Sequence[Value]) -> Value:
 
 _OF_ZONES = frozenset({"local_time", "instant", "timezone"})  # they fail on overflow of 64 bits
 _LOCAL = Timestamp()
-_LONGS = frozenset({"epoch_us", "bit_and", "bit_or", "bit_xor", "shift_left", "shift_right"})
+_BITS = ("bit_and", "bit_or", "bit_xor", "shift_left", "shift_right")
+_LONGS = frozenset({"epoch_us", *_BITS})
 
 
 def is_part(name: str) -> bool:
@@ -82,6 +83,15 @@ def _signed(typer: Types, node: ir.Call, values: list[Value]) -> Value:
         )
         return Value(absolute, value.type)
     return Value(ir.Call(node.function, (value.exact,)), value.type)
+
+
+def _bits(typer: Types, node: ir.Call, values: list[Value]) -> Value:
+    """Type an operation on bits: unsigned columns are of the longer types that Spark reads."""
+    sides = [
+        Value(value.exact, value.type) if isinstance(value.operand, ir.Column | ir.BoundColumn) else value
+        for value in values
+    ]
+    return plain(typer, ir.Call(node.function, tuple(side.operand for side in sides)), sides)
 
 
 def _length(typer: Types, node: ir.Call, values: list[Value]) -> Value:
@@ -277,6 +287,7 @@ HANDLERS: Mapping[str, Handler] = {
     "negate": _signed,
     "abs": _signed,
     "list_length": _length,
+    **dict.fromkeys(_BITS, _bits),
     "floor": _to_whole,
     "ceil": _to_whole,
     "round": _rounded,
