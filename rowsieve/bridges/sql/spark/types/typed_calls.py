@@ -88,7 +88,9 @@ def _signed(typer: Types, node: ir.Call, values: list[Value]) -> Value:
 def _bits(typer: Types, node: ir.Call, values: list[Value]) -> Value:
     """Type an operation on bits: unsigned columns are of the longer types that Spark reads."""
     sides = [
-        Value(value.exact, value.type) if isinstance(value.operand, ir.Column | ir.BoundColumn) else value
+        Value(value.exact, value.type)
+        if isinstance(value.operand, ir.Column | ir.BoundColumn)
+        else value
         for value in values
     ]
     return plain(typer, ir.Call(node.function, tuple(side.operand for side in sides)), sides)
