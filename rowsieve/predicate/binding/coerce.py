@@ -65,6 +65,7 @@ from rowsieve.types.logical import (
     is_ordered,
     type_name,
 )
+from rowsieve.types.numeric_bytes import spelled
 
 
 def compare_operands(
@@ -93,6 +94,8 @@ def compare_operands(
     if isinstance(left_type, Interval) or isinstance(right_type, Interval):
         left, left_type = as_length(left, left_type, semantics)
         right, right_type = as_length(right, right_type, semantics)
+    elif _is_placed(left, right, right_type) or _is_placed(right, left, left_type):
+        return _compare_ordered(op, left, left_type, right, right_type, semantics)
     elif isinstance(left_type, Numeric) or isinstance(right_type, Numeric):
         left, left_type, right, right_type = as_numbers(left, left_type, right, right_type)
     elif isinstance(left_type, Nanos) or isinstance(right_type, Nanos):
@@ -276,6 +279,9 @@ def _on_grid(
         case (Int() | Decimal(), Int() | Decimal()):
             assert isinstance(value, int | decimal.Decimal)
             return _scaled(type_, _fraction(value))
+        case (Int() | Decimal(), Numeric()):
+            assert isinstance(value, bytes)
+            return _scaled(type_, _fraction(decimal.Decimal(spelled(value))))
         case (Date(), Timestamp(utc=False)):
             assert isinstance(value, int)
             return Fraction(value, DAY_US)
@@ -289,6 +295,20 @@ def _on_grid(
             assert isinstance(value, int)
             return Fraction(value, NANOS_OF_MICRO)
     return None
+
+
+def _is_placed(constant: ir.Operand, other: ir.Operand, other_type: LogicalType | None) -> bool:
+    """Whether it is an unbounded number to compare by its place between the other side's values.
+
+    The other side's statistics apply then.
+    """
+    if not isinstance(constant, ir.Literal) or isinstance(other, ir.Literal):
+        return False
+    if not isinstance(other_type, Int | Decimal):
+        return False
+    if not isinstance(constant.value, bytes) or constant.type != Numeric():
+        return False
+    return spelled(constant.value)[-1].isdigit()  # neither NaN nor an infinity
 
 
 def _small(value: int | decimal.Decimal) -> bool:

@@ -11,6 +11,7 @@ exactly by their bytes, and with a float as floats.
 from __future__ import annotations
 
 import decimal
+import math
 from typing import TypeVar
 
 import pyarrow as pa
@@ -41,7 +42,6 @@ from rowsieve.types.logical import (
     type_name,
 )
 from rowsieve.types.numeric_bytes import (
-    approx_of,
     encoded,
     exact_of,
     from_numbers,
@@ -193,7 +193,8 @@ def as_listed_numbers(
     By floats if the operand is one. InvalidPredicate if a side is not a number.
     """
     if isinstance(type_, Float):
-        return operand, type_, ir.ValueSet(approx_of(values.array), APPROX_TYPE)
+        floats = [_nearest_float(exact) for exact in exact_of(values.array).to_pylist()]
+        return operand, type_, ir.ValueSet(pa.array(floats, pa.float64()), APPROX_TYPE)
     return (*as_exact(operand, type_), _exact_members(values))
 
 
@@ -223,9 +224,22 @@ def _as_float(operand: ir.Operand, type_: LogicalType | None) -> tuple[ir.Operan
         return operand, type_
     if isinstance(operand, ir.Literal):
         value = operand.value
-        number = float(spelled(value)) if isinstance(value, bytes) else None
+        number = _nearest_float(value if isinstance(value, bytes) else None)
         return ir.Literal(number, APPROX_TYPE), APPROX_TYPE
     return ir.Call("numeric_approx", (operand,)), APPROX_TYPE
+
+
+def _nearest_float(exact: bytes | None) -> float | None:
+    """Return the nearest float; InvalidPredicate for a number beyond all floats, as in SQL."""
+    if exact is None:
+        return None
+    text = spelled(exact)
+    nearest = float(text)
+    if text[-1].isdigit() and (math.isinf(nearest) or (nearest == 0 and text != "0")):
+        raise InvalidPredicate(
+            f"the number {text[:40]} is beyond the range of {type_name(APPROX_TYPE)}"
+        )
+    return nearest
 
 
 def _exact(number: int | decimal.Decimal) -> bytes:

@@ -53,7 +53,14 @@ TYPES = (
 )
 OF_NUMBERS = (
     *("-{0}", "abs({0})", "floor({0})", "ceil({0})", "round({0})", "sqrt({0})", "sign({0})"),
-    *("{0} IN (0, 1.5, NULL)", "{0} > 1.5", "{0} < 1e300", "{0} BETWEEN -1 AND 1", "{0} = 0"),
+    *(
+        "{0} IN (0, 1.5, NULL)",
+        "{0} > 1.5",
+        "{0} < 1e300",
+        "{0} > -1e50",
+        "{0} BETWEEN -1 AND 1",
+        "{0} = 0",
+    ),
     *("{0} IS DISTINCT FROM 0", "mod({0}, 2)", "ceiling({0})", "{0} & 3", "round({0}, 1)"),
     *("greatest({0}, 0) > 0.1", "least({0}, 0) = 0", "nullif({0}, 0) > 1", "{0} + '1'"),
     "coalesce({0}, 0) = 0.1",
@@ -93,6 +100,8 @@ OTHERS = (
         "pair IS NULL",
     ),
     *("right(s, i32)", "greatest(f32, i32)", "f32 IN (0.1, 1.5)", "i64 * 1e200"),
+    *("f64 = 1e50", "f64 IN (1e50, 1.5)", "f64 > 1e-400", "i64 IN (1e3, 1e50)", "1e50 < 1e51"),
+    *("i32 IS DISTINCT FROM 1e-50", "f32 * 1e40 > 1e50", "coalesce(i64, 1e50) = 1e50"),
     *("CASE WHEN f32 = 1.5 THEN TRUE ELSE NULL END", "NOT CASE WHEN b THEN NULL ELSE FALSE END"),
     *("CASE WHEN b THEN f32 ELSE d END = 9999.99", "coalesce(d, f32) = 9999.99"),
     *("ln(f64)", "exp(f64)", "power(f64, 2)", "f64 ^ 0.5", "power(i32, -1)", "pow(f64, i32)"),

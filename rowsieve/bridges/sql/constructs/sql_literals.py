@@ -100,22 +100,33 @@ def exact(text: str) -> Literal:
 
     A number with more than 38 digits is a double if no decimal is nearer, otherwise rejected.
     """
-    try:
-        value = decimal.Decimal(text[:1000])
-    except decimal.InvalidOperation:  # an exponent of more than 18 digits
-        raise _too_long(text) from None
-    _, digits, exponent = value.as_tuple()
-    if len(text) < 1000 and isinstance(exponent, int):
-        scale = max(0, -exponent)
-        whole = len(digits) + max(0, exponent) if value else 1
-        precision = max(whole, scale, 1)
-        if precision <= MAX_DIGITS:
-            with decimal.localcontext(prec=2 * MAX_DIGITS):
-                value = value.quantize(decimal.Decimal(1).scaleb(-scale))
-            return Literal(value, Decimal(precision, scale))
-        if len(digits) <= 17 and abs(value.adjusted()) > MAX_DIGITS:
-            return Literal(_finite(text), Float(64))
+    value = _number(text)
+    if (scaled := _scaled(value)) is not None:
+        return scaled
+    if len(value.as_tuple().digits) <= 17 and abs(value.adjusted()) > MAX_DIGITS:
+        return Literal(_finite(text), Float(64))
     raise _too_long(text)
+
+
+def _scaled(value: decimal.Decimal) -> Literal | None:
+    """Return a decimal of at most 38 digits; None for other numbers."""
+    _, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int)  # no text of a number is NaN
+    scale = max(0, -exponent)
+    whole = len(digits) + max(0, exponent) if value else 1
+    precision = max(whole, scale, 1)
+    if precision > MAX_DIGITS:
+        return None
+    with decimal.localcontext(prec=2 * MAX_DIGITS):
+        return Literal(value.quantize(decimal.Decimal(1).scaleb(-scale)), Decimal(precision, scale))
+
+
+def _number(text: str) -> decimal.Decimal:
+    """Parse a number; InvalidPredicate for exponents of more than 18 digits."""
+    try:
+        return decimal.Decimal(text)
+    except decimal.InvalidOperation:
+        raise _too_long(text) from None
 
 
 def typed(text: str, type_: LogicalType, dialect: Dialect) -> PhysicalValue:
@@ -298,14 +309,14 @@ def _whole(text: str, dialect: Dialect) -> Literal:
 
 
 def _of_any_size(text: str) -> Literal:
-    """Parse a number; one that is neither a decimal nor a double is an unbounded number."""
+    """Parse a number; one that is no decimal of 38 digits is an unbounded number."""
+    value = _number(text)
+    if (scaled := _scaled(value)) is not None:
+        return scaled
     try:
-        return exact(text)
-    except InvalidPredicate as error:
-        try:
-            return Literal(encoded(decimal.Decimal(text)), Numeric())
-        except (ValueError, decimal.InvalidOperation):  # more digits than numeric holds
-            raise error from None
+        return Literal(encoded(value), Numeric())
+    except ValueError:  # more digits than numeric holds
+        raise _too_long(text) from None
 
 
 def _too_long(text: str) -> InvalidPredicate:

@@ -18,11 +18,13 @@ from rowsieve.types.logical import (
     Float,
     Int,
     Json,
+    Numeric,
     String,
     Time,
     Timestamp,
     Uuid,
 )
+from rowsieve.types.numeric_bytes import encoded
 
 A, B, C = ir.Column("a"), ir.Column("b"), ir.Column("c")
 YES = ir.Literal(value=True, type=Bool())
@@ -202,8 +204,8 @@ LITERALS: list[tuple[str, ir.Literal]] = [
     (".5", ir.Literal(decimal.Decimal("0.5"), Decimal(1, 1))),
     ("1e5", ir.Literal(decimal.Decimal(100000), Decimal(6, 0))),
     ("1.5E-3", ir.Literal(decimal.Decimal("0.0015"), Decimal(4, 4))),
-    ("1e300", ir.Literal(1e300, Float(64))),
-    ("-2.5e-100", ir.Literal(-2.5e-100, Float(64))),
+    ("1e300", ir.Literal(encoded("1e300"), Numeric())),
+    ("-2.5e-100", ir.Literal(encoded("-2.5e-100"), Numeric())),
     ("'it''s'", ir.Literal("it's")),
     (r"'a\nb'", ir.Literal(r"a\nb")),
     ("''", ir.Literal("")),
