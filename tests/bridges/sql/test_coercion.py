@@ -8,11 +8,11 @@ import pytest
 from rowsieve.bridges.sql.dialects import dialect_named
 from rowsieve.bridges.sql.language import from_text, to_text
 from rowsieve.bridges.translation import Exactness
-from rowsieve.bridges.where import to_predicate
+from rowsieve.bridges.where import to_operand, to_predicate
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
-from rowsieve.predicate.bind import bind
-from rowsieve.predicate.evaluate import evaluate
+from rowsieve.predicate.bind import bind, bind_operand
+from rowsieve.predicate.evaluate import compute, evaluate
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.logical import Float, String
 from tests.bridges.sql.engines import JUDGES
@@ -25,6 +25,7 @@ BATCH = pa.record_batch(
         "d": pa.array(["16777217", "0.1", "9007199254740993", "7", "1.5", "0"]).cast(
             pa.decimal128(38, 1)
         ),
+        "u": pa.array([2**24 + 1, 0, 2**63, 7, 2**64 - 1, None], pa.uint64()),
         "s": pa.array(["a", "\u00a0a", " a ", "a\t", None, ""]),
         "day": pa.array([0, 1, 15_706, 19_416, None, 7], pa.date32()),
     }
@@ -46,6 +47,7 @@ MIXED = {
         "f * 2e0 IN (0.0, 3.0)",
         "f + f > 1",
         "CASE f WHEN 0.0 THEN 1 END = 1",
+        *("CASE i WHEN g THEN 1 WHEN 7 THEN 2 END = 1", "CASE WHEN g = i THEN 1 END = 1"),
         "-f < 1",
         "-(i & 3) = 1",
         "-(i | 3) < 1",
@@ -92,6 +94,10 @@ NARROWED = [
     *("i + g > 7", "g * 2 >= i", "g - 1 = i", "i BETWEEN g AND 16777217", "g + 1 < 16777218"),
     *("i >= -2.9 AND i < 10", "g >= -2.9 AND g < 10", "g NOT IN (0, 1)", "f NOT IN (0, 1)"),
     *("g IS DISTINCT FROM i", "NOT (g = i OR g < 1)", "f IN (0, 1, 2, 3)", "f NOT IN (0, 1, 2, 3)"),
+    *("(g = i) IS TRUE", "(g <> i AND g > 1) IS NOT TRUE", "(g IS DISTINCT FROM i) IS FALSE"),
+    *("(i BETWEEN 7 AND g) IS NOT FALSE", "coalesce(g <= i, s = 'a')", "(g <> u) IS TRUE"),
+    *("CASE WHEN g < i THEN 1 ELSE 0 END = 1", "CASE WHEN (g = i) IS TRUE THEN TRUE END"),
+    "CASE WHEN g = i THEN 1 WHEN g > i THEN 2 END = 1",
 ]
 NARROWED_IN_DUCKDB = [
     *("g = 0.1", "g <> 0.1", "g < 0.1", "g BETWEEN 0.1 AND 7", "g BETWEEN -2.9 AND 10"),
@@ -103,6 +109,8 @@ NARROWED_IN_DUCKDB = [
         "g + 0.1 > 0.2",
         "g * 0.1 < i",
     ),
+    *("CASE g WHEN i THEN 1 WHEN 0.1 THEN 2 END = 2", "CASE i WHEN g THEN 1 WHEN 7 THEN 2 END = 1"),
+    *("(0.1 IS DISTINCT FROM g) IS TRUE", "CASE WHEN 0.1 = g THEN 1 END = 1"),
 ]
 
 
@@ -182,6 +190,20 @@ def test_only_datafusion_distinguishes_zeros_in_a_computed_list(text: str) -> No
     assert JUDGES["datafusion"](text, rows) != JUDGES["duckdb"](text, rows)
     with pytest.raises(UnsupportedOperation, match=r"tell 0\.0 from -0\.0"):
         to_predicate(text, "datafusion", SCHEMA)
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "datafusion"])
+@pytest.mark.parametrize("text", ["g <> u", "g = i", "CASE WHEN g < i THEN g * 2 <> i END"])
+def test_computed_conditions_have_the_casts_of_the_engine(dialect: str, text: str) -> None:
+    bound = bind_operand(
+        to_operand(text, dialect, SCHEMA), SCHEMA, dialect_named(dialect).semantics
+    )
+    values, failed = compute(bound, BATCH)
+    assert not failed.any()
+    for truth in ("TRUE", "FALSE", "NULL"):
+        wanted = JUDGES[dialect](f"({text}) IS {truth}", BATCH)
+        shown = [str(value).upper().replace("NONE", "NULL") for value in values.to_pylist()]
+        assert [row for row, value in enumerate(shown) if value == truth] == wanted
 
 
 def test_spaces_are_named_to_an_engine_that_trims_more() -> None:

@@ -40,13 +40,14 @@ def as_compared(predicate: ir.Predicate, typer: UnboundTyper) -> ir.Predicate:
     """
     if typer.semantics.name not in _TO_FLOAT32:
         return predicate
+    if isinstance(predicate, ir.And | ir.Or):
+        if (group := _as_group(predicate.terms, typer)) is None:
+            group = tuple(as_compared(term, typer) for term in predicate.terms)
+        return ir.And(group) if isinstance(predicate, ir.And) else ir.Or(group)
+    predicate = ir.map_children(
+        predicate, lambda term: as_compared(term, typer), lambda value: _with_casts(value, typer)
+    )
     match predicate:
-        case ir.And(terms=terms) | ir.Or(terms=terms):
-            if (group := _as_group(terms, typer)) is None:
-                group = tuple(as_compared(term, typer) for term in terms)
-            return ir.And(group) if isinstance(predicate, ir.And) else ir.Or(group)
-        case ir.Not(term=term):
-            return ir.Not(as_compared(term, typer))
         case ir.Comparison(op=op, left=left, right=ir.Literal(type=Float()) as constant):
             drawn = _DRAWS_FLOATS.get(typer.semantics.name, ())
             if isinstance(typer.of_member(left), drawn):
@@ -61,6 +62,21 @@ def as_compared(predicate: ir.Predicate, typer: UnboundTyper) -> ir.Predicate:
 def as_computed(value: ir.Operand, typer: UnboundTyper) -> ir.Operand:
     """Return a value whose sums have the casts to float32 that they have in the engine."""
     return _narrowed((value,), typer)[0] if typer.semantics.name in _TO_FLOAT32 else value
+
+
+def _with_casts(value: ir.Operand, typer: UnboundTyper) -> ir.Operand:
+    """Return a value with the engine's casts in the conditions that it holds, as in IS TRUE.
+
+    DuckDB makes pairs of a CASE of a value. Where an engine has one type for it instead, it stays
+    as it was written: `check_coercion` recognises it by its equal left sides.
+    """
+    of_value = isinstance(value, ir.Case) and all(_is_equality(when) for when, _ in value.branches)
+    one_type = of_value and typer.semantics.bitwise_lists_from is not None
+    return ir.map_children(
+        value,
+        lambda term: term if one_type else as_compared(term, typer),
+        lambda inner: _with_casts(inner, typer),
+    )
 
 
 def as_decimal(constant: ir.Literal) -> ir.Literal:
