@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 import pytest
@@ -99,3 +101,43 @@ def test_a_result_is_awaited_for_a_time_of_any_length(table: rs.Table, tmp_path:
         with pytest.raises(InvalidInput, match="timeout_s"):
             acknowledged.result(wrong)
         assert acknowledged.result(1e300) == acknowledged.result(-1) == 1
+
+
+def unread(record: list[warnings.WarningMessage]) -> list[str]:
+    return [str(each.message) for each in record if each.category is RuntimeWarning]
+
+
+@pytest.mark.parametrize("row", [{"id": "a", "name": "b"}, {"id": [1], "other": [2]}])
+@pytest.mark.parametrize("durability", ["wal", "commit"])
+def test_a_failed_call_whose_error_nobody_reads_is_a_warning(
+    table: rs.Table, tmp_path: Path, row: dict[str, Any], durability: Literal["wal", "commit"]
+) -> None:
+    wal_dir = tmp_path / "wal" if durability == "wal" else None
+    with warnings.catch_warnings(record=True) as record:
+        warnings.simplefilter("always")
+        with table.writer(durability=durability, wal_dir=wal_dir) as writer:
+            writer.upsert({"id": 1, "name": "a"})
+            writer.upsert(row)
+        gc.collect()
+    (text,) = unread(record)
+    assert "its changes are not in the table" in text
+    assert "SchemaMismatch" in text
+    assert table.count() == 1
+
+
+def test_a_failed_call_whose_error_is_read_is_no_warning(table: rs.Table, tmp_path: Path) -> None:
+    async def failing() -> None:
+        with pytest.raises(InvalidInput):
+            await writer.upsert_async({"id": "a", "name": "b"})
+
+    with warnings.catch_warnings(record=True) as record:
+        warnings.simplefilter("always")
+        with table.writer(wal_dir=tmp_path / "wal") as writer:
+            calls = [writer.upsert({"id": each, "name": "b"}) for each in ("a", "c")]
+            asyncio.run(failing())
+        assert isinstance(calls[0].exception(), InvalidInput)  # after the writer's end
+        with pytest.raises(InvalidInput):
+            calls[1].result()
+        del calls
+        gc.collect()
+    assert unread(record) == []
