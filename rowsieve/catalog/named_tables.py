@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rowsieve.arguments import checked, checked_methods
 from rowsieve.arguments.annotations import (
@@ -28,6 +28,7 @@ from rowsieve.arguments.annotations import (
     TableUri,
     Version,
 )
+from rowsieve.arguments.peer_names import CATALOG, unknown_attribute
 from rowsieve.catalog.catalog_log import CatalogState
 from rowsieve.catalog.drops import Dropping
 from rowsieve.database.database import Database
@@ -64,6 +65,12 @@ class Catalog(Dropping, CatalogStatements):
     def __init__(self, uri: TableUri, *, storage_options: StorageOptions | None = None) -> None:
         super().__init__(uri, storage_options)
         CatalogStatements.__init__(self)
+
+    if not TYPE_CHECKING:  # a checker would believe every name
+
+        def __getattr__(self, name: str) -> object:
+            """Say what to write in place of a method of another library."""
+            return unknown_attribute(self, name, CATALOG)
 
     def __repr__(self) -> str:
         return f"<rowsieve.Catalog at {self.uri}>"

@@ -8,7 +8,7 @@ their number.
 from __future__ import annotations
 
 import re
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from rowsieve.arguments import checked, checked_methods
 from rowsieve.arguments.annotations import (
@@ -21,6 +21,7 @@ from rowsieve.arguments.annotations import (
     TableUri,
     Token,
 )
+from rowsieve.arguments.peer_names import DATABASE, unknown_attribute
 from rowsieve.changes.table_handle import Handle
 from rowsieve.database.database_names import DEFAULT_NAMESPACE, plain_name
 from rowsieve.database.database_refs import DatabaseRefs
@@ -76,6 +77,12 @@ class Database(DatabaseRefs, CatalogStatements):
         self._storage_options: StorageOptions = dict(storage_options or {})
         self._shared = shared_tables(store, storage_options)
         self._uri: str = store.uri
+
+    if not TYPE_CHECKING:  # a checker would believe every name
+
+        def __getattr__(self, name: str) -> object:
+            """Say what to write in place of a method of another library."""
+            return unknown_attribute(self, name, DATABASE)
 
     def __repr__(self) -> str:
         return f"<rowsieve.Database at {self.uri}>"

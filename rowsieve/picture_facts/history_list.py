@@ -6,10 +6,11 @@ A notebook shows the table below a timeline.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
+from rowsieve.arguments.peer_names import HISTORY, unknown_attribute
 from rowsieve.changes.table_handle import Handle
 from rowsieve.frame_text import frame_html, frame_text
 from rowsieve.picture_facts.timeline_facts import calls_of, marks_of
@@ -29,6 +30,12 @@ class History(list[Commit]):
     def __init__(self, commits: Iterable[Commit], handle: Handle) -> None:
         super().__init__(commits)
         self._handle = handle
+
+    if not TYPE_CHECKING:  # a checker would believe every name
+
+        def __getattr__(self, name: str) -> object:
+            """Say what to write in place of a method of another library."""
+            return unknown_attribute(self, name, HISTORY)
 
     def picture(self) -> Timeline:
         """Return the timeline of these commits; reads nothing, so bytes are left out."""

@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
 from rowsieve import engines
 from rowsieve.arguments import ANY_TEXT, Example, checked_methods
 from rowsieve.arguments.annotations import ColumnNames, Metadata, RetryTimeout, Token
+from rowsieve.arguments.peer_names import MERGING, unknown_attribute
 from rowsieve.bridges.python_constants import constant_of
 from rowsieve.bridges.sql.assignments import refuse_number
 from rowsieve.changes.column_order.order_column import without_order_column
@@ -86,6 +87,12 @@ class MergeMethods(TableMethods):
 @checked_methods
 class Merging:
     """A merge that has not been executed: clauses, in their order."""
+
+    if not TYPE_CHECKING:  # a checker would believe every name
+
+        def __getattr__(self, name: str) -> object:
+            """Say what to write in place of a method of another library."""
+            return unknown_attribute(self, name, MERGING)
 
     def __init__(self, table: MergeMethods, data: Any, call: MergeCall) -> None:
         self._table = table

@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import rowsieve as rs
-from rowsieve.arguments.peer_names import ARGUMENTS, MODULE, SCAN, TABLE
+from rowsieve.arguments.peer_names import (
+    ARGUMENTS,
+    CATALOG,
+    DATABASE,
+    HISTORY,
+    MERGING,
+    MODULE,
+    SCAN,
+    TABLE,
+)
 from rowsieve.errors import InvalidInput
+from rowsieve.scan import Scan
 
 OPEN: Any = rs.open_table  # called with wrong arguments, too
+CREATE: Any = rs.create_table
 
 
 @pytest.fixture(scope="module")
@@ -34,16 +47,55 @@ def test_the_error_says_what_to_write(table: rs.Table) -> None:
 
 
 def test_no_name_is_one_that_exists_and_each_advice_begins_with_one_that_does(
-    table: rs.Table,
+    table: rs.Table, tmp_path: Path
 ) -> None:
-    for owner, names in ((table, TABLE), (table.scan(), SCAN)):
+    owners: list[tuple[Any, Mapping[str, str]]] = [
+        (table, TABLE),
+        (table.scan(), SCAN),
+        (table.history(), HISTORY),
+        (table.merge({"id": [1], "s": ["b"]}), MERGING),
+        (rs.Catalog(tmp_path), CATALOG),
+        (rs.Database(tmp_path), DATABASE),
+    ]
+    for owner, names in owners:
         for name, advice in names.items():
             assert name not in dir(owner)
             assert not hasattr(owner, name)
             first = re.match(r"[\w.]+", advice)
             assert first is not None
             own = first[0].partition(".")[0]
-            assert own in ("polars", "pyarrow") or hasattr(owner, own) or hasattr(rs, own), advice
+            known = own in ("duckdb", "name", "polars", "pyarrow", "table")
+            assert known or hasattr(owner, own) or hasattr(rs, own), advice
+
+
+# What no call here does, or what every object of theirs has.
+WITHOUT_EQUIVALENT = {
+    "DeltaTable": "create generate is_deltatable transaction_version",
+    "Table": "from_arrow last_partition_id last_sequence_number location_provider name_mapping "
+    "to_bodo to_daft",
+    "DataScan": "count partition_filters to_ray update with_case_sensitive",
+    "Catalog": "close commit_table identifier_to_database identifier_to_database_and_table "
+    "identifier_to_tuple namespace_from namespace_to_string supports_server_side_planning "
+    "table_name_from",
+}
+
+
+@pytest.mark.parametrize(
+    ("module", "theirs", "ours", "names"),
+    [
+        ("deltalake", "DeltaTable", rs.Table, TABLE),
+        ("pyiceberg.table", "Table", rs.Table, TABLE),
+        ("pyiceberg.table", "DataScan", Scan, SCAN),
+        ("pyiceberg.catalog", "Catalog", rs.Catalog, CATALOG),
+    ],
+)
+def test_every_method_of_deltalake_and_pyiceberg_is_here_or_has_advice(
+    module: str, theirs: str, ours: type, names: Mapping[str, str]
+) -> None:
+    methods = {
+        name for name in dir(getattr(importlib.import_module(module), theirs)) if name[0] != "_"
+    }
+    assert methods - set(dir(ours)) - set(names) <= set(WITHOUT_EQUIVALENT[theirs].split())
 
 
 def test_a_name_like_one_of_ours_is_answered_with_it(table: rs.Table) -> None:
@@ -76,6 +128,10 @@ def test_functions_of_other_packages_are_answered_with_those_of_ours() -> None:
         (lambda t: t.merge([], predicate="s.id = t.id"), "'predicate'; write on=…"),
         (lambda t: t.update(updates={"s": "x"}, predicate="id = 1"), "write assignments=…"),
         (lambda t: t.scan(row_filter="id = 1"), "'row_filter'; write where=…"),
+        (lambda t: t.to_arrow(version=0), r"'version'; write scan\(version=…\), which has it"),
+        (lambda t: t.count(limit=1), r"'limit'; write scan\(limit=…\), which has it"),
+        (lambda t: t.overwrite([], overwrite_filter="id = 1"), "write where=…"),
+        (lambda t: CREATE("x", t, partition_by=["s"]), "'partition_by'; leave it out: stat"),
         (lambda t: t.vacuum(retention_hours=0), "'retention_hours'; write older_than=…"),
         (lambda t: t.upsert([], on="id"), "'on'; leave it out: rows are matched by the table's"),
         (
