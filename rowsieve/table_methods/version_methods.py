@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from rowsieve.arguments.annotations import Metadata, RetryTimeout, Token, Version
+from rowsieve.arguments.annotations import Metadata, Moment, RetryTimeout, Token, Version
 from rowsieve.changes.change import Change, nothing_done
 from rowsieve.changes.cherry_picks import (
     PICKED,
@@ -16,6 +16,7 @@ from rowsieve.changes.cherry_picks import (
 )
 from rowsieve.changes.method_base import TableMethods, changes
 from rowsieve.changes.operations import restore_to
+from rowsieve.errors import InvalidInput
 from rowsieve.retention.retaining import leased
 from rowsieve.storage.log.commit_log import Draft
 from rowsieve.storage.log.commit_request import CommitRequest
@@ -32,19 +33,28 @@ class VersionMethods(TableMethods):
     @changes("restore")
     def restore(
         self,
-        version: Version,
+        version: Version | None = None,
         *,
+        as_of: Moment | None = None,
         metadata: Metadata | None = None,
         token: Token | None = None,
         retry_timeout_s: RetryTimeout = RETRY_TIMEOUT_S,
     ) -> Commit:
-        """Restore the rows of `version`, or of a tag, in a new commit; the history is kept.
+        """Restore the rows of `version`, a number or a tag, or `as_of` a time, in a new commit.
 
+        The history is kept. A time means the newest version that was committed at or before it.
         A call with a `token` that was committed returns that commit. CommitConflict if concurrent
         commits prevent the restore for `retry_timeout_s` seconds.
         """
         if (done := self.handle.committed_before(token)) is not None:
             return done
+        if (version is None) == (as_of is None):
+            raise InvalidInput(
+                "restore takes either a version or as_of=, such as restore(3); history() lists the "
+                "versions with their times"
+            )
+        if version is None:
+            version = self.handle.resolve(None, as_of).version
         notes = dict(metadata or {})
         begin = partial(self.handle.change, token=token, retry_timeout_s=retry_timeout_s)
         if isinstance(version, str):

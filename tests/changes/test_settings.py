@@ -124,6 +124,18 @@ def test_restoring_rows_keeps_properties() -> None:
     assert (pairs(table), properties(table)) == ([], {"audit_percent": "5"})
 
 
+def test_a_restore_takes_a_version_or_a_time() -> None:
+    table = keyed({"k": [1], "v": [1]})
+    created = table.history()[0].timestamp
+    table.upsert(kv((2, 2)))
+    table.upsert(kv((3, 3)))
+    assert table.restore(as_of=created).metadata == {"restored": "1"}
+    assert pairs(table) == [(1, 1)]
+    for version, as_of in ((None, None), (1, created)):
+        with pytest.raises(InvalidInput, match="either a version or as_of="):
+            table.restore(version, as_of=as_of)
+
+
 def test_a_property_applies_to_the_next_write() -> None:
     table = keyed({"k": [1], "v": [1]})
     reader = rowsieve.open_table(table.uri)

@@ -268,6 +268,10 @@ def test_update_overwrite_and_restore(tmp_path: Path) -> None:
     assert run_json("restore", table, 1)["operation"] == "restore"
     assert rs.open_table(table).to_arrow()["v"].to_pylist() == [15, 20]
     assert "VersionNotFound" in run("restore", table, 99, code=3)
+    created = rs.open_table(table).history()[-1].timestamp.isoformat()
+    assert run_json("restore", table, "--as-of", created)["metadata"] == {"restored": "0"}
+    assert "either a version or --as-of" in run("restore", table, code=2)
+    assert "either a version or --as-of" in run("restore", table, 1, "--as-of", created, code=2)
 
 
 def test_a_command_that_changes_nothing_reports_it(tmp_path: Path) -> None:

@@ -175,13 +175,22 @@ def overwrite(
 @expanded
 def restore(
     uri: Uri,
-    version: Annotated[str, typer.Argument(help="The version to go back to: a number, or a tag.")],
+    version: Annotated[
+        str | None, typer.Argument(help="The version to go back to: a number, or a tag.")
+    ] = None,
     *,
+    as_of: Annotated[
+        str | None,
+        typer.Option("--as-of", metavar="TIME", help="Go back to this ISO-8601 time instead."),
+    ] = None,
     commit: CommitOptions,
 ) -> None:
     """Restore the table to an earlier version, as a new commit."""
+    if (version is None) == (as_of is None):
+        raise typer.BadParameter("give either a version or --as-of TIME")
     table = commit.table(uri)
-    done = table.restore(read_version(version), metadata=commit.notes)
+    wanted = None if version is None else read_version(version)
+    done = table.restore(wanted, as_of=as_of, metadata=commit.notes)
     commit.show(done)
 
 

@@ -181,8 +181,7 @@ def _whole(value: Value) -> int:
 def _restored_as_of(table: Table, arguments: Mapping[str, Value]) -> Commit:
     moment = arguments["timestamp"]
     assert isinstance(moment, datetime)
-    version = table.scan(as_of=moment).version
-    return table.restore(version, metadata=_notes(arguments), token=_token(arguments))
+    return table.restore(as_of=moment, metadata=_notes(arguments), token=_token(arguments))
 
 
 TABLE_PROCEDURES: Final[tuple[Procedure, ...]] = (
