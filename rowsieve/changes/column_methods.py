@@ -19,6 +19,7 @@ from rowsieve.arguments.annotations import (
 )
 from rowsieve.arguments.kinds import described
 from rowsieve.bridges.sql.alterations import TableChange, alterations_of, of_columns
+from rowsieve.bridges.sql.column_list import type_from_text
 from rowsieve.bridges.sql.constraint_actions import AddConstraint, DropConstraint
 from rowsieve.bridges.sql.dialects import DialectName, dialect_named
 from rowsieve.changes.change import nothing_done
@@ -52,7 +53,7 @@ from rowsieve.types.evolution import (
 )
 from rowsieve.types.field_paths import Path, shown_path
 from rowsieve.types.logical import Field
-from rowsieve.types.schema import Schema, named_type
+from rowsieve.types.schema import Schema
 from rowsieve.types.schema_diff import changes_towards
 
 SchemaMode: TypeAlias = Literal["strict", "merge"]
@@ -475,8 +476,8 @@ def _field(path: ColumnPath, type_: Any, *, nullable: bool) -> pa.Field:
     if isinstance(type_, pa.DataType):
         return pa.field(name, type_, nullable)
     if isinstance(type_, str):
-        return arrow_field(Field(0, name, named_type(type_), nullable))
+        return arrow_field(Field(0, name, type_from_text(type_), nullable))
+    shown = repr(type_) if isinstance(type_, type) else described(type_)
     raise InvalidSchemaChange(
-        f"column {name!r}: the type is {described(type_)}; give a pyarrow type, or text such as "
-        "'int64'"
+        f"column {name!r}: the type is {shown}; give a pyarrow type, or text such as 'int64'"
     )

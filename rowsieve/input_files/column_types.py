@@ -9,17 +9,18 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from rowsieve.bridges.sql.column_list import columns_of
-from rowsieve.errors import InvalidInput, RowsieveError
+from rowsieve.bridges.sql.column_list import type_from_text
+from rowsieve.errors import InvalidInput
 from rowsieve.types.conform import conform_values
 from rowsieve.types.encodings import EXTENSION_KEYS, arrow_field, logical_type, without_metadata
 from rowsieve.types.logical import Field
-from rowsieve.types.schema import schema_from_json
 
 
 def read_types(texts: Mapping[str, str]) -> pa.Schema:
     """Parse the types of columns."""
-    return pa.schema([arrow_field(_field(name, text)) for name, text in texts.items()])
+    return pa.schema(
+        [arrow_field(Field(1, name, type_from_text(text))) for name, text in texts.items()]
+    )
 
 
 def with_types(table: pa.Table, types: pa.Schema, source: str) -> pa.Table:
@@ -34,12 +35,3 @@ def with_types(table: pa.Table, types: pa.Schema, source: str) -> pa.Table:
         column = pa.chunked_array(chunks, field.type)
         table = table.set_column(place, field, column)
     return table
-
-
-def _field(name: str, text: str) -> Field:
-    form = {"id": 1, "name": name, "type": text, "nullable": True}
-    try:
-        return schema_from_json({"id": 0, "fields": [form]}).fields[0]
-    except RowsieveError:
-        quoted = name.replace('"', '""')
-        return columns_of(f'"{quoted}" {text}').fields[0]

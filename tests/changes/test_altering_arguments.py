@@ -93,3 +93,33 @@ def test_a_name_in_a_property_does_not_pass_to_another_column(table: Table) -> N
     with pytest.raises(InvalidSchemaChange, match="json_statistics"), replaced:
         pass
     assert table.refresh() == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "type_"),
+    [
+        ("bigint", pa.int64()),
+        ("INT", pa.int32()),
+        ("text", pa.string()),
+        ("double precision", pa.float64()),
+        ("timestamp with time zone", pa.timestamp("us", tz="UTC")),
+        ("numeric(9, 2)", pa.decimal128(9, 2)),
+        ("uint64", pa.uint64()),
+    ],
+)
+def test_a_type_is_named_as_by_us_or_by_postgresql(
+    table: Table, text: str, type_: pa.DataType
+) -> None:
+    table.add_column("x", text)
+    assert table.schema.field("x").type == type_
+
+
+@pytest.mark.parametrize("text", ["bigint NOT NULL", "int, y int", "int DEFAULT 5", "strin", ""])
+def test_text_that_is_no_type_is_refused(table: Table, text: str) -> None:
+    with pytest.raises(InvalidInput, match="there is no type"):
+        table.add_column("x", text)
+
+
+def test_a_class_of_python_is_no_type(table: Table) -> None:
+    with pytest.raises(InvalidInput, match="the type is <class 'int'>; give a pyarrow type"):
+        table.add_column("x", int)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rowsieve.bridges.sql.dialects import dialect_named
 from rowsieve.errors import InvalidInput
-from rowsieve.types.logical import Field
-from rowsieve.types.schema import Schema
+from rowsieve.types.logical import Field, LogicalType
+from rowsieve.types.schema import Schema, named_type
 
 
 def columns_of(text: str, dialect: str = "postgres") -> Schema:
@@ -40,3 +40,28 @@ def columns_of(text: str, dialect: str = "postgres") -> Schema:
         except ValueError as error:
             raise InvalidInput(f"the column {column.name!r}: {error}") from error
     return Schema(0, tuple(fields))
+
+
+def type_from_text(text: str) -> LogicalType:
+    """Return the type that text names: one of ours, such as `uint64`, or one of PostgreSQL's.
+
+    InvalidInput, which lists ours, for any other text.
+    """
+    try:
+        return named_type(text)
+    except InvalidInput as unknown:
+        import sqlglot  # noqa: PLC0415 - it takes 0.1 s to import
+        from sqlglot import exp  # noqa: PLC0415
+
+        from rowsieve.bridges.sql.grammars import damage_as_parse_error  # noqa: PLC0415
+        from rowsieve.bridges.sql.typenames import column_type  # noqa: PLC0415
+
+        known = dialect_named("postgres")
+        try:
+            with damage_as_parse_error():
+                node = sqlglot.parse_one(text, read=known.grammar, into=exp.DataType)
+            return column_type(node, known, text)
+        except (sqlglot.ParseError, sqlglot.TokenError):
+            raise unknown from None
+        except ValueError as error:
+            raise InvalidInput(f"there is no type {text!r}: {error}") from error
