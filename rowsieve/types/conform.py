@@ -33,6 +33,7 @@ from rowsieve.types.ordering.column_order import COLUMN_ORDER, with_column_order
 from rowsieve.types.schema import Schema
 from rowsieve.types.variants.variant_json import is_variant, json_of_variants
 
+_ADDED = '; schema_mode="merge" of upsert, append, apply_changes and apply_events adds columns'
 _ALL_VALID = (
     logical.Bool,
     logical.Int,
@@ -103,9 +104,10 @@ def _match(names: Sequence[str], wanted: Sequence[str], owner: str, noun: str) -
     taken = set(positions)
     unknown = [name for i, name in enumerate(names) if i not in taken]
     if unknown:
+        meant = did_you_mean(unknown[0], missing or wanted)
         raise SchemaMismatch(
-            f"{owner} has {_listed(unknown, noun)} that the table does not have"
-            f"{did_you_mean(unknown[0], missing or wanted)}; the table has ({', '.join(wanted)})"
+            f"{owner} has {_listed(unknown, noun)} that the table does not have{meant}; the table "
+            f"has ({', '.join(wanted)}){'' if meant or missing else _ADDED}"
         )
     if missing:
         raise SchemaMismatch(

@@ -113,7 +113,8 @@ def test_leftovers_of_a_failed_creation_are_ignored() -> None:
     [
         ([], "nothing is there; create_table makes one"),
         (["a.parquet", "b.parquet"], r"holds a.parquet, b.parquet but no _rowsieve/log/"),
-        (["_delta_log/0.json"], "looks like a Delta table"),
+        (["_delta_log/0.json"], "looks like a Delta table.*; from_delta reads it"),
+        (["a.parquet"], "a folder of Parquet files.*; open_parquet reads it"),
         (["metadata/v1.json", "data/x"], "looks like an Iceberg table"),
         ([f"data/{'0' * 32}.0.parquet"], "holds data"),
     ],

@@ -228,6 +228,7 @@ def test_columns_are_matched_by_name_in_any_order_and_case() -> None:
         ({"id": [1], "nmae": ["x"]}, "column 'nmae' .*did you mean 'name'"),
         ({"id": [1]}, "lacks column 'name'"),
         ({"id": [1], "Id": [2], "name": ["x"]}, "column 'Id' that the table does not have"),
+        ({"id": [1], "name": ["x"], "since": [1]}, "'since'.*; schema_mode=\"merge\" of .* adds"),
         ({"ID": [1], "Id": [2], "name": ["x"]}, "2 columns for 'id': 'ID', 'Id'"),
         ({}, "lacks columns 'id', 'name'"),
     ],
