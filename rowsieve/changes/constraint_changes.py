@@ -9,7 +9,7 @@ the rows that it had not seen. Nothing else may add rows that nobody checked: se
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,7 +46,7 @@ from rowsieve.storage.constraints import (
 )
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.snapshot import CONSTRAINTS_WRITER, Snapshot, TableInfo
-from rowsieve.types.logical import Int
+from rowsieve.types.logical import Int, LogicalType, Struct
 from rowsieve.types.schema import Schema
 
 _LONGEST_NAME = 255
@@ -174,14 +174,49 @@ def check_evolution(before: Schema, after: Schema, info: TableInfo) -> None:
                     f"the constraint {constraint.name!r}, CHECK ({condition}), uses the column "
                     f"{column.name!r}; drop the constraint first"
                 )
-            wider = now[column.id].type
-            both_whole = isinstance(column.type, Int) and isinstance(wider, Int)
-            if wider != column.type and not both_whole:
+            if not all(
+                _means_the_same(column.type, now[column.id].type, names)
+                for id_, names in _uses(constraint.condition)
+                if id_ == column.id
+            ):
                 raise InvalidSchemaChange(
                     f"the constraint {constraint.name!r}, CHECK ({condition}), uses the column "
                     f"{column.name!r}, and may mean something else for its new type; drop the "
                     "constraint first, and add it again after the change"
                 )
+
+
+def _uses(condition: ir.Predicate) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Yield the id of each column that is read, and the names of the field of it that is read."""
+    nodes: list[ir.Node] = [condition]
+    while nodes:
+        node = inner = nodes.pop()
+        names: list[str] = []
+        while isinstance(inner, ir.FieldAccess):
+            names.append(inner.name)
+            inner = inner.operand
+        if isinstance(inner, ir.BoundColumn):
+            yield inner.field_id, tuple(reversed(names))
+        else:
+            nodes.extend(ir.children(node))
+
+
+def _means_the_same(before: LogicalType, after: LogicalType, names: Sequence[str]) -> bool:
+    """Return whether a column of both types has the same field at `names`, at most a wider integer.
+
+    Other fields of its structs may come, go and change.
+    """
+    for name in names:
+        if not (isinstance(before, Struct) and isinstance(after, Struct)):
+            return False
+        old, new = (
+            next((field for field in each.fields if field.name == name), None)
+            for each in (before, after)
+        )
+        if old is None or new is None or old.id != new.id:
+            return False
+        before, after = old.type, new.type
+    return before == after or (isinstance(before, Int) and isinstance(after, Int))
 
 
 def _constraint(

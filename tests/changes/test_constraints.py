@@ -352,6 +352,31 @@ def test_a_field_that_a_constraint_uses_is_not_renamed() -> None:
             table.sql(f"ALTER TABLE this {change}")
 
 
+@pytest.mark.parametrize("inline_bytes", [0, 16_384])
+def test_other_fields_of_a_struct_may_change_beside_a_constraint(inline_bytes: int) -> None:
+    struct = pa.struct([("x", pa.int32()), ("y", pa.int32()), ("z", pa.int32())])
+    rows = pa.table({"k": [1], "st": pa.array([{"x": 1, "y": 2, "z": 3}], struct)})
+    properties = {"inline_bytes": inline_bytes}
+    table = rs.create_table(fresh_uri(), rows, key=["k"], properties=properties)
+    table.add_constraint("c", "st.x > 0 OR st.x IS NULL")
+    table.sql("ALTER TABLE this ADD COLUMN st.w bigint DEFAULT -1, DROP COLUMN st.y")
+    table.rename_column("st.z", "y")
+    table.widen_column("st.y", "decimal(20,4)")
+    table.reorder_columns(["st.w", "st.x"])
+    table.widen_column("st.x", "int64")
+    row = {"w": 0, "x": 2, "y": -7, "new": -5}
+    table.upsert([{"k": 2, "st": row}, {"k": 3, "st": None}], schema_mode="merge")
+    with pytest.raises(ConstraintViolation, match="'c'"):
+        table.upsert([{"k": 4, "st": {**row, "x": -(2**40)}}])
+    with pytest.raises(InvalidSchemaChange, match="may mean something else"):
+        table.widen_column("st.x", "decimal(30,2)")
+    assert table.count("st.x <= 0") == 0
+    assert table.count("st.w < 0") == 1
+    table.add_constraint("whole", "st IS NOT NULL OR k = 3")
+    with pytest.raises(InvalidSchemaChange, match="'whole'"):
+        table.drop_column("st.new")
+
+
 def test_names_are_unique_and_must_exist() -> None:
     table = constrained()
     with pytest.raises(InvalidInput, match="has a constraint 'positive' already"):
