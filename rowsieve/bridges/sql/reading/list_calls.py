@@ -17,7 +17,7 @@ from rowsieve.bridges.sql.protocols import Reads
 from rowsieve.bridges.sql.typenames import logical_type
 from rowsieve.predicate import ir
 from rowsieve.predicate.binding.braced_lists import braced_items
-from rowsieve.types.logical import Bool, Field, Int, List
+from rowsieve.types.logical import Bool, Field, Int, List, String
 
 _Handler: TypeAlias = Callable[[Reads, Any], ir.Operand | None]
 _NULL = ir.Literal(None, Bool())
@@ -339,9 +339,7 @@ def patterns(reader: Reads, node: Any) -> tuple[list[Any], bool] | None:
     if not isinstance(node.expression, exp.Any | exp.All):
         return None
     inner, all_of = node.expression.this, isinstance(node.expression, exp.All)
-    bare = inner.this if isinstance(inner, exp.Paren) else inner
-    if isinstance(bare, exp.Cast) and bare.to.is_type(exp.DataType.Type.ARRAY):
-        bare = bare.this
+    bare = _without_cast(reader, inner.this if isinstance(inner, exp.Paren) else inner)
     form = reader.dialect.texts.like_lists
     if form is LikeLists.VALUES:
         return (inner.expressions if isinstance(inner, exp.Tuple) else [bare]), all_of
@@ -352,6 +350,17 @@ def patterns(reader: Reads, node: Any) -> tuple[list[Any], bool] | None:
     raise reader.source.refusal(
         node, "LIKE ANY and LIKE ALL take constants, in postgres ARRAY[…], in spark ('a%', 'b%')"
     )
+
+
+def _without_cast(reader: Reads, node: Any) -> Any:
+    """Return `ARRAY['a%']::text[]` without its cast; a cast to another type changes patterns."""
+    if not isinstance(node, exp.Cast) or not node.to.is_type(exp.DataType.Type.ARRAY):
+        return node
+    try:
+        types = [logical_type(kind, reader.dialect) for kind in node.to.expressions]
+    except ValueError as error:
+        raise reader.source.refusal(node, str(error)) from error
+    return node.this if types == [String()] else node
 
 
 _PLACES = dict.fromkeys(
