@@ -198,17 +198,22 @@ class Called(ArgumentKind):
         """See `Kind.fit`."""
         if not callable(value):
             raise self.refused(value)
-        if self._arguments is not None and not _takes(value, self._arguments):
-            raise Misfit(f"a function with the arguments {inspect.signature(value)}", self.shown)
+        signature = None if self._arguments is None else _signature_of(value)
+        if signature is not None and not _takes(signature, self._arguments or 0):
+            raise Misfit(f"a function with the arguments {signature}", self.shown)
         return value
 
 
-def _takes(function: Callable[..., Any], count: int) -> bool:
-    """Whether a callable takes so many arguments; also if its signature is unknown."""
+def _signature_of(function: Callable[..., Any]) -> inspect.Signature | None:
+    """The signature of what is called, not of a function that it wraps; None if it is unknown."""
     try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):  # a builtin
-        return True
+        return inspect.signature(function, follow_wrapped=False)
+    except (TypeError, ValueError, NameError):  # a builtin, or annotations of Python 3.14
+        return None
+
+
+def _takes(signature: inspect.Signature, count: int) -> bool:
+    """Whether a call with so many arguments by position fits a signature."""
     try:
         signature.bind(*[None] * count)
     except TypeError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
+from functools import wraps
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Annotated, Any, Literal, Protocol
@@ -129,6 +130,7 @@ def test_a_wrong_argument_is_named_with_what_was_given_and_expected(
         {"teller": Loud(), "called": list},
         {"called": lambda a=1: a, "counted": lambda *a: None},
         {"called": int, "counted": print},
+        {"counted": wraps(len)(lambda done, total: None)},
         {"other": object()},
     ],
 )
