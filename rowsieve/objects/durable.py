@@ -51,7 +51,7 @@ def put_fresh(store: ObjectStore, path: str, data: bytes | memoryview) -> None:
         else:
             return
         try:
-            reading_whole(store, lambda: _check_content(store, path, data))
+            _check_content(store, path, data)
         except (ObjectNotFound, StoreError):
             if patience.again():
                 continue
@@ -79,12 +79,24 @@ class _OtherContents(CorruptData):
 
 
 def _check_content(store: ObjectStore, path: str, data: bytes | memoryview) -> None:
-    stored = store.get(path)
-    if stored != memoryview(data):
-        raise _OtherContents(
+    """Raise _OtherContents unless the name holds these bytes; only a cut answer is read again."""
+    wanted = memoryview(data)
+
+    def read() -> bytes:
+        stored = store.get(path)
+        if len(stored) < len(wanted) and wanted[: len(stored)] == stored:
+            raise other(stored)
+        return stored
+
+    def other(stored: bytes) -> _OtherContents:
+        return _OtherContents(
             f"cannot create {path} in {store.uri}: the name is fresh, but an object with other "
             f"contents exists there ({len(stored)} bytes found, {len(data)} bytes written)"
         )
+
+    stored = reading_whole(store, read)
+    if stored != wanted:
+        raise other(stored)
 
 
 def stating_outcome(operation: str, look: str) -> Converting:

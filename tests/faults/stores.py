@@ -103,6 +103,14 @@ class FaultyStore(Rules):
         return call
 
 
+class RemoteFaultyStore(FaultyStore):
+    """As if the store was across a network: damaged answers are read again."""
+
+    @property
+    def overlaps(self) -> bool:
+        return True
+
+
 class EveryStore(Rules):
     """Lets all stores of a class meet what the rules name: also those that the code opens."""
 
