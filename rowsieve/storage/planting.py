@@ -13,10 +13,12 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from rowsieve.checksums import checksum
 from rowsieve.errors import CorruptData, NotFound
+from rowsieve.objects import ObjectStore, reading_whole
 from rowsieve.properties import MOVED, OLDEST_BASE
 from rowsieve.storage.log.checkpoint import read_checkpoint, write_checkpoint
 from rowsieve.storage.log.commit_log import CommitLog, Draft
@@ -26,6 +28,7 @@ from rowsieve.storage.log.floors import raised
 from rowsieve.storage.log.inline_parts import LIST_BYTES, short_list
 from rowsieve.storage.log.log_entry import LOG, AddedFile, LogEntry
 from rowsieve.storage.log.refs import OwnRef, as_own_ref, without_refs
+from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.manifests.shards import digest_of_ids
 from rowsieve.storage.snapshot import Snapshot, TableInfo
 
@@ -114,7 +117,18 @@ def _continued(log: CommitLog, planted: Snapshot, draft: Draft) -> tuple[Snapsho
     file = None if parts is None else short_list(parts, begun.table, LIST_BYTES)
     if parts is not None and file is None:
         name = f"{begun.commit_id}.arrow"
-        data = log.store.get(f"{LOG}/{name}")
+        data = reading_whole(log.store, partial(_list_of, parts, log.store, f"{LOG}/{name}"))
         file = AddedFile(name, len(data), checksum(data), len(parts), parts.row_count)
     planted = replace(planted, commit_id=begun.commit_id, table=begun.table)
     return planted, replace(draft, commit_id=begun.commit_id, file=file)
+
+
+def _list_of(parts: PartTable, store: ObjectStore, path: str) -> bytes:
+    """Read a list of these parts; CorruptData if it is not, such as a cut answer.
+
+    Only the entry, which is to be written, has the checksum of the list.
+    """
+    data = store.get(path)
+    if digest_of_ids(PartTable.from_ipc(data)) != digest_of_ids(parts):
+        raise CorruptData(f"{path} in {store.uri} does not list the parts of the copy")
+    return data

@@ -14,7 +14,10 @@ from rowsieve.maintenance.cloning import clone_version
 from rowsieve.objects import ObjectStore, open_store
 from rowsieve.storage import planting
 from rowsieve.storage.log import commit_log
-from tests.faults.stores import FaultyStore
+from rowsieve.storage.log.checkpoint import read_parts
+from rowsieve.storage.log.commit_log import CommitLog
+from rowsieve.storage.log.log_entry import LOG
+from tests.faults.stores import FaultyStore, RemoteFaultyStore
 from tests.faults.vocabulary import Crash, Fault
 from tests.retention.small_histories import expected, rows_of, with_history
 from tests.small_tables import fresh_uri
@@ -86,6 +89,28 @@ def test_a_call_beside_one_that_dies_before_its_entry_makes_one_table() -> None:
         store = open_store(fresh_uri())
         copied(table, FaultyStore(store).overtake(partial(die, store), after=number))
         assert_whole(store, 2)
+
+
+def test_a_list_of_parts_that_arrives_cut_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (commit_log, planting):
+        monkeypatch.setattr(module, "LIST_BYTES", 0)
+    table = with_history(versions=3)
+    store = open_store(fresh_uri())
+    dying = FaultyStore(store).meet_where(Fault.CRASH_BEFORE, "put_new", is_entry)
+    with pytest.raises(Crash):
+        copied(table, dying)
+    remote = RemoteFaultyStore(store).meet_where(Fault.TRUNCATED, "get", is_list, times=1)
+    copied(table, remote)
+    assert remote.is_over
+    entry = CommitLog(store).entry(2)
+    assert entry is not None
+    assert entry.file is not None
+    assert read_parts(store, LOG, entry.file).row_count == table.handle.pinned.parts.row_count
+    assert_whole(store, 2)
+
+
+def is_list(path: str) -> bool:
+    return path.startswith("_rowsieve/log/") and path.endswith(".arrow")
 
 
 def is_entry(path: str) -> bool:
