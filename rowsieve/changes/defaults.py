@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from rowsieve.predicate.arrays import repeated
 from rowsieve.types.logical import Field, Struct
-from rowsieve.types.schema import Schema
+from rowsieve.types.schema import ColumnNames, Schema
 from rowsieve.types.stored_defaults import constant
 
 
@@ -34,24 +34,23 @@ def with_defaults(table: pa.Table, schema: Schema) -> pa.Table:
 
 
 def _absent(fields: Sequence[Field], names: Sequence[str]) -> list[Field]:
-    have = {name.lower() for name in names}
+    have = set(ColumnNames(each.name for each in fields).columns(names))
     return [
         each
         for each in fields
-        if each.name.lower() not in have and (each.nullable or each.default is not None)
+        if each.name not in have and (each.nullable or each.default is not None)
     ]
 
 
 class _ByName:
-    """Looks up fields by exact name, else by the first name that differs in case only."""
+    """Looks up fields by names of data."""
 
     def __init__(self, fields: Sequence[Field]) -> None:
-        in_order = tuple(reversed(fields))  # the first of several stays
-        self._exact = {each.name: each for each in in_order}
-        self._folded = {each.name.lower(): each for each in in_order}
+        self._fields = {each.name: each for each in fields}
+        self._names = ColumnNames(self._fields)
 
     def get(self, name: str) -> Field | None:
-        return self._exact.get(name) or self._folded.get(name.lower())
+        return self._fields.get(self._names.column(name))
 
 
 def _with_fields(values: Any, field: Field | None) -> Any:

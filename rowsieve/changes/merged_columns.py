@@ -13,7 +13,7 @@ from rowsieve.types.conform import conform_values
 from rowsieve.types.evolution import SchemaChange
 from rowsieve.types.logical import Field
 from rowsieve.types.ordering.keys import flat
-from rowsieve.types.schema import Schema
+from rowsieve.types.schema import ColumnNames, Schema
 from rowsieve.types.schema_diff import columns_to_add, columns_to_widen
 
 
@@ -22,11 +22,10 @@ def changes_with_data(schema: Schema, rows: pa.Table) -> tuple[SchemaChange, ...
 
     A column of an unrelated type is left as it is: the rows are refused when they are converted.
     """
-    columns = {field.name.lower(): field for field in schema}
-    columns |= {field.name: field for field in schema}
+    columns, names = {field.name: field for field in schema}, ColumnNames(schema.names)
     widened: list[SchemaChange] = []
     for source, values in zip(rows.schema, rows.columns, strict=True):
-        column = columns.get(source.name) or columns.get(source.name.lower())
+        column = columns.get(names.column(source.name))
         if column is None or _fit(values, column):
             continue
         try:

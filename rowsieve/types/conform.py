@@ -30,7 +30,7 @@ from rowsieve.types.encodings import (
     member_field,
 )
 from rowsieve.types.ordering.column_order import COLUMN_ORDER, with_column_order
-from rowsieve.types.schema import Schema
+from rowsieve.types.schema import ColumnNames, Schema
 from rowsieve.types.variants.variant_json import is_variant, json_of_variants
 
 _ADDED = '; schema_mode="merge" of upsert, append, apply_changes and apply_events adds columns'
@@ -84,14 +84,15 @@ def _match(names: Sequence[str], wanted: Sequence[str], owner: str, noun: str) -
     positions: list[int] = []
     missing: list[str] = []
     known = set(wanted)
+    columns = ColumnNames(wanted)
     exact: dict[str, list[int]] = {}  # positions by name
-    ignoring_case: dict[str, list[int]] = {}  # by folded name, without exact matches
+    ignoring_case: dict[str, list[int]] = {}  # by the column that is meant
     for i, other in enumerate(names):
         exact.setdefault(other, []).append(i)
         if other not in known:
-            ignoring_case.setdefault(other.lower(), []).append(i)
+            ignoring_case.setdefault(columns.column(other), []).append(i)
     for name in wanted:
-        matches = exact.get(name) or ignoring_case.get(name.lower(), [])
+        matches = exact.get(name) or ignoring_case.get(name, [])
         if len(matches) > 1:
             raise SchemaMismatch(
                 f"{owner} has {len(matches)} {noun}s for {name!r}: "

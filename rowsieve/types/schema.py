@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from typing import Any, assert_never
@@ -274,3 +274,30 @@ def _type_from_json(value: str | Mapping[str, Any]) -> LogicalType:
         return Struct(tuple(_field_from_json(item) for item in value["struct"]))
     key, item = value["map"]
     return Map(_field_from_json(key), _field_from_json(item))
+
+
+class ColumnNames:
+    """Columns that names of data mean: the same one, else the only one that differs in case only.
+
+    A name that is the exact name of a column never means another, so that `a` and `A` may both be
+    columns, and data may have one without the other.
+    """
+
+    __slots__ = ("_exact", "_ignoring_case")
+
+    def __init__(self, columns: Iterable[str]) -> None:
+        self._exact = frozenset(columns)
+        self._ignoring_case: dict[str, str | None] = {}
+        for column in self._exact:
+            folded = column.lower()
+            self._ignoring_case[folded] = None if folded in self._ignoring_case else column
+
+    def column(self, name: str) -> str:
+        """Return the column that a name means; the name itself if it means none."""
+        if name in self._exact:
+            return name
+        return self._ignoring_case.get(name.lower()) or name
+
+    def columns(self, names: Iterable[str]) -> list[str]:
+        """Return the column of each name."""
+        return [self.column(name) for name in names]

@@ -6,6 +6,8 @@ import pyarrow as pa
 import pytest
 
 from rowsieve.changes.defaults import with_defaults
+from rowsieve.errors import SchemaMismatch
+from rowsieve.types.conform import conform
 from rowsieve.types.logical import Field, Int, Struct
 from rowsieve.types.schema import Schema
 
@@ -29,10 +31,12 @@ def test_a_column_is_found_by_its_exact_name_first(given: str, lacking: str | No
     assert [each.name for each in names] == ["x", *([lacking] if lacking else [])]
 
 
-def test_of_names_that_differ_in_case_the_first_counts() -> None:
+def test_a_name_between_two_columns_means_neither() -> None:
     schema = Schema(1, (Field(1, "Ab", pair("x", "first")), Field(2, "aB", pair("x", "second"))))
     found = with_defaults(pa.table({"AB": [{"x": 1}, None]}), schema)
-    assert found["AB"].to_pylist() == [{"x": 1, "first": None}, None]
+    assert found["AB"].to_pylist() == [{"x": 1}, None]
+    with pytest.raises(SchemaMismatch, match="'AB' that the table does not have"):
+        conform(found, schema)
 
 
 def test_names_are_looked_up_once_for_all_columns() -> None:

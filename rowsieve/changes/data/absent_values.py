@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from rowsieve.errors import SchemaMismatch
 from rowsieve.types.logical import Field, List, LogicalType, Map, Struct
-from rowsieve.types.schema import Schema
+from rowsieve.types.schema import ColumnNames, Schema
 from rowsieve.types.schema_cache import cached_by_schema
 
 DELETES: Final = frozenset({"d", "delete"})
@@ -50,10 +50,10 @@ class RequiredNames:
 
     def check_columns(self, columns: Mapping[str, Any]) -> None:
         """Raise SchemaMismatch for a struct in a list that lacks a field others have."""
-        nested = nested_fields(self.schema)
+        nested, names = nested_fields(self.schema), ColumnNames(self.schema.names)
         for column, values in columns.items():
             for field in nested if _is_list(values) else ():
-                if field.name.lower() == str(column).lower():
+                if field.name == names.column(str(column)):
                     _check_values(values, field.type, field.name, self)
 
 
@@ -64,20 +64,20 @@ def _check_names(
     required: RequiredNames,
 ) -> None:
     layouts = {tuple(row): None for row in rows}  # of very many rows there are few
-    names = {name: None for layout in layouts for name in layout}
-    folded = {layout: {str(name).lower() for name in layout} for layout in layouts}
+    columns = ColumnNames(field.name for field in fields)
+    names = {name: columns.column(str(name)) for layout in layouts for name in layout}
+    given = {layout: {names[name] for name in layout} for layout in layouts}
     for field in fields:
-        name = field.name.lower()
-        having = [layout for layout in layouts if name in folded[layout]]
+        having = [layout for layout in layouts if field.name in given[layout]]
         if not having:
             continue
         may_lack = required.keeps and not path
         may_lack = may_lack or (required.appends and field.default is None)
         if len(having) < len(layouts) and not may_lack:
-            row = next(i for i, row in enumerate(rows) if name not in folded[tuple(row)])
+            row = next(i for i, row in enumerate(rows) if field.name not in given[tuple(row)])
             raise _refusal(required, path, field, row, rows[row])
         if _has_structs(field.type):
-            theirs = [each for each in names if str(each).lower() == name]
+            theirs = [each for each, column in names.items() if column == field.name]
             values = [row[each] for row in rows for each in theirs if each in row]
             _check_values(values, field.type, f"{path}{field.name}", required)
 

@@ -31,7 +31,7 @@ from rowsieve.errors import SchemaMismatch
 from rowsieve.properties import is_by_column
 from rowsieve.storage.log.log_entry import Commit
 from rowsieve.types.ordering.keys import KeyOrder
-from rowsieve.types.schema import Schema
+from rowsieve.types.schema import ColumnNames, Schema
 
 
 def upsert_whole(
@@ -106,9 +106,9 @@ def delete_keys(
 
 def _refuse_lacking(table: pa.Table, schema: Schema) -> None:
     """Say how to keep stored values, if rows of known columns lack some of the table's."""
-    names, known = ({name.lower() for name in each} for each in (table.column_names, schema.names))
-    lacking = [name for name in without_order_column(schema).names if name.lower() not in names]
-    if lacking and names <= known:
+    names = set(ColumnNames(schema.names).columns(table.column_names))
+    lacking = [name for name in without_order_column(schema).names if name not in names]
+    if lacking and names <= set(schema.names):
         raise SchemaMismatch(
             f"upsert: the data lacks column{'s' if len(lacking) > 1 else ''} "
             f"{', '.join(map(repr, lacking))}; it has ({', '.join(table.column_names)}), and must "

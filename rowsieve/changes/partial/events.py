@@ -29,7 +29,7 @@ from rowsieve.types.encodings import arrow_field
 from rowsieve.types.logical import Field
 from rowsieve.types.ordering.column_order import COLUMN_ORDER
 from rowsieve.types.ordering.keys import KeyOrder, flat
-from rowsieve.types.schema import Schema
+from rowsieve.types.schema import ColumnNames, Schema
 from rowsieve.types.shown_values import shown_row
 
 Places = npt.NDArray[np.int64]
@@ -90,16 +90,16 @@ def prepare_events(
     `control` are columns that are not the table's.
     """
     table = rows.table
-    names = key_names(table, order)
+    names, of_table = key_names(table, order), ColumnNames(schema.names)
     for name in (*order.names, *table_order):
-        _refuse_absent(rows, name, operation)
+        _refuse_absent(rows, name, of_table, operation)
     refuse_null_keys(table, order, operation)
     keys = canonical_keys(conform(table.select(names), schema.select(order.names)), order)
     columns = order.columns(keys)
     stored = _stored_sequences(table, schema, table_order, operation)
     if sequence:
         ordered = in_order(
-            _compared(rows, control),
+            _compared(rows, of_table, control),
             columns,
             sequences_of(table if stored is None else stored, schema, sequence, table_order),
             deletes=deletes,
@@ -125,14 +125,14 @@ def prepare_events(
     )
 
 
-def _compared(rows: GivenValues, control: Sequence[str]) -> pa.Table:
+def _compared(rows: GivenValues, names: ColumnNames, control: Sequence[str]) -> pa.Table:
     """What two changes must have in common to be the same one, by names that a message shows.
 
     What stands in a column that its row keeps has no meaning.
     """
     table = rows.table.drop_columns([*control])
     for place, name in enumerate(table.column_names):
-        mask = rows.absent_in(name)
+        mask = rows.absent_in(name, names)
         if mask is not None:
             present = pa.array(np.arange(len(mask)), mask=mask)
             table = table.set_column(place, name, flat(table.column(place)).take(present))
@@ -166,18 +166,19 @@ def _values(
 ) -> tuple[pa.Table, dict[str, Mask]]:
     """The given columns in the table's types, and the rows that give each."""
     _refuse_unknown(others, schema)
-    folded = {name.lower() for name in others.column_names}
+    names = ColumnNames(schema.names)
     fields = [field for field in schema if field.name not in order.names]
     if rows.keeps or not is_row.any():
-        fields = [field for field in fields if field.name.lower() in folded]
+        given = set(names.columns(others.column_names))
+        fields = [field for field in fields if field.name in given]
     gives = {}
     for name in others.column_names:
-        absent = rows.absent_in(name)
+        column, absent = names.column(name), rows.absent_in(name, names)
         mask = is_row if absent is None else is_row & ~absent
         if mask.all():
-            gives[name.lower()] = mask
+            gives[column] = mask
         elif mask.any():
-            gives[name.lower()] = mask
+            gives[column] = mask
             place = others.column_names.index(name)
             places = pa.array(np.arange(len(mask)), mask=~mask)
             others = others.set_column(
@@ -185,10 +186,10 @@ def _values(
             )
         else:
             others = others.drop_columns([name])
-            fields = [field for field in fields if field.name.lower() != name.lower()]
+            fields = [field for field in fields if field.name != column]
     relaxed = _nullable(Schema(schema.id, tuple(fields)))
     values = conform(others, relaxed)
-    by_name = {field.name: gives[field.name.lower()] for field in fields}
+    by_name = {field.name: gives[field.name] for field in fields}
     for field in fields:
         if not field.nullable:
             _refuse_nulls(rows.table, order, values, field, by_name[field.name], operation)
@@ -201,14 +202,14 @@ def _nullable(schema: Schema) -> Schema:
 
 
 def _refuse_unknown(others: pa.Table, schema: Schema) -> None:
-    known = {name.lower() for name in schema.names}
+    names = ColumnNames(schema.names)
     if COLUMN_ORDER in others.column_names and COLUMN_ORDER not in schema.names:
         raise SchemaMismatch(
             f"the data has column {COLUMN_ORDER!r}, which says by which sequence the values of a "
             "stored row were set; an event sets all that it gives by its own. Leave it out"
         )
     for name in others.column_names:
-        if name.lower() not in known:
+        if names.column(name) not in schema.names:
             raise SchemaMismatch(
                 f"the data has column {name!r} that the table does not have"
                 f"{did_you_mean(name, schema.names)}; the table has ({', '.join(schema.names)})"
@@ -234,8 +235,8 @@ def _refuse_nulls(
         )
 
 
-def _refuse_absent(rows: GivenValues, name: str, operation: str) -> None:
-    absent = rows.absent_in(name)
+def _refuse_absent(rows: GivenValues, name: str, names: ColumnNames, operation: str) -> None:
+    absent = rows.absent_in(name, names)
     if absent is not None and absent.any():
         raise KeyViolation(
             f"{operation}: row {int(np.argmax(absent))}, counted from 0, does not give column "

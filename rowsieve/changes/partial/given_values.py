@@ -19,7 +19,7 @@ from rowsieve.changes.data.ingest import read_data
 from rowsieve.changes.data.python_data import is_python_data
 from rowsieve.errors import InvalidData, SchemaMismatch, did_you_mean
 from rowsieve.types.ordering.keys import flat
-from rowsieve.types.schema import Schema
+from rowsieve.types.schema import ColumnNames, Schema
 
 Mask = npt.NDArray[np.bool_]
 
@@ -37,9 +37,10 @@ class GivenValues:
     keeps: bool
     lacking: Mapping[str, Mask]
 
-    def absent_in(self, name: str) -> Mask | None:
-        """(n,) the rows that do not give this column of the table; None if all do."""
-        masks = [mask for each, mask in self.absent.items() if each.lower() == name.lower()]
+    def absent_in(self, name: str, names: ColumnNames) -> Mask | None:
+        """(n,) the rows that do not give the column that a name means; None if all do."""
+        column = names.column(name)
+        masks = [mask for each, mask in self.absent.items() if names.column(each) == column]
         return np.logical_or.reduce(masks) if masks else None
 
 
@@ -62,7 +63,8 @@ def read_given(
     table = read_data(
         data, operation, schema, op=op, keeps=keeps or fills, storage_options=storage_options
     )
-    lacking = _without_names(data) if (keeps or fills) and is_python_data(data) else {}
+    reads_names = (keeps or fills) and is_python_data(data)
+    lacking = _without_names(data, ColumnNames(schema.names)) if reads_names else {}
     absent = dict(lacking) if keeps else {}
     if unchanged is None:
         return GivenValues(table, absent, keeps, lacking)
@@ -75,7 +77,7 @@ def read_given(
     return GivenValues(table, absent, keeps, lacking)
 
 
-def _without_names(data: Any) -> dict[str, Mask]:
+def _without_names(data: Any, columns: ColumnNames) -> dict[str, Mask]:
     """The rows of dicts that lack a name which others have; none for a dict of columns."""
     if isinstance(data, Mapping) or not data:
         return {}
@@ -84,8 +86,8 @@ def _without_names(data: Any) -> dict[str, Mask]:
     names = dict.fromkeys(name for layout in layouts for name in layout)
     absent: dict[str, Mask] = {}
     for name in names:
-        folded = str(name).lower()
-        lacking = [folded not in {str(each).lower() for each in layout} for layout in layouts]
+        column = columns.column(str(name))
+        lacking = [column not in columns.columns(map(str, layout)) for layout in layouts]
         if any(lacking):
             absent[name] = np.array(lacking)[numbers]
     return absent

@@ -44,7 +44,7 @@ from rowsieve.storage.log.log_entry import Commit
 from rowsieve.storage.log.retries import RETRY_TIMEOUT_S
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.ordering.keys import KeyOrder
-from rowsieve.types.schema import Schema
+from rowsieve.types.schema import ColumnNames, Schema
 from rowsieve.types.stored_defaults import constant
 
 
@@ -211,9 +211,10 @@ def delete_given(
 def _with_defaults(rows: GivenValues, schema: Schema) -> GivenValues:
     """Give what the data lacks its default; what a row says is unchanged stays absent."""
     table = with_defaults(rows.table, schema)
-    defaults = {field.name.lower(): field for field in schema if field.default is not None}
+    defaults = {field.name: field for field in schema if field.default is not None}
+    names = ColumnNames(schema.names)
     for place, name in enumerate(rows.table.column_names):
-        field, lacking = defaults.get(name.lower()), rows.lacking.get(name)
+        field, lacking = defaults.get(names.column(name)), rows.lacking.get(name)
         if field is None or lacking is None:
             continue
         default, column = constant(field.default, field.type), table.column(place)
