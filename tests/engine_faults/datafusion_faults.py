@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import math
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -293,6 +294,27 @@ def fields_of_null_structs_have_values() -> bool:
     return _values("SELECT s['a'] FROM t", pa.table({"s": structs})) == [1, 2]
 
 
+def groups_with_nan_have_other_extremes() -> bool:
+    rows = pa.table({"x": [2.0, math.nan, math.inf]})
+    return _values("SELECT min(x) FROM t GROUP BY x > 0", rows) != [2.0]
+
+
+def offsets_by_unread_columns_lose_their_order() -> bool:
+    context = session(execution__target_partitions="8")
+    context.register_record_batches("t", [integers(0, 300).to_batches()])
+    skipped = "SELECT id, count(*) AS n FROM t GROUP BY id ORDER BY n, id OFFSET 290"
+    query = f"SELECT q.id FROM t RIGHT JOIN ({skipped}) AS q ON q.id = t.id"
+    expected = list(range(290, 300))
+    return often_wrong(lambda: sorted(r["id"] for r in rows_of(context, query)) != expected)
+
+
+def subtotals_of_constants_have_no_order() -> bool:
+    context = session(execution__target_partitions="8")
+    context.register_record_batches("t", [pa.table({"x": [7, 8]}).to_batches()])
+    query = "SELECT x FROM t WHERE x = 7 GROUP BY ROLLUP (x) ORDER BY x"
+    return often_wrong(lambda: [row["x"] for row in rows_of(context, query)] != [7, None])
+
+
 def _values(query: str, rows: pa.Table) -> list[Any]:
     """The only column of a query over the table `t`."""
     context = session()
@@ -476,5 +498,22 @@ FAULTS: Final = (
         keys_cannot_be_declared,
         "cannot be told from Python that a table has a key, so that `SELECT key, other … GROUP BY "
         "key` is refused. Write `GROUP BY key, other`, or `first_value(other)`.",
+    ),
+    _row(
+        groups_with_nan_have_other_extremes,
+        "has other results than the least and the greatest number for `min(x)` and `max(x)` with "
+        "`GROUP BY`, over any table, if `x` has NaN: they depend on the order of the rows. Without "
+        "`GROUP BY`, NaN is the greatest. Write `min(nullif(x, 'NaN'))`, or `first_value(x ORDER "
+        "BY x)`.",
+    ),
+    _row(
+        offsets_by_unread_columns_lose_their_order,
+        "skips any rows for `ORDER BY n OFFSET 5` without a `LIMIT` in the subquery of a join, "
+        "over any table, if the statement does not read `n`. Give it a `LIMIT`, too.",
+    ),
+    _row(
+        subtotals_of_constants_have_no_order,
+        "does not sort by a column that a condition makes constant, if it is grouped by `ROLLUP`, "
+        "`CUBE` or `GROUPING SETS`, over any table. Write `ORDER BY x + 0`.",
     ),
 )
