@@ -26,7 +26,10 @@ from rowsieve.providers.datafusion.hidden_rows import ROW_NUMBER, is_visibility_
 
 _SCAN: Final = "TableScan: "
 _OUTER: Final = re.compile(r"\b(Left|Right|Full|LeftMark|RightMark) Join:")
-_PUSHED_CONSTANT: Final = re.compile(r"_filters=\[.*(?:\bBoolean\(|\(NULL\))")
+_LITERAL: Final = r'\b[A-Z][a-z]\w*\((?:"[^"]*"|\([^()]*\)|[^()"])*\)'  # such as Int64(5)
+_PUSHED_CONSTANT: Final = re.compile(
+    rf"_filters=\[.*(?:\bBoolean\(|\(NULL\)|{_LITERAL} (?:[=!<>]|(?:IS|IN|NOT|BETWEEN)\b))"
+)
 _PUSHED_BYTES: Final = re.compile(
     r'_filters=\[.*\bBinaryView\("[\d,]*\b(?:12[89]|1[3-9]\d|2\d\d)\b'  # a byte above 127
 )
@@ -166,7 +169,8 @@ def pushes_constants(frame: datafusion.DataFrame) -> bool:
     """Return whether DataFusion 55 may fail to push a condition of the plan to a dataset.
 
     It makes a Python expression of all conditions on a scan, and has no form for a constant next to
-    others. Its optimiser makes constants also of `id IS NOT NULL` and of contradictions.
+    others. Its optimiser makes constants also of `id IS NOT NULL` and of contradictions, and leaves
+    comparisons of constants if it runs once only.
     """
     return _PUSHED_CONSTANT.search(_optimized_plan(frame)) is not None
 

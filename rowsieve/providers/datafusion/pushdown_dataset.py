@@ -117,5 +117,7 @@ def pushed_filter(pushed: Any) -> Predicate:
     if pushed is None:
         return TRUE
     if isinstance(pushed, pa.Scalar):
-        return TRUE if pushed.as_py() else FALSE
+        pushed = pushed.as_py()
+    if isinstance(pushed, bool | None):
+        return TRUE if pushed else FALSE
     return pushed_predicate(pushed)

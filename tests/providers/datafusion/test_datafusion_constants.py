@@ -89,6 +89,18 @@ def test_our_session_reads_what_a_constant_next_to_other_conditions_selects(
     assert _ids(frame) == [each for each in expected if each > 1]
 
 
+@pytest.mark.parametrize("where", ["= 'a(b'", "IN ('x', 'a(b')", "IS NOT NULL", "<> 'a(b'"])
+@pytest.mark.parametrize("rest", ["", " AND id > 1", " OR id = 1"])
+def test_one_pass_of_the_optimiser_may_leave_comparisons_of_constants(
+    memory: datafusion.SessionContext, where: str, rest: str
+) -> None:
+    table = rs.create_table("memory://passed", {"id": [1, 2, 3]}, key=["id"], if_exists="ignore")
+    session = SessionContext(datafusion.SessionConfig({"datafusion.optimizer.max_passes": "1"}))
+    session.register_table("t", table)
+    query = f"SELECT id FROM (SELECT 'a(b' AS c, id FROM t) AS q WHERE (c {where}){rest}"
+    assert _ids(session.sql(query)) == _ids(memory.sql(query))
+
+
 def test_a_parameter_may_be_null(ours: SessionContext) -> None:
     query = "SELECT id FROM t WHERE v = $v AND id < 3"
     assert _ids(ours.sql(query, param_values={"v": None})) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 
+import datafusion
 import pyarrow as pa
 import pytest
 
@@ -93,3 +94,17 @@ def test_the_key_keeps_its_values() -> None:
     _, context = context_of(["id"])
     with pytest.raises(UnsupportedOperation, match="key column 'id'"):
         context.sql("UPDATE t SET id = 7 FROM u WHERE t.id = u.id")
+
+
+@pytest.mark.parametrize("key", [["id"], None], ids=["keyed", "append"])
+def test_a_setting_may_test_the_keys_of_joins_for_null(key: list[str] | None) -> None:
+    """DataFusion pushes these tests into scans, also for the numbers of the rows."""
+    table, _ = context_of(key)
+    config = datafusion.SessionConfig({"datafusion.optimizer.filter_null_join_keys": "true"})
+    session = SessionContext(config)
+    session.register_table("t", table)
+    session.sql(
+        "MERGE INTO t USING (VALUES (2, 7)) AS s(k, v) ON t.id = s.k WHEN MATCHED THEN"
+        " UPDATE SET v = s.v WHEN NOT MATCHED BY SOURCE THEN UPDATE SET v = 0"
+    )
+    assert [row[:2] for row in rows_of(table)] == [(1, 0), (2, 7), (3, 0), (4, 0)]

@@ -31,6 +31,8 @@ from rowsieve.table import Table
 from rowsieve.types.encodings import arrow_schema, zoned_schema
 
 PLACE: Final = "_rowsieve_place"
+_PLACE_FIELD: Final = pa.field(PLACE, pa.int64(), nullable=False)
+"""Not nullable, so that no rule of the optimiser pushes `IS NOT NULL` into the scan."""
 
 
 def numbered_rows(table: Table, snapshot: Snapshot) -> Any:
@@ -42,7 +44,7 @@ class _NumberedRows(RowsDataset):
     """A Dataset with the places behind the columns of the table."""
 
     def __init__(self, table: Table, snapshot: Snapshot) -> None:
-        super().__init__(table, zoned_schema(snapshot.schema).append(pa.field(PLACE, pa.int64())))
+        super().__init__(table, zoned_schema(snapshot.schema).append(_PLACE_FIELD))
         self._snapshot = snapshot
 
     def rows(self, names: Sequence[str], where: Predicate) -> Iterator[pa.RecordBatch]:
