@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
@@ -45,7 +46,7 @@ from rowsieve.objects import ObjectStore, Uploads, open_store
 from rowsieve.progress_bars import ShownProgress, shown_rows_written
 from rowsieve.properties import check_properties
 from rowsieve.refs.opening_refs import is_tag
-from rowsieve.retention.dropping import close, delete_files, is_dropped
+from rowsieve.retention.dropping import alone, close, delete_files, is_dropped
 from rowsieve.stats.collect import Collecting
 from rowsieve.storage.log.commit_log import CommitLog
 from rowsieve.storage.log.commit_request import CommitRequest, check_request
@@ -90,9 +91,9 @@ def create_table(
     the version with the greatest sequence, in whatever order changes come. Mode "differential"
     holds updates (row, time, difference) of a collection, which `append_updates` adds; `time` is
     the type of its times ("uint64" without it). TableExists if a table exists at `uri`;
-    `if_exists="ignore"` opens that table and writes nothing; "replace" drops it as `drop_table`
-    does, after the data has been checked, and creates another one in its place. `progress=True`
-    shows a bar of the rows written.
+    `if_exists="ignore"` opens that table, also one that is created during the call, and commits
+    nothing; "replace" drops it as `drop_table` does, after the data has been checked, and creates
+    another one in its place. `progress=True` shows a bar of the rows written.
     """
     columns = _key_names(key)
     ordering = (sequence,) if isinstance(sequence, str) else tuple(sequence or ())
@@ -115,9 +116,11 @@ def create_table(
         with shown_rows_written(progress):
             snapshot, written = _created(
                 *(store, log, schema_or_data, (columns, ordering), checked, notes, times),
-                replaces=exists,
+                replaces=if_exists == "replace",
             )
     except BaseException as error:
+        if isinstance(error, TableExists) and if_exists == "ignore":  # created meanwhile
+            return Table(Handle(store, log, log.latest(), storage_options=storage_options))
         send_failure(current().reporter, store, 0, "create", error, started_s)
         raise
     _report(store, snapshot, written, started_s)
@@ -133,6 +136,12 @@ def _survey(log: CommitLog, if_exists: str) -> bool:
     if not exists:
         log.refuse_foreign(foreign)
     elif if_exists == "error":
+        if is_dropped(log.store):
+            raise TableExists(
+                f"create_table: files of a table that was dropped are left at {log.store.uri}; "
+                "wait until the call that deletes them has ended, or, if it died, use "
+                "if_exists='replace' or call drop_table again"
+            )
         raise TableExists(
             f"create_table: a table already exists at {log.store.uri}; use open_table, or "
             "if_exists='ignore' or 'replace'"
@@ -234,11 +243,12 @@ def _created(
             collecting=collecting,
             uploads=uploads,
         )
-    if replaces:
-        _drop(store)
-    snapshot = log.create(
-        new.info, new.schema, new.next_field_id, write, metadata, uploads=uploads, is_vacant=True
-    )
+    with _vacated(store) if replaces else nullcontext():
+        snapshot = log.create(
+            *(new.info, new.schema, new.next_field_id, write, metadata),
+            uploads=uploads,
+            is_vacant=True,
+        )
     return snapshot, collecting.metrics
 
 
@@ -283,24 +293,47 @@ def drop_table(
     """Delete a table with all of its versions and its own files; other files stay.
 
     TableNotFound if there is none. UnsupportedOperation if a lease protects the table, or it has
-    branches or tags. A call that was interrupted is continued by the next one. A table that has a
-    name in a catalog is dropped by the catalog.
+    branches or tags. A table that has a name in a catalog is dropped by the catalog.
+
+    Calls that drop or replace a table take turns, and CommitConflict says that a turn did not come
+    within a minute. A call that died is continued by the next one, once it was silent for 10
+    seconds. If it had closed the table, whose files it then deletes, nobody can open the table any
+    more, and only leases of readers from before that matter: the next call is refused until they
+    end.
     """
     if if_absent not in ("error", "ignore"):
         raise InvalidInput(f"drop_table: if_absent must be 'error' or 'ignore', not {if_absent!r}")
     store = open_store(uri, storage_options)
-    if not CommitLog(store).survey()[0] and not is_dropped(store):
-        if if_absent == "ignore":
-            return
+    if _is_there(store):
+        with alone(store):
+            if _drop(store):
+                return
+    if if_absent == "error":
         raise TableNotFound(
             f"drop_table: there is no table at {store.uri}; check the path, or give "
             "if_absent='ignore'"
         )
-    _drop(store)
 
 
-def _drop(store: ObjectStore) -> None:
+@contextmanager
+def _vacated(store: ObjectStore) -> Iterator[None]:
+    """Drop what is there, and keep others from dropping what the caller creates in its place."""
+    with alone(store):
+        _drop(store)
+        yield
+
+
+def _drop(store: ObjectStore) -> bool:
+    """Drop the table in a store, in the caller's turn; False if another call has dropped it."""
+    if not _is_there(store):
+        return False
     delete_files(store, close(store))
+    return True
+
+
+def _is_there(store: ObjectStore) -> bool:
+    """Return whether a table is there, or what is left of one that was dropped."""
+    return CommitLog(store).survey()[0] or is_dropped(store)
 
 
 @checked

@@ -29,7 +29,7 @@ from rowsieve.errors import (
 )
 from rowsieve.names.qualified_names import TableName, identifier, table_name
 from rowsieve.objects import ObjectStore, open_store
-from rowsieve.retention.dropping import close, delete_files, is_dropped
+from rowsieve.retention.dropping import alone, close, delete_files, is_dropped
 from rowsieve.storage.snapshot import Snapshot
 
 
@@ -151,7 +151,8 @@ class Dropping(CatalogPlaces):
             is_removed = True
 
         try:
-            head = close(store, remove_name)
+            with alone(store):
+                head = close(store, remove_name)
         except RowsieveError:
             if not is_removed:
                 self._named_location(self._log.read(), name)  # did another call drop it?
@@ -236,7 +237,8 @@ def _closed_again(state: CatalogState, store: ObjectStore, location: str) -> Sna
     if not store.list("_rowsieve"):
         return None
     try:
-        return close(store)
+        with alone(store):
+            return close(store)
     except CorruptData:
         if state.is_deleted(location):
             return None

@@ -53,7 +53,7 @@ from rowsieve.names.qualified_names import (
 from rowsieve.objects import in_thread, open_store
 from rowsieve.opening import create_table, open_table
 from rowsieve.properties import check_properties
-from rowsieve.retention.dropping import close, delete_files, is_dropped
+from rowsieve.retention.dropping import alone, close, delete_files, is_dropped
 from rowsieve.table import Table
 
 
@@ -411,7 +411,8 @@ class Catalog(Dropping, CatalogStatements):
         except TableExists:
             if self._other_name(now, name, location) is None:
                 store = open_store(self._uri(location), self._storage_options)
-                with suppress(RowsieveError):  # the files stay: somebody reads them, or no store
+                # the files stay: somebody reads or drops them, or there is no store
+                with suppress(RowsieveError), alone(store):
                     delete_files(store, close(store))
             raise
         if location == name.folder and (

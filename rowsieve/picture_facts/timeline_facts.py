@@ -17,7 +17,7 @@ from rowsieve.errors import CorruptData, SnapshotExpired
 from rowsieve.objects import table_store
 from rowsieve.pictures.timeline import Timeline, VersionMark
 from rowsieve.refs.registering import list_refs
-from rowsieve.retention.leases import lease_files
+from rowsieve.retention.leases import NO_VERSION, lease_files
 from rowsieve.storage.log.checkpoint import CHECKPOINTS, checkpoint_version_of
 from rowsieve.storage.log.conflicts import OPERATIONS, Kind
 from rowsieve.storage.log.floors import floors_of
@@ -118,7 +118,8 @@ def _labels(handle: Handle) -> dict[int, list[str]]:
     for row in rows:
         if row["of"] == line:
             labels[row["base_version"]].append(f"{row['kind']} {row['name']}")
-    for lease in lease_files(handle.store):
+    leases = lease_files(handle.store)
+    for lease in (each for each in leases if each.version != NO_VERSION):
         labels[lease.version].append("lease")
     for path in handle.store.details(CHECKPOINTS):
         if (version := checkpoint_version_of(path)) is not None:

@@ -12,11 +12,11 @@ import os
 from contextlib import suppress
 from typing import Final
 
-from rowsieve.errors import UnsupportedOperation
+from rowsieve.errors import CommitConflict, UnsupportedOperation
 from rowsieve.objects import Details, ObjectStore, RefStore, table_store
 from rowsieve.objects.location import Location
 from rowsieve.objects.ref_store import OWN, REFS, tag_of
-from rowsieve.retention.dropping import close
+from rowsieve.retention.dropping import alone, close
 from rowsieve.retention.other_logs import folders_of, needed_by_others
 from rowsieve.storage.log.commit_log import CommitLog
 from rowsieve.storage.log.commit_request import CommitRequest
@@ -56,8 +56,9 @@ def remove_dropped(store: ObjectStore, log: CommitLog) -> dict[str, int]:
         ref_store, last = store_of(table, folder), None
         if folder in dropped:
             try:
-                last_snapshot = close(ref_store)
-            except UnsupportedOperation:  # a lease protects it
+                with alone(ref_store, 0.0):
+                    last_snapshot = close(ref_store)
+            except (UnsupportedOperation, CommitConflict):  # a lease or another call has it
                 continue
             last = None if last_snapshot is None else log_path(last_snapshot.version)
         sizes |= _delete(ref_store, written, last)

@@ -1,9 +1,12 @@
 """Leases: small files that protect the files of a version, and of all later ones, from deletion.
 
     _rowsieve/leases/<version, 20 digits>.<duration in ms>.<lease id>.<renewal>.json
+    _rowsieve/leases/dropping.<duration in ms>.<lease id>.<renewal>.json
 
 The name has all that deletion needs, so one listing shows every lease. The content is for people,
 except `since`: the holder reads a differential table at no earlier time (`since_of`).
+
+The second form protects no version: a call that drops the table has it (`dropping.alone`).
 
 A renewal is a new file under the next number. Only the renewal after it deletes the old one, so a
 listing that began before a file was put still meets the one before.
@@ -42,6 +45,9 @@ LEASES: Final = "_rowsieve/leases"
 LEASE_S: Final = 600.0
 """The duration of a lease without renewal, unless its holder says otherwise."""
 
+NO_VERSION: Final = 2**62
+"""The version of a lease that protects none: above every version."""
+
 SECOND_LOOK_S = 1.0
 """The least time between the two listings that find a lease over."""
 
@@ -50,8 +56,9 @@ _SHORTEST_S: Final = 0.1
 _RENEWALS: Final = 3  # per duration, so that one may fail
 _LISTINGS: Final = 3  # that may miss a lease which is just being renewed
 _LOOK_S: Final = 0.25  # between two looks of a holder at its clock
+_DROPPING: Final = "dropping"
 _NAME: Final = re.compile(
-    rf"{LEASES}/(?P<version>\d{{20}})\.(?P<duration_ms>\d{{1,12}})\.(?P<id>[0-9a-f]{{32}})"
+    rf"{LEASES}/(?P<version>\d{{20}}|{_DROPPING})\.(?P<duration_ms>\d{{1,12}})\.(?P<id>[0-9a-f]{{32}})"
     r"\.(?P<renewal>\d{1,9})\.json",
     re.ASCII,
 )
@@ -92,7 +99,7 @@ def lease_files(store: ObjectStore, *, published: bool = True) -> list[LeaseFile
         if (name := _NAME.fullmatch(path)) is None:
             continue
         renewal = LeaseFile(
-            int(name["version"]),
+            _version_of(name["version"]),
             int(name["duration_ms"]) * 1000,
             name["id"],
             int(name["renewal"]),
@@ -106,14 +113,21 @@ def lease_files(store: ObjectStore, *, published: bool = True) -> list[LeaseFile
 
 
 def leased_version_of(path: str) -> int | None:
-    """The version that a lease of this name protects; None for another file."""
+    """The version that a lease of this name protects; None without one, or for another file."""
     match = _NAME.fullmatch(path) or _HOLD.fullmatch(path)
-    return None if match is None else int(match["version"])
+    version = NO_VERSION if match is None else _version_of(match["version"])
+    return None if version == NO_VERSION else version
+
+
+def is_of_drop(path: str) -> bool:
+    """Return whether a file is the lease of a call that drops the table."""
+    return (name := _NAME.fullmatch(path)) is not None and name["version"] == _DROPPING
 
 
 def oldest_leased(leases: Iterable[LeaseFile], over: Collection[LeaseFile] = ()) -> int | None:
     """Return the oldest version that a lease protects; `over` are leases to ignore."""
-    return min((lease.version for lease in leases if lease not in over), default=None)
+    versions = [lease.version for lease in leases if lease not in over]
+    return min((version for version in versions if version != NO_VERSION), default=None)
 
 
 def hold(store: ObjectStore, publication: str, version: int, of: str = "", place: str = "") -> None:
@@ -286,7 +300,13 @@ class Lease:
 
 
 def _path_of(version: int, duration_ms: int, lease_id: str, renewal: int) -> str:
-    return f"{LEASES}/{version:020d}.{duration_ms}.{lease_id}.{renewal}.json"
+    protected = _DROPPING if version == NO_VERSION else f"{version:020d}"
+    return f"{LEASES}/{protected}.{duration_ms}.{lease_id}.{renewal}.json"
+
+
+def _version_of(protected: str) -> int:
+    """The version in the name of a lease."""
+    return NO_VERSION if protected == _DROPPING else int(protected)
 
 
 def checked_duration(duration_s: float) -> float:

@@ -16,7 +16,13 @@ import pytest
 
 import rowsieve as rs
 from rowsieve import Catalog, Table
-from rowsieve.errors import CorruptData, SnapshotExpired, TableNotFound, UnsupportedOperation
+from rowsieve.errors import (
+    CommitConflict,
+    CorruptData,
+    SnapshotExpired,
+    TableNotFound,
+    UnsupportedOperation,
+)
 from rowsieve.objects import RemoteStore, open_store
 from rowsieve.retention import dropping
 from rowsieve.storage.log.checkpoint import checkpoint_path, write_checkpoint
@@ -50,7 +56,13 @@ CALLS: dict[str, Callable[[Catalog, Table], Any]] = {
     "vacuum": lambda _, t: t.vacuum(retain_last=1, grace_s=0),
 }
 LOSES = (TableNotFound, SnapshotExpired)
-WAITS = (*LOSES, UnsupportedOperation)  # for a lease: of a clone, of retention, of a purge
+WAITS = (*LOSES, UnsupportedOperation, CommitConflict)  # for a lease, or for another purge
+
+
+@pytest.fixture(autouse=True)
+def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other purge goes on once this one has ended."""
+    monkeypatch.setattr(dropping, "PATIENCE_S", 0.0)
 
 
 def catalog_with_table() -> tuple[Catalog, Table]:
