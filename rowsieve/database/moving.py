@@ -7,16 +7,17 @@ the database takes its name; then its entries are put into its folder, where the
 Soundness (invariants, I6 and rule 40): one log takes commits at any time. A call that ends after
 the first step of a move in leaves a table that nobody can change until the call is repeated, with
 this name or another one. A call that ends after the first step of a move out needs no repetition:
-what is left is done before the table's next commit.
+what is left is done before the table's next commit, or before it moves in again.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Final
 
 from rowsieve.arguments.annotations import StorageOptions
 from rowsieve.changes.table_handle import Handle
-from rowsieve.errors import TableExists, TableMoved, UnsupportedOperation
+from rowsieve.errors import NotFound, TableExists, TableMoved, UnsupportedOperation
 from rowsieve.objects import ObjectStore, RefStore, open_store
 from rowsieve.objects.shared.section_store import SectionStore
 from rowsieve.objects.shared.shared_entry import Section
@@ -47,6 +48,9 @@ def move_in(
     try:
         head, mark = _marked(store, Mark(shared.log.store.uri, new_table_id(name)))
     except TableMoved as moved:
+        if _completed(moved.uri, storage_options):
+            move_in(shared, name, uri, storage_options)
+            return
         table = moved.uri[-32:]
         if moved.database != shared.log.store.uri:
             raise TableMoved(
@@ -99,6 +103,16 @@ def _check_movable(store: ObjectStore) -> None:
             f"move_in: the table at {store.uri} is in the database {store.member.log.store.uri}; "
             "move it out of that one first"
         )
+
+
+def _completed(uri: str, storage_options: StorageOptions | None) -> bool:
+    """Whether the table at its place in a database has left it; if so, end the move out."""
+    store = open_store(uri, storage_options)
+    with suppress(NotFound):  # there is no such database any more
+        if isinstance(store, SectionStore) and store.has_left():
+            store.complete()
+            return True
+    return False
 
 
 def _marked(store: ObjectStore, mark: Mark) -> tuple[Snapshot, Mark]:

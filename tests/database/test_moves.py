@@ -253,6 +253,27 @@ def test_an_interrupted_move_out_is_completed_by_the_next_commit(
     assert entries <= {*files(rs.open_table(table.uri))}  # the database is no longer needed
 
 
+@pytest.mark.parametrize("name", ["t", "born"])
+@pytest.mark.parametrize("is_same", [True, False], ids=["same database", "another database"])
+def test_a_table_moves_in_after_a_move_out_that_was_interrupted(
+    database: rs.Database, name: str, *, is_same: bool
+) -> None:
+    uri = lived().uri if name == "t" else database.uri_of("born")
+    if name == "t":
+        database.move_in("t", uri)
+    database.open_table(name).upsert(kv((5, 5)))
+    rows = pairs(database.open_table(name))
+    with interrupted(SectionStore, "complete"):
+        database.move_out(name)
+    target = database if is_same else rs.Database(fresh_uri())
+    target.move_in("again", uri).upsert(kv((6, 6)))
+    assert pairs(target.open_table("again")) == [*rows, (6, 6)]
+    assert pairs(rs.open_table(uri)) == [*rows, (6, 6)]
+    assert rs.open_table(uri).verify().is_whole
+    with pytest.raises(TableExists if is_same else TableMoved, match=r"is in .*memory"):
+        database.move_in("third", uri)
+
+
 def test_a_move_out_that_another_process_completes_meanwhile_is_no_error(
     database: rs.Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
