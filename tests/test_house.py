@@ -24,7 +24,16 @@ from tests.ways import Way, ways
 ROOT = Path(rowsieve.__file__).parent
 
 FLOORS = (
-    ("checksums", "clock", "computed_property", "errors", "locks", "threads", "varints"),
+    (
+        "checksums",
+        "clock",
+        "computed_property",
+        "disk_errors",
+        "errors",
+        "locks",
+        "threads",
+        "varints",
+    ),
     ("byte_cache", "decoded_types"),
     ("arguments", "metrics"),
     ("progress_bars",),

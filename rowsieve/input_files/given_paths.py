@@ -17,12 +17,12 @@ from typing import Any, Final, TypeGuard
 
 import pyarrow as pa
 
+from rowsieve.disk_errors import described
 from rowsieve.errors import InvalidInput, SchemaMismatch
 from rowsieve.input_files.files import COMPRESSED, FORMATS, Hints, Input, read_messages, read_rows
 from rowsieve.input_files.json_files import Documents
 from rowsieve.input_files.store_files import is_in_store, store_files
 from rowsieve.objects import Location
-from rowsieve.objects.disk_errors import described
 from rowsieve.objects.globs import has_wildcard, without_secrets
 from rowsieve.objects.location import REMOTE
 from rowsieve.types.conform import conform_values

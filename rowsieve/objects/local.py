@@ -25,8 +25,8 @@ from typing import Final
 
 import pyarrow as pa
 
+from rowsieve.disk_errors import described, has_remedy
 from rowsieve.errors import CorruptData, InvalidInput, StoreError, UnsupportedOperation
-from rowsieve.objects.disk_errors import described, has_remedy
 from rowsieve.objects.drafts import DraftFile
 from rowsieve.objects.location import Location, in_place
 from rowsieve.objects.store import (

@@ -13,9 +13,9 @@ import os
 from pathlib import Path
 from typing import Final, Literal
 
+from rowsieve.disk_errors import NOT_A_PLACE, described, has_remedy
 from rowsieve.errors import InvalidInput, StoreError, WriterFailed
 from rowsieve.locks import ForkSafeLock
-from rowsieve.objects.disk_errors import NOT_A_PLACE, described, has_remedy
 from rowsieve.writer.wal_frames import MAX_PAYLOAD_BYTES, FrameKind
 from rowsieve.writer.wal_owner import WalOwner, sync_directory
 from rowsieve.writer.wal_segments import Identity, Record, SegmentFile, read_segments
