@@ -20,6 +20,10 @@ NOT_A_PLACE: Final = frozenset({errno.ENAMETOOLONG, errno.EEXIST, errno.ENOTDIR,
 """Errors of a path that no folder can have; the caller gives another one."""
 
 
+IS_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+"""Errors of a disk, or of a user's share of it, that has no space left."""
+
+
 def has_remedy(error: OSError) -> bool:
     """Return whether the error lasts, and what ends it is known."""
     return error.errno in _REMEDIES

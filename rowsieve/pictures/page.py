@@ -8,12 +8,16 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import shutil
+import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from rowsieve.errors import InvalidInput
+from rowsieve.disk_errors import IS_FULL, described
+from rowsieve.errors import InvalidInput, StoreError
 from rowsieve.pictures.markup import NOTHING, Markup, element, join, text
 from rowsieve.pictures.style import STYLE
 
@@ -52,19 +56,41 @@ class Picture(ABC):
         return page(self.title, [section(self, titled=False)])
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the page to a file; replaces the file."""
+        """Write the page to a file; replaces the file, once the new one is whole."""
         write_html(self.to_html(), path)
 
 
 def write_html(text: str, path: str | os.PathLike[str]) -> None:
-    """Write a page to a file; InvalidInput if the file cannot be written."""
+    """Write a page to a file; InvalidInput for a wrong path, StoreError on a full disk.
+
+    A file that is there stays as it was after an error.
+    """
     try:
-        Path(path).write_text(text, "utf-8")
+        _replace(Path(os.path.realpath(path)), text)
     except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno in IS_FULL:
+            raise StoreError(
+                f"the page cannot be written to {os.fspath(path)!r}: {described(error)}"
+            ) from error
         raise InvalidInput(
             f"the page cannot be written to {os.fspath(path)!r}: {error}; give a file in a folder "
             "that exists and may be written"
         ) from error
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a text beside a file, then rename it; a device or a pipe is written as it is."""
+    if path.exists() and not path.is_file():
+        path.write_text(text, "utf-8")
+        return
+    draft = path.with_name(f".tmp-{uuid.uuid4().hex}")
+    try:
+        draft.write_text(text, "utf-8")
+        with suppress(FileNotFoundError):
+            shutil.copymode(path, draft)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def section(picture: Picture, *, titled: bool = True) -> Markup:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
 
-from rowsieve.errors import InvalidInput
+from rowsieve.errors import InvalidInput, StoreError
 from rowsieve.pictures.health import Fact, Health, Remedy, Share
 from rowsieve.pictures.translated import TranslatedCondition, TranslatedTable
 from tests.pictures.parsed import HOSTILE, page_of, texts, with_class
@@ -55,3 +57,37 @@ def test_a_page_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
             picture.save(path)
     picture.save(tmp_path / "a.html")
     assert "Nothing to do." in (tmp_path / "a.html").read_text()
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_leaves_the_page_that_is_there(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    picture, path = Health("t", 3, (Fact("reads", "1.0", "good", ""),)), tmp_path / "a.html"
+    picture.save(path)
+    path.chmod(0o640)
+    before, write = path.read_bytes(), Path.write_text
+
+    def full(file: Path, text: str, *options: str) -> None:
+        write(file, text[: len(text) // 2], *options)
+        raise OSError(number, os.strerror(number))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_text", full)
+        with pytest.raises(StoreError, match=r"a\.html': .*; free space .*, then repeat the call"):
+            Health("other", 4, ()).save(path)
+    assert (path.read_bytes(), os.listdir(tmp_path)) == (before, ["a.html"])  # noqa: PTH208 - names
+    Health("other", 4, ()).save(path)
+    assert path.read_bytes() != before
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_page_is_written_through_a_link_and_to_a_device(tmp_path: Path) -> None:
+    picture, link = Health("t", 3, (Fact("reads", "1.0", "good", ""),)), tmp_path / "link.html"
+    (tmp_path / "a.html").write_text("old")
+    link.symlink_to(tmp_path / "a.html")
+    picture.save(link)
+    assert link.is_symlink()
+    assert "Nothing to do." in (tmp_path / "a.html").read_text()
+    picture.save(os.devnull)
+    assert not Path(os.devnull).is_file()
