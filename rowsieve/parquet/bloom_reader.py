@@ -19,7 +19,7 @@ from rowsieve.byte_cache import ByteCache
 from rowsieve.errors import CorruptData
 from rowsieve.objects import ObjectStore
 from rowsieve.parquet.bloom import BloomFilter
-from rowsieve.parquet.footer import NEAR_BYTES, ParquetRef, reading
+from rowsieve.parquet.footer import NEAR_BYTES, ParquetRef, expect_tails, reading
 from rowsieve.parquet.footer_cache import cached_per_footer
 from rowsieve.parquet.foreign_footer.read_footer import foreign_footer
 from rowsieve.parquet.leaf_columns import FileColumn
@@ -70,9 +70,12 @@ class BloomReader:
         ]
 
     def expect(self, column: FileColumn, row_groups: Sequence[int]) -> None:
-        """Prefetch these filters."""
+        """Prefetch these filters; those of a small file with its pages, which rows need next."""
         if self._store.overlaps:
             missing = self._missing(column, row_groups)
+            if missing and self._ref.tail_start <= NEAR_BYTES:
+                expect_tails(self._store, [self._ref], with_pages=True)
+                return
             places = [self._filter_digests()[group, column.index][:2] for group in missing]
             self._store.expect(
                 (self._ref.path, start, stop) for start, stop in requests(places, GAP_BYTES)

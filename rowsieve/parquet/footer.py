@@ -140,10 +140,15 @@ def _ends(store: ObjectStore, refs: Iterable[ParquetRef], *, with_pages: bool) -
         if ref.in_memory:
             continue
         start = max(0, ref.tail_start - NEAR_BYTES)
-        if _CACHE.get(_key(store, ref)) is None:
+        if not has_cached_tail(store, ref):
             yield ref.path, start, ref.size_bytes
         elif with_pages and start == 0:
             yield ref.path, start, ref.tail_start
+
+
+def has_cached_tail(store: ObjectStore, ref: ParquetRef) -> bool:
+    """Return whether `read_tail` needs no request."""
+    return _CACHE.get(_key(store, ref)) is not None
 
 
 def read_tail(store: ObjectStore, ref: ParquetRef) -> Tail:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress
+from operator import not_
 from typing import Final
 
 import numpy as np
@@ -16,7 +18,7 @@ import numpy as np
 from rowsieve.objects import ObjectStore
 from rowsieve.parquet.bloom_reader import BloomReader
 from rowsieve.parquet.codec_columns import codec_columns
-from rowsieve.parquet.footer import Tail, expect_tails, read_tail, starts_of
+from rowsieve.parquet.footer import Tail, expect_tails, has_cached_tail, read_tail, starts_of
 from rowsieve.parquet.pages import page_directory
 from rowsieve.parquet.statistics.row_groups import JoinedStatistics
 from rowsieve.planner.prune_pages import KeptPages, prune_pages
@@ -101,6 +103,10 @@ def _find(
     if is_in_memory:
         return _find_in_memory(files, predicate, schema, only)
     expect_tails(store, files)
+    if store.overlaps:
+        is_cached = [has_cached_tail(store, ref) for ref in files]
+        if any(is_cached) and not all(is_cached):
+            return _find_beside_tails(store, files, is_cached, predicate, schema, only)
     tails = [read_tail(store, ref) for ref in files]
     opened = [
         (tail.metadata, BloomReader(store, ref, tail.metadata))
@@ -115,6 +121,27 @@ def _find(
         _candidates(ref, tails[place], groups[place], pages_of.get(place))
         for place, ref in enumerate(files)
     ]
+
+
+def _find_beside_tails(
+    store: ObjectStore,
+    files: Sequence[FileRef],
+    is_cached: Sequence[bool],
+    predicate: BoundPredicate,
+    schema: Schema,
+    only: frozenset[int] | None,
+) -> list[Candidates]:
+    """`_find` for files of which only some have cached tails; the other tails are on their way.
+
+    Filters of the former, and the pages of those that are small, arrive in the same round trip.
+    """
+    cached = list(compress(files, is_cached))
+    candidates = _find(store, cached, predicate, schema, only)
+    with_rows = [not each.rows.is_empty for each in candidates]
+    expect_tails(store, compress(cached, with_rows), with_pages=True)
+    others = _find(store, list(compress(files, map(not_, is_cached))), predicate, schema, only)
+    both = iter(others), iter(candidates)
+    return [next(both[each]) for each in is_cached]
 
 
 def _believed(

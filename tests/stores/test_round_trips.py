@@ -349,6 +349,32 @@ def test_a_change_by_predicate_without_a_key_takes_four_round_trips(
     assert table.count("id = 16") == 0
 
 
+def test_a_change_by_predicate_with_a_new_part_among_read_ones_takes_four_round_trips(
+    s3: S3, proxy: Proxy
+) -> None:
+    uri = s3.fresh_uri()
+    properties = {"inline_bytes": "0"}
+    writer = rs.create_table(
+        uri, part(0), key=["id"], storage_options=s3.options, properties=properties
+    )
+    for number in range(1, 12):
+        writer.upsert(part(number))
+    table = rs.open_table(uri, storage_options=options(proxy))
+    table.upsert(part(0))  # proves create-only puts
+    row_count = table.to_arrow().num_rows  # reads all tails, and no filter
+    changes: list[Callable[[], object]] = [
+        lambda: table.delete("id = 17"),
+        lambda: table.delete("id = 19"),
+        lambda: table.update({"w": "'x'"}, where="id = 16"),
+    ]
+    for change in changes:
+        table.upsert(part(1))
+        assert trips_of(proxy, change) <= 4
+    rows = table.to_arrow()
+    assert rows.num_rows == row_count - 1  # 19 is in each new part
+    assert rows.filter(pa.compute.equal(rows["w"], "x"))["id"].to_pylist() == [16]
+
+
 def test_no_size_is_asked_for(uri: str, proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> None:
     table = rs.open_table(uri, storage_options=options(proxy))
     forget(monkeypatch)
