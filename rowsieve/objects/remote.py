@@ -157,7 +157,11 @@ class RemoteStore:
         """Do nothing: every object in such a store is durable."""
 
     def list(self, prefix: str, after: str | None = None, until: str | None = None) -> Paths:
-        """List the objects under `prefix`, sorted; pages past `until` are not requested."""
+        """List the objects under `prefix`, sorted; pages past `until` are not requested.
+
+        A page in ascending order that reaches `until` is the last one; of other pages, one that has
+        no name before `until`.
+        """
         with self._failing("list", prefix):
             return self._send_retrying(lambda: self._listed(prefix, after, until))
 
@@ -169,7 +173,7 @@ class RemoteStore:
         ):
             paths = [str(item["path"])[len(self._prefix) :] for item in page]
             names.extend(path for path in paths if within(path, after, until))
-            if until is not None and paths and min(paths) >= until:
+            if until is not None and paths and _last_name(paths) >= until:
                 break  # an unsorted store may hide names; LogReader probes for them
         return sorted(names)
 
@@ -342,6 +346,11 @@ class RemoteStore:
             path=path,
             cause=failure_of(error).cause.name.lower(),
         )
+
+
+def _last_name(page: Paths) -> str:
+    """The name that no later page precedes: the last one of a sorted page, else the first."""
+    return page[-1] if page == sorted(page) else min(page)
 
 
 def _delete_present(store: Any, paths: Paths) -> None:

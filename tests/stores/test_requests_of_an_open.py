@@ -77,7 +77,7 @@ def test_an_open_of_a_long_log_reads_as_many_entries_as_usually_follow_a_checkpo
         finish_background()
         requests = requests_of_an_open(table, proxy)
         if number > 13:
-            assert sum(requests) == LISTINGS + CHECKPOINT + 1 + 1 + 3 + PROBE
+            assert sum(requests) == LISTINGS + CHECKPOINT + 1 + 1 + 2 + PROBE
             assert len(requests) == 2
 
 

@@ -384,7 +384,8 @@ class LogHead:
         The first round trip lists both folders. The second reads the checkpoint, the entries after
         it and the number after the last one. The third reads lists of parts that are files. If the
         log does not fit in one page of a listing, the second reads as many entries as usually
-        follow a checkpoint. The checkpoint's own entry is needed only if no other follows it.
+        follow a checkpoint; the last of them is usually absent. The checkpoint's own entry is
+        needed only if no other follows it.
         """
         until = log_path(_LISTED)
         names = partial(self._store.list, CHECKPOINTS, None, f"{CHECKPOINTS}/{_END_OF_NUMBERS}")
@@ -401,7 +402,7 @@ class LogHead:
         head = max([newest, *listed])
         is_long = head >= _LISTED - 1
         first = newest + 1 if head > newest else max(newest, 0)
-        numbers = range(first, (newest + _following(paths) if is_long else head) + 2)
+        numbers = range(first, (newest + _following(paths) if is_long else head + 1) + 1)
         after = None if last < 0 else log_path(last)  # an incremental one may not fit
         rest = begin(partial(self._versions, LOG, after, version_of)) if is_long else None
         known = dict(zip(numbers, self._entries(numbers), strict=True))
