@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import obstore.exceptions
 from obstore.store import MemoryStore, from_url
 
-from rowsieve.errors import InvalidInput
+from rowsieve.errors import InvalidInput, did_you_mean
 from rowsieve.locks import ForkSafeLock
 from rowsieve.objects.cached_store import with_cache
 from rowsieve.objects.credentials import Credentials
@@ -31,6 +31,11 @@ from rowsieve.objects.remote import RemoteStore
 from rowsieve.objects.shared.shared_tables import member_of, shared_tables
 from rowsieve.objects.storage_options import provider_of, secrets_of, split_options
 from rowsieve.objects.store import ObjectStore
+
+_COMMON_SETTINGS: Final = (
+    *("endpoint", "access_key_id", "secret_access_key", "session_token", "region", "account_name"),
+    *("account_key", "sas_token", "service_account_path", "allow_http", "timeout"),
+)
 
 _from_url: Any = from_url  # its overloads are typed per cloud; we pass one mapping
 _RETRIES: Final = {
@@ -145,10 +150,7 @@ def _open_remote(
         if not _is_refusal(error):
             raise
         # Do not chain: its text may contain the value of an option.
-        raise InvalidInput(
-            f"cannot use {public} with storage_options ({_names(config, client)}): "
-            f"{type(error).__name__}; check their names and values"
-        ) from None
+        raise _refused_options(location, config, client, error) from None
     _check_endpoints(public, {**config, **store.config})
     may_be_refused = location.scheme in _S3 and _SINGLE_DELETES not in store.config
     remote = RemoteStore(
@@ -165,6 +167,34 @@ def _open_remote(
         single_deletes=cache(partial(connect, {}, {_SINGLE_DELETES: "true"})),
     )
     return with_cache(remote)
+
+
+def _refused_options(
+    location: Location, config: Mapping[str, Any], client: Mapping[str, Any], error: BaseException
+) -> InvalidInput:
+    """Build the error for options that obstore rejects; it names those that no store has."""
+    if unknown := [name for name in sorted(config) if _is_unknown(location, name)]:
+        names = ", ".join(map(repr, unknown))
+        return InvalidInput(
+            f"cannot use {location.uri}: the storage_options {names} are not settings of this "
+            f"store{did_you_mean(unknown[0], _COMMON_SETTINGS)}; leave them out, or write them as "
+            f"obstore does, such as {', '.join(_COMMON_SETTINGS[:3])}"
+        )
+    return InvalidInput(
+        f"cannot use {location.uri} with storage_options ({_names(config, client)}): "
+        f"{type(error).__name__}; check their names and values"
+    )
+
+
+def _is_unknown(location: Location, name: str) -> bool:
+    try:
+        _from_url(f"{location.scheme}://{location.authority}", config={name: ""})
+    except obstore.exceptions.UnknownConfigurationKeyError:
+        return True
+    except BaseException as error:
+        if not _is_refusal(error):
+            raise
+    return False
 
 
 def _configured(config: Mapping[str, Any], names: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rowsieve.errors import InvalidInput
-from rowsieve.objects import Location, local_folder
+from rowsieve.objects import Location, local_folder, open_store
 from tests.odd_names import ODD_NAMES, PAIRS
 from tests.profiles import examples
 
@@ -188,3 +188,21 @@ def test_no_part_of_a_password_in_a_uri_is_shown_whatever_characters_it_has(secr
             Location.parse(uri)
         assert "wJalr" not in str(raised.value)
         assert "K7MD" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("option", "hint"),
+    [
+        ("s3.access-key-id", "did you mean 'access_key_id'"),  # pyiceberg's
+        ("AWS_S3_ALLOW_UNSAFE_RENAME", "leave them out"),  # deltalake's
+        ("key", "such as endpoint, access_key_id"),  # s3fs's
+    ],
+)
+def test_options_that_the_store_does_not_have_are_named(option: str, hint: str) -> None:
+    options = {option: "secret value", "region": "eu-central-1"}
+    with pytest.raises(InvalidInput) as raised:
+        open_store("s3://bucket/t", options)
+    assert f"{option!r} are not settings of this store" in str(raised.value)
+    assert hint in str(raised.value)
+    assert "region" not in str(raised.value).partition(";")[0]
+    assert "secret value" not in str(raised.value)
