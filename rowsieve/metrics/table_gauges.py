@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from rowsieve.errors import InvalidInput
 from rowsieve.metrics.text_format import line
 
 TABLE_GAUGES: Final = {
@@ -26,8 +27,13 @@ def gauges_text(tables: Mapping[str, Mapping[str, float]]) -> str:
     """The gauges of several tables, by what to call each, as `Table.gauges` returns them.
 
     `gauges_text({t.uri: t.gauges() for t in tables})` is text for the same endpoint as that of a
-    `PrometheusReporter`, or for a file that a collector reads.
+    `PrometheusReporter`, or for a file that a collector reads. InvalidInput for a table itself.
     """
+    if not isinstance(tables, Mapping):
+        raise InvalidInput(
+            f"gauges_text takes the gauges of tables by name, as {{t.uri: t.gauges()}}, not "
+            f"{type(tables).__name__}"
+        )
     lines: list[str] = []
     for name, help_text in TABLE_GAUGES.items():
         metric = f"table_{name}"

@@ -89,6 +89,12 @@ def test_rows_without_columns_are_not_dropped(rows: Any) -> None:
     assert rowsieve.create_table(uri, []).count() == 0  # nothing was there
 
 
+@pytest.mark.parametrize(("rows", "named"), [([(1, 2)], "tuple"), ([1, 2], "int")])
+def test_a_list_of_other_things_is_named_by_its_items(rows: Any, named: str) -> None:
+    with pytest.raises(InvalidInput, match=f"a list of dicts.*, not a list of {named}$"):
+        rowsieve.create_table(fresh_uri(), rows)
+
+
 def test_empty_dicts_are_rows_too() -> None:
     made = rowsieve.create_table(fresh_uri(), pa.schema({"id": pa.int64()}))
     made.add_column("n", "int64", default=5)

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 import rowsieve as rs
 from rowsieve.cli import app as cli
+from rowsieve.errors import InvalidInput
 from rowsieve.metrics import IngestReport, PrometheusReporter, gauges_text
 from rowsieve.metrics.table_gauges import TABLE_GAUGES
 from tests.small_tables import fresh_uri, kv
@@ -96,6 +97,11 @@ def test_alerts_and_panels_name_metrics_that_exist(names: set[str]) -> None:
         used = set(NAME.findall(expression))
         assert used, purpose
         assert used <= names, purpose
+
+
+def test_a_table_is_not_its_gauges(table: rs.Table) -> None:
+    with pytest.raises(InvalidInput, match=r"\{t.uri: t.gauges\(\)\}, not Table"):
+        gauges_text(table)  # type: ignore[arg-type]
 
 
 def test_each_alert_says_what_to_do() -> None:

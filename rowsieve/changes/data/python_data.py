@@ -37,8 +37,12 @@ def gives(data: object, protocol: str) -> bool:
 
 
 def kind_of(data: object) -> str:
-    """Return the name of an object's type, or of a class, for a message."""
-    return f"the class {data.__name__}" if isinstance(data, type) else type(data).__name__
+    """Return the name of an object's type, or of a class, for a message; of a list its items'."""
+    if isinstance(data, type):
+        return f"the class {data.__name__}"
+    if isinstance(data, list) and data:
+        return f"a list of {type(data[0]).__name__}"
+    return type(data).__name__
 
 
 def from_python(data: Any, operation: str, required: RequiredNames | None) -> pa.Table:

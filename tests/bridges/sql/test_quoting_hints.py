@@ -21,6 +21,8 @@ ROWS = pa.table({"k": [1, 2], "a.b": [1, 2], "s": ["x", "y"], "l": [[1], [1, 2]]
         ("`k` = 1", "postgres", 'names are quoted as in "name"'),
         ("`k` = 1", "duckdb", 'names are quoted as in "name"'),
         ("A b = 1", "postgres", 'a name with a space is written "A b"'),
+        ("when > 1", "postgres", 'a column of that name is written "when"'),
+        ("k = 1 AND then > 1", "spark", "a column of that name is written `then`"),
         ("k = 1 AND A b > 1", "spark", "a name with a space is written `A b`"),
     ],
 )

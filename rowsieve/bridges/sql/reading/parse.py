@@ -35,6 +35,14 @@ from rowsieve.predicate.ir import IsNull, Operand, Predicate
 from rowsieve.predicate.limits import check_text
 from rowsieve.predicate.text_cache import cached_by_text
 
+_NOT_COLUMNS = frozenset(
+    {
+        *(TokenType.VAR, TokenType.IDENTIFIER, TokenType.STRING, TokenType.NULL),
+        *(TokenType.AND, TokenType.OR, TokenType.NOT, TokenType.IS, TokenType.IN),
+        *(TokenType.LIKE, TokenType.ILIKE, TokenType.BETWEEN, TokenType.ESCAPE),
+    }
+)
+"""Words that are not keywords, or that a condition has: other ones may be meant as a column."""
 _STATEMENTS = re.compile(
     "SELECT|WITH|INSERT|UPDATE|DELETE|MERGE|CREATE|DROP|ALTER|TRUNCATE|CALL|EXPLAIN|SET|SHOW|USE|"
     "COPY|GRANT|REVOKE|VALUES|FROM|WHERE|ATTACH|PRAGMA",
@@ -278,6 +286,8 @@ def _unexpected(source: SqlSource, before: Any, token: Any) -> str:
     if text[token.start - 1 : token.start] == "`":
         return f"names are quoted as in {quote}name{quote}"
     why = "this is not expected here"
+    if token.text.isidentifier() and token.token_type not in _NOT_COLUMNS:
+        return f"{why}; a column of that name is written {quote}{token.text}{quote}"
     if before is None or not {before.token_type, token.token_type} <= {TokenType.VAR}:
         return why
     return f"{why}; a name with a space is written {quote}{before.text} {token.text}{quote}"
