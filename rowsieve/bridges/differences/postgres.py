@@ -13,10 +13,9 @@ from rowsieve.bridges.differences.engine_difference import Difference, Direction
 from rowsieve.bridges.differences.quotients import is_short_quotient
 from rowsieve.predicate import ir
 from rowsieve.predicate.operand_types import type_of
-from rowsieve.types.logical import Decimal, Float, Int, Struct
+from rowsieve.types.logical import Decimal, Float, Struct
 
 _CHOICES = frozenset({"coalesce", "nullif", "greatest", "least"})
-_SUMS = frozenset({"add", "subtract", "multiply", "divide", "modulo"})
 _REAL = Float(32)
 
 
@@ -75,22 +74,6 @@ def _narrows_list(node: ir.InList) -> bool:
     if type_of(_uncast(node.operand)) != _REAL or pa.types.is_float32(node.values.array.type):
         return False
     return not all(fits_real(value) for value in node.values.array.to_pylist())
-
-
-def _has_huge_literal(node: ir.Call | ir.Case) -> bool:
-    """PostgreSQL's decimals have 131,072 digits: such a number is a float here."""
-    items = tuple(map(_uncast, _chosen(node)))
-    huge = [item for item in items if _is_huge(item)]
-    others = [type_of(item) for item in items if not isinstance(item, ir.Literal)]
-    return bool(huge) and any(isinstance(type_, Int | Decimal) for type_ in others)
-
-
-def _is_huge(item: ir.Operand) -> bool:
-    return isinstance(item, ir.Literal) and isinstance(item.value, float) and _is_far(item.value)
-
-
-def _is_far(value: float) -> bool:
-    return value != 0 and not 1e-38 < abs(value) < 1e38
 
 
 _BOTH = Direction.READS | Direction.WRITES
@@ -159,13 +142,5 @@ ROWS = (
         _narrows_list,
         Direction.ANSWERS,
         "cast all of them to double precision",
-    ),
-    _read(
-        "has decimals of any size",
-        "i64 * 1e200 > 9007199254740992 * 1e200",
-        [*_SUMS, *_CHOICES, "power", ir.Case],
-        _has_huge_literal,
-        Direction.ANSWERS,
-        "cast the other side to double precision",
     ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import decimal
 import math
 import re
 import uuid
@@ -24,7 +25,8 @@ from rowsieve.predicate.bind import BoundOperand, bind, bind_operand
 from rowsieve.predicate.evaluate import compute, evaluate
 from rowsieve.predicate.functions.registry import BUILT_IN
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.types.logical import Float
+from rowsieve.types.logical import Float, Numeric
+from rowsieve.types.numeric_bytes import spelled
 from tests.bridges.awkward import rows
 from tests.bridges.sql.allow_list import EVERY, conditions
 from tests.bridges.sql.postgres import (
@@ -212,6 +214,8 @@ def _is_refused(parsed: ir.Operand, text: str) -> bool:
 def same(found: Any, wanted: Any, type_: Any) -> bool:
     if isinstance(found, uuid.UUID):
         found = found.bytes
+    if type_ == Numeric() and wanted is not None:
+        wanted = decimal.Decimal(spelled(wanted["exact"]))
     if isinstance(found, datetime.datetime) and isinstance(wanted, datetime.datetime):
         return bool(found == wanted.replace(tzinfo=found.tzinfo))
     if isinstance(found, float) and isinstance(wanted, float):
