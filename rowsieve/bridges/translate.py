@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from rowsieve.arguments import checked
 from rowsieve.bridges.condition_notes import note_on
+from rowsieve.bridges.differences import Direction, check
 from rowsieve.bridges.languages import Bridge, bridge_named, bridge_of
 from rowsieve.bridges.meanings import keep_meaning, unsigned
 from rowsieve.bridges.session import Session, in_session
@@ -217,7 +218,10 @@ def _with_meanings_kept(
     writable: dict[int, Predicate] = {}
     for index, condition in enumerate(conditions):
         try:
-            writable[index] = keep_meaning(roots[condition], semantics, theirs)
+            rewritten = keep_meaning(roots[condition], semantics, theirs)
+            if semantics.name != theirs.name:
+                check(rewritten, theirs.name, Direction.TRANSLATES)
+            writable[index] = rewritten
         except UnsupportedOperation as error:
             notes.append(note_on(index, len(conditions), condition, error))
     return writable

@@ -141,3 +141,30 @@ def test_a_truncated_constant_beyond_nanoseconds_is_not_exact_in_datafusion() ->
         condition = f"date_trunc('month', TIMESTAMP '{constant}') > t"
         translation = rs.translate(condition, "postgres", target="datafusion", schema=schema)
         assert (translation.exactness is Exactness.EXACT) is exact
+
+
+# A local time is truncated to days without nanoseconds, an instant to minutes.
+UNITS_OF_INSTANTS = frozenset({"hour", "day"})
+UNITS_OF_NANOSECONDS = frozenset({"week", "month", "quarter", "year"})
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("column", ["ts", "tz"])
+@pytest.mark.parametrize("target", ["datafusion", "datafusion_exprs"])
+def test_truncations_that_fail_in_datafusion_alone_are_not_exact(
+    target: str, column: str, unit: str
+) -> None:
+    """Where the condition is DataFusion's own, it fails in its source, too, and stays exact."""
+    batch = BATCH.append_column("tz", BATCH["ts"].cast(pa.timestamp("us", "UTC")))
+    condition = f"date_trunc('{unit}', {column}) <= {column}"
+    exact = rs.translate(condition, "datafusion", target=target, schema=batch.schema).exact()
+    fails = unit in UNITS_OF_NANOSECONDS or (column == "tz" and unit in UNITS_OF_INSTANTS)
+    assert (ENGINES[target](exact, batch) is None) is fails
+    foreign = rs.translate(condition, "postgres", target=target, schema=batch.schema)
+    assert (foreign.exactness is Exactness.EXACT) is not fails
+
+
+@pytest.mark.parametrize("condition", ["last_day(day) > day", "last_day(ts) > day"])
+def test_last_days_that_fail_in_datafusion_alone_are_not_exact(condition: str) -> None:
+    foreign = rs.translate(condition, "postgres", target="datafusion", schema=BATCH.schema)
+    assert foreign.exactness is Exactness.UNSUPPORTED

@@ -9,6 +9,7 @@ _SHOWN = {
     Direction.READS: "translated from it",
     Direction.IN_CONJUNCTION: "translated from it together with other conditions",
     Direction.WRITES: "written for it",
+    Direction.TRANSLATES: "written for it from a condition of another engine",
 }
 
 

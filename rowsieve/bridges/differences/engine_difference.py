@@ -20,6 +20,7 @@ class Direction(Flag):
     READS = auto()  # translated from the engine
     IN_CONJUNCTION = auto()  # translated from the engine together with other conditions
     WRITES = auto()  # written for the engine
+    TRANSLATES = auto()  # written for the engine from another engine's condition
 
 
 @dataclass(frozen=True, slots=True)
