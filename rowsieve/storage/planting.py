@@ -4,8 +4,10 @@ The checkpoint comes first: the entry completes the log, so that a call that die
 
 Soundness: the checkpoint has the ids of the new table and of its only commit. A call that meets the
 checkpoint of the same version, from a call that died or runs at the same time, continues with these
-ids. So all of them put one and the same entry. Beside any other checkpoint or entry no call goes
-on: each looks after it has put its own, so that of two at least one sees the other.
+ids. So all of them put one and the same entry. Beside any other checkpoint or entry no copy goes
+on: each looks after it has put its own, so that of two at least one sees the other. A creation of a
+new table looks only before: if a copy begins after that look, only one of the two tables can be
+opened, or none.
 """
 
 from __future__ import annotations
