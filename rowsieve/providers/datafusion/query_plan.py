@@ -114,6 +114,7 @@ class QueryPlan:
     ) -> dict[str, Any]:
         """Views of the tables behind barriers, for a frame from which users may build others."""
         providers = {name: read.provider for name, read in reads.items()}
+        providers |= self.session.other_providers
         return views_behind_barriers(self.session, providers, fenced=fenced)
 
     def _final_reads(

@@ -66,6 +66,7 @@ class TableSession(OwnSession):
         for setting, value in INITIAL_SETTINGS.items():
             super().sql(f"SET {setting} = {value}")
         self._own_tables: dict[str, OwnTable] = {}  # by full, quoted name
+        self.other_providers: dict[str, Any] = {}
         self._at_times: dict[str, OwnTable] = {}  # differential ones, which stay at their time
         self._catalogs: dict[str, CatalogTables] = {}
         self._lock = threading.RLock()
@@ -282,6 +283,8 @@ class TableSession(OwnSession):
                     own.catalog.unpin(own.name_there)
                 elif (own := self._own_tables.get(name)) is not None:
                     self._replace(name, own.provider())
+                elif name in self.other_providers:
+                    self._replace(name, self.other_providers[name])
                 else:  # the table was deregistered inside the block
                     super().deregister_table(name)
             if inner:
@@ -299,11 +302,13 @@ class TableSession(OwnSession):
         try:
             for name, provider in other_tables_in(text, chain(named.values(), at_times)):
                 if name != taken and not self._exists(name):
-                    super().register_table(name, provider())
+                    self.other_providers[name] = provider()
+                    super().register_table(name, self.other_providers[name])
                     added.append(name)
             yield
         finally:
             for name in added:
+                del self.other_providers[name]
                 super().deregister_table(name)
 
     def _replace(self, name: str, provider: Any) -> None:

@@ -336,7 +336,9 @@ class SessionContext(TableSession):
         barriers: Callable[[dict[str, Any]], dict[str, Any]] | None,
     ) -> datafusion.DataFrame:
         """Plan over these providers and those of catalogs, or over their views behind barriers."""
-        registered = dict(providers) if barriers is None else barriers(dict(providers))
+        registered = dict(providers)
+        if barriers is not None:
+            registered = barriers({**registered, **self.other_providers})
         with self.registered_for_now(registered, inner), ExitStack() as served:
             if barriers is not None and self._catalogs:
                 plan()  # DataFusion asks the catalogs for the tables that it names

@@ -55,6 +55,7 @@ def ours(tmp_path_factory: pytest.TempPathFactory) -> SessionContext:
     catalog = rs.Catalog(str(folder / "lake"))
     table = catalog.create_table("db.t", rows, key=["id"])
     table.upsert({"id": [1], "v": [4]})
+    table.tag("now")
     session = SessionContext()
     session.register_table("t", table)
     session.register_table("u", rs.create_table(str(folder / "u"), rows))
@@ -87,6 +88,14 @@ def test_our_session_reads_what_a_constant_next_to_other_conditions_selects(
     assert _ids(ours.sql(query.replace("FROM t ", "FROM lake.db.t "))) == expected
     frame = ours.sql(query).filter(datafusion.col("id") > 1)
     assert _ids(frame) == [each for each in expected if each > 1]
+
+
+@pytest.mark.parametrize("name", ["t FOR VERSION AS OF 1", "t@now", "lake.db.t@now"])
+@pytest.mark.parametrize("query", FOLDED[:3])
+def test_a_version_may_be_read_by_a_constant_next_to_other_conditions(
+    ours: SessionContext, memory: datafusion.SessionContext, name: str, query: str
+) -> None:
+    assert _ids(ours.sql(query.replace("FROM t ", f"FROM {name} "))) == _ids(memory.sql(query))
 
 
 @pytest.mark.parametrize("where", ["= 'a(b'", "IN ('x', 'a(b')", "IS NOT NULL", "<> 'a(b'"])

@@ -110,6 +110,17 @@ def test_a_condition_above_an_outer_join_is_about_its_own_table(
     assert "DataSourceExec" in plan_of(frame)  # DataFusion reads clean parts itself
 
 
+@pytest.mark.parametrize("old", ["few FOR VERSION AS OF 1", "few@now"])
+def test_a_condition_above_an_outer_join_of_a_version_is_about_its_own_table(
+    joined: SessionContext, tmp_path: Path, old: str
+) -> None:
+    rs.open_table(tmp_path / "few").tag("now")
+    query = OUTER["filtered"].replace("FROM few ", f"FROM {old} AS f ")
+    assert sorted(row["id"] for row in joined.sql(query).to_pylist()) == list(MATCHED)
+    changed = f"DELETE FROM few WHERE id IN ({query})"
+    assert joined.sql(changed).to_pylist() == [{"count": len(set(MATCHED) & set(range(40)))}]
+
+
 @pytest.mark.parametrize("query", OUTER.values(), ids=OUTER)
 def test_a_condition_above_an_outer_join_of_tables_of_a_catalog(
     joined: SessionContext, tmp_path: Path, query: str

@@ -32,6 +32,8 @@ class OwnSession(datafusion.SessionContext):
     reads_files: bool
     """Whether DataFusion's own reader may read our files."""
     transactions: SqlTransactions
+    other_providers: dict[str, Any]
+    """Versions, refs and metadata tables that the statement may name, by full, quoted name."""
 
     @property
     @abstractmethod
