@@ -339,3 +339,26 @@ def test_rows_are_the_same_before_and_after(
     table.refresh()
     assert rows(table) == rows(twin)
     assert sorted(pinned.to_arrow().to_pylist(), key=repr) == held
+
+
+@pytest.mark.parametrize("kind", ["row versions", "differential"])
+def test_the_checkpoint_of_a_rewrite_has_the_columns_and_the_mode_of_the_table(
+    catalog: rs.Catalog, kind: str
+) -> None:
+    properties: dict[str, Any] = {"checkpoint_interval": 1, "inline_bytes": 0}
+    if kind == "differential":
+        table = catalog.create_table(
+            "db.t", IDS, mode="differential", time="uint64", properties=properties
+        )
+        for time in range(1, 4):
+            updates = [{"id": 1, "v": "x", "time": time - 1, "diff": 1}]
+            table.append_updates(updates, lower=time - 1, upper=time)
+    else:
+        properties["row_versions"] = "kept"
+        table = catalog.create_table("db.t", IDS, ["id"], properties=properties)
+        for id_ in (1, 2, 1):
+            table.upsert([{"id": id_, "v": "x"}])
+    before = (table.schema, table.detail()["mode"], table.to_arrow().to_pylist())
+    assert rewrite(catalog, rewrite_all="true")["added_data_files_count"]
+    for opened in (rs.open_table(table.uri), catalog.open_table("db.t")):
+        assert (opened.schema, opened.detail()["mode"], opened.to_arrow().to_pylist()) == before

@@ -103,7 +103,11 @@ class _Group:
 
 @dataclass(slots=True)
 class _Rewrite:
-    """The decisions of `begin`, and the results of the stages so far."""
+    """The decisions of `begin`, and the results of the stages so far.
+
+    `base` is the version of the table itself, because the version of a commit is made of it, with
+    its checkpoint: never the one with the columns that only the files have.
+    """
 
     base: Snapshot
     groups: Sequence[_Group]
@@ -171,8 +175,9 @@ class RewriteDataFiles(DistributedProcedure):
     def begin(self, context: CallContext, arguments: Mapping[str, Value]) -> Handle:
         """Pin the version, select parts, and cut them into tasks of neighbouring parts."""
         started_s = time.perf_counter()
-        check_mode(self.operation, context.table.handle.pinned.table)
-        snapshot = as_updates(context.table.handle.pinned)
+        pinned = context.table.handle.pinned
+        check_mode(self.operation, pinned.table)
+        snapshot = as_updates(pinned)
         texts = arguments.get("options") or {}
         assert isinstance(texts, Mapping)
         if arguments.get("strict"):
@@ -191,7 +196,7 @@ class RewriteDataFiles(DistributedProcedure):
         )
         if arguments.get("dry_run"):
             groups = [_Group(parts, 0) for parts in part_groups]
-            rewrite = _Rewrite(snapshot, groups, (), started_s)
+            rewrite = _Rewrite(pinned, groups, (), started_s)
             rewrite.removed += part_groups
             return Handle(snapshot.version, (), rewrite)
         if self.operation != "rewrite_rows":
@@ -209,7 +214,7 @@ class RewriteDataFiles(DistributedProcedure):
         return Handle(
             snapshot.version,
             tuple(tasks),
-            _Rewrite(snapshot, groups, stages, started_s),
+            _Rewrite(pinned, groups, stages, started_s),
             stages=tuple(sum(group.task_count for group in stage) for stage in stages),
             max_concurrent=options.max_concurrent,
         )
