@@ -82,7 +82,10 @@ class Execution:
         small_start: bool = False,
     ) -> None:
         self._plan = plan
-        self._schedule = Schedule(store, memory_bytes, threads, is_short=plan.limit is not None)
+        short, announced = plan.limit is not None, plan.filter is None
+        self._schedule = Schedule(
+            store, memory_bytes, threads, is_short=short, is_announced=announced
+        )
         self._store = self._schedule.store
         self._small_start = small_start and not self._schedule.fetches  # it costs a round trip
         self._columns = ReadColumns.of(plan, views=views)

@@ -6,10 +6,13 @@ import threading
 import time
 from collections.abc import Iterator
 from functools import partial
+from types import SimpleNamespace
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from rowsieve.executor import read_ahead
 from rowsieve.executor.merging.windows import Numbered
 from rowsieve.executor.read_ahead import ReadAhead
 
@@ -104,3 +107,12 @@ def test_all_threads_end_when_the_consumer_stops() -> None:
         next(ahead.results(partial(int, i) for i in range(100)))
         next(ahead.of(numbered(100)))
     assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("is_announced", [False, True])
+def test_few_threads_decode_where_all_requests_are_announced(is_announced: bool) -> None:
+    store: Any = SimpleNamespace(overlaps=True)
+    schedule = read_ahead.Schedule(store, 1 << 20, is_announced=is_announced)
+    expected = read_ahead.DECODING_THREADS if is_announced else read_ahead.NETWORK_THREADS
+    assert schedule.ahead()._threads == expected
+    assert read_ahead.Schedule(store, 1 << 20, 3, is_announced=is_announced).ahead()._threads == 3

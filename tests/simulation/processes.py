@@ -103,6 +103,7 @@ def replaced_world(
             patch.setattr(module, attribute, make())
         patch.setattr(read_ahead, "CORES", 1)
         patch.setattr(read_ahead, "NETWORK_THREADS", 1)
+        patch.setattr(read_ahead, "DECODING_THREADS", 1)
         patch.setattr(visibility, "Future", lambda: SimulatedFuture[Any](scheduler))
         patch.setattr(fetching, "MAX_ASIDE", 1 << 20)
         patch.setattr(fetching, "_pools", _AnyProcess(pool))
