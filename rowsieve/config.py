@@ -55,7 +55,7 @@ class Config:
     compaction: Literal["leveled", "tiered"] = "leveled"
     write_encoding: Literal["columns", "both", "codec"] = "columns"
     read_encoding: Literal["columns", "codec", "shadow"] = "columns"
-    on_encoding_difference: Literal["report", "raise"] = "report"
+    on_encoding_difference: Literal["raise", "report"] = "report"
     flags: Flags = field(default_factory=Flags)
 
     def __post_init__(self) -> None:

@@ -257,6 +257,7 @@ def test_every_cache_of_the_package_has_a_bound_in_bytes() -> None:
         "providers/datafusion/pushdown_barriers.py": "one plan",
         "providers/datafusion/session_settings.py": "settings",
         "providers/spark/jvm/java.py": "one folder",
+        "providers/spark/jvm/old_times_rule.py": "16 errors of Spark, each logged once",
         "providers/spark/procedure_engine.py": "modules",
         "providers/spark/reads/audited.py": "names of reporters",
         "providers/spark/reads/counting_rule.py": "16 errors of Spark, each logged once",

@@ -22,7 +22,7 @@ from rowsieve.errors import CorruptData
 
 Halves: TypeAlias = Literal["columns", "both", "codec"]
 ReadEncoding: TypeAlias = Literal["columns", "codec", "shadow"]
-OnDifference: TypeAlias = Literal["report", "raise"]
+OnDifference: TypeAlias = Literal["raise", "report"]
 
 ROW_CODEC: Final = "row_codec"
 WRITE_ENCODING: Final = "write_encoding"

@@ -8,6 +8,7 @@ because filtering and casting these is faster than decoding every value.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -116,20 +117,20 @@ class _LevelCounts:
     counts fewer values than there are misleads no reader, and is not an error.
     """
 
-    __slots__ = ("_counts", "_expected", "_names", "_rest", "_where")
+    __slots__ = ("_counts", "_expected", "_leaves", "_names", "_rest", "_where")
 
     def __init__(
         self, metadata: pq.FileMetaData, row_group: int, leaves: Sequence[int], where: str
     ) -> None:
         group, schema = metadata.row_group(row_group), metadata.schema
-        in_order = sorted(leaves)
+        self._leaves = leaves
         self._expected = {
-            place: int(group.column(leaf).num_values)
-            for place, leaf in enumerate(in_order)
+            leaf: int(group.column(leaf).num_values)
+            for leaf in leaves
             if schema.column(leaf).max_repetition_level > 0
         }
-        self._names = {place: schema.column(in_order[place]).path for place in self._expected}
-        self._counts = np.zeros(len(in_order), np.int64)
+        self._names = {leaf: schema.column(leaf).path for leaf in self._expected}
+        self._counts = np.zeros(len(leaves), np.int64)
         self._rest = int(group.num_rows)
         self._where = where
 
@@ -137,17 +138,23 @@ class _LevelCounts:
         """Add decoded rows, in order; CorruptData if the row group ends and a leaf lacks values."""
         if not self._expected:
             return
-        self._counts += np.array([each for column in columns for each in _levels(column)], np.int64)
+        counts = [_levels(column) for column in columns]
+        self._counts += np.array([each for of_column in counts for each in of_column], np.int64)
         self._rest -= row_count
         if self._rest > 0:
             return
-        for place, expected in self._expected.items():
-            if self._counts[place] < expected:
+        for leaf, count in zip(self._decoded_leaves(map(len, counts)), self._counts, strict=True):
+            if count < (expected := self._expected.get(leaf, 0)):
                 raise CorruptData(
-                    f"{self._where}: column {self._names[place]!r} decodes to "
-                    f"{self._counts[place]} of {expected} values, so the header of a page is "
-                    "damaged; restore the file from a copy"
+                    f"{self._where}: column {self._names[leaf]!r} decodes to {count} of "
+                    f"{expected} values, so the header of a page is damaged; restore the file "
+                    "from a copy"
                 )
+
+    def _decoded_leaves(self, leaf_counts: Iterable[int]) -> list[int]:
+        """The leaves as they are decoded: columns as requested, inside of one as in the file."""
+        requested = iter(self._leaves)
+        return [leaf for count in leaf_counts for leaf in sorted(islice(requested, count))]
 
     def checked(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The same batches, each after it was added."""

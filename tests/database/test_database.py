@@ -23,7 +23,8 @@ from rowsieve.errors import (
     UnsupportedProtocol,
     VersionNotFound,
 )
-from rowsieve.objects import Draft, LocalStore, open_store
+from rowsieve.objects import Draft, open_store
+from rowsieve.objects.drafts import SPILL_BYTES
 from rowsieve.objects.shared import shared_tables as opening
 from rowsieve.objects.shared.shared_entry import LOG, entry_path, listed_versions
 from rowsieve.objects.shared.shared_log import ROOT_INTERVAL
@@ -364,7 +365,9 @@ def test_a_damaged_entry_is_named(tmp_path: Path, damage: str) -> None:
 def test_large_files_of_a_table_are_drafted_on_disk(tmp_path: Path) -> None:
     table = rs.Database(tmp_path).create_table("a", kv((1, 1)), ["k"])
     for place in (table, table.branch("audit")):
-        assert isinstance(Draft(place.handle.store, "data/x")._store, LocalStore)
+        draft = Draft(place.handle.store, "data/x")
+        draft.write(bytes(SPILL_BYTES + 1))
+        assert draft.file is not None
 
 
 def test_a_commit_is_one_object(monkeypatch: pytest.MonkeyPatch) -> None:

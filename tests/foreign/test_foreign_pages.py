@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import tempfile
 from collections.abc import Callable
 from datetime import date, datetime
@@ -356,3 +357,28 @@ def test_a_page_header_with_too_few_values_never_shortens_a_list(
     path.write_bytes(whole[:place] + bytes([whole[place] - 2]) + whole[place + 1 :])
     with pytest.raises(CorruptData, match=r"a\.parquet"):
         rs.open_parquet(path).to_arrow()
+
+
+@pytest.mark.parametrize("is_cut", [False, True], ids=["whole", "slices"])
+def test_columns_of_lists_in_another_order_have_their_own_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_cut: bool
+) -> None:
+    """A decoder returns columns as they are requested, and leaves inside of one as in the file."""
+    if is_cut:
+        monkeypatch.setattr(group_slices, "WHOLE_ROWS", 1)
+        monkeypatch.setattr(group_slices, "SLICE_ROWS", 2)
+    rows = pa.table(
+        {
+            "id": [1, 2, 3],
+            "short": [[1], [], None],
+            "points": [[{"x": [1, 2], "y": "a"}, {"x": None, "y": "b"}], None, [{"x": [3]}]],
+            "long": [[1, 2, 3], [4], [5, 6]],
+        }
+    )
+    folder = tmp_path / "files"
+    folder.mkdir()
+    pq.write_table(rows, folder / "a.parquet")
+    for number, names in enumerate(itertools.permutations(rows.column_names)):
+        pq.write_table(rows.select(names), folder / f"b{number}.parquet")
+    read = rs.open_parquet(folder).to_arrow().select(rows.column_names)
+    assert read.to_pylist() == rows.to_pylist() * 25

@@ -25,7 +25,7 @@ from rowsieve.errors import InvalidPredicate, RowsieveError, UnknownColumn, Unsu
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind_operand
 from rowsieve.predicate.binding.enum_labels import with_text
-from rowsieve.predicate.functions.registry import FUNCTIONS, unknown_function
+from rowsieve.predicate.functions.registry import unknown_function
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import type_name
 from rowsieve.types.schema import Schema
@@ -103,7 +103,7 @@ def placed(
         return _with_place(error, whole, reader.source, schema) if is_value else error
     piece = _smallest(whole, cause, rejected)
     match piece.node:
-        case ir.Call(function=name) if name not in FUNCTIONS:
+        case ir.Call(function=name) if cause.args == unknown_function(name).args:
             cause = unknown_function(name, similar_names(name, known))
     return _with_place(cause, piece, reader.source, schema)
 

@@ -42,14 +42,18 @@ def array_elements(text: str, type_: LogicalType, semantics: Semantics) -> ir.Li
 
 def equals_items(column: ir.Operand, items: ir.Operand, type_: LogicalType) -> ir.Predicate | None:
     """Return `column = ARRAY[…]`; None for another operand, InvalidPredicate for nested ones."""
-    array = items.operand if isinstance(items, ir.Cast) else items
-    if not isinstance(array, ir.Call) or array.function != "make_list":
-        return None
-    if any(isinstance(each, ir.Call) and each.function == "make_list" for each in array.arguments):
+    match items.operand if isinstance(items, ir.Cast) else items:
+        case ir.Call(function="make_list", arguments=members):
+            pass
+        case ir.Literal(value=(), type=List()):
+            members = ()
+        case _:
+            return None
+    if any(isinstance(each, ir.Call) and each.function == "make_list" for each in members):
         raise InvalidPredicate(
             "an array of several dimensions is compared with text, such as '{{1,2},{3,4}}'"
         )
-    count = len(array.arguments)
+    count = len(members)
     shape = ir.Literal(((1, count),) if count else (), _member(type_, 0))
     equal = ir.ComparisonOp.EQ
     return ir.And((
