@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.dataset
 import pytest
 
 import rowsieve
@@ -93,6 +94,13 @@ def test_rows_without_columns_are_not_dropped(rows: Any) -> None:
 def test_a_list_of_other_things_is_named_by_its_items(rows: Any, named: str) -> None:
     with pytest.raises(InvalidInput, match=f"a list of dicts.*, not a list of {named}$"):
         rowsieve.create_table(fresh_uri(), rows)
+
+
+def test_a_dataset_is_given_by_its_reader() -> None:
+    rows = pa.dataset.dataset(pa.table({"id": [1]}))
+    with pytest.raises(InvalidInput, match=r"not InMemoryDataset; give its scanner\(\)"):
+        rowsieve.create_table(fresh_uri(), rows)
+    assert rowsieve.create_table(fresh_uri(), rows.scanner().to_reader()).count() == 1
 
 
 def test_empty_dicts_are_rows_too() -> None:

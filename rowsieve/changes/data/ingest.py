@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -65,6 +65,13 @@ class Changes:
         """True if there is nothing to write and nothing to delete."""
         has_rows = self.rows is not None and self.rows.num_rows > 0
         return not has_rows and (self.deletes is None or not self.deletes.num_rows)
+
+
+_TO_ROWS: Final = {
+    "collect": "; call its method collect first",
+    "scanner": "; give its scanner().to_reader()",
+}
+"""By a method of an object that has rows and is no data: how it becomes some."""
 
 
 def read_data(
@@ -129,7 +136,7 @@ def _read(
     elif is_python_data(data):
         table = from_python(data, operation, required)
     else:
-        first = "; call its method collect first" if gives(data, "collect") else ""
+        first = next((remedy for name, remedy in _TO_ROWS.items() if gives(data, name)), "")
         raise InvalidInput(
             f"{operation} takes Arrow data (a pyarrow Table or reader, a Polars or pandas "
             "DataFrame, a DuckDB or DataFusion result), a list of dicts, a dict of lists, a "
