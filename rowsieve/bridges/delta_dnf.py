@@ -22,7 +22,7 @@ from rowsieve.bridges.conditions import read_conditions, write_conditions
 from rowsieve.bridges.leaves import KeptRows, Leaf, Members, zeros_apart
 from rowsieve.bridges.pyarrow_exprs import comparison_of_column, from_pyarrow, list_of_column
 from rowsieve.bridges.rows import both, reads
-from rowsieve.bridges.translation import Row, Translation, reason_of
+from rowsieve.bridges.translation import Row, Translation, reason_of, translated
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation, repr_of
 from rowsieve.predicate import ir
 from rowsieve.predicate.like import after_prefix
@@ -129,14 +129,17 @@ def to_dnf_filters(
 ) -> Translation[Filters, ir.Predicate]:
     """Write a predicate with the given semantics as filters over the schema."""
     writer = _Writer(semantics)
-    return write_conditions(
-        predicate,
-        writer.condition,
-        lambda terms: _finished(writer.junction(terms, all_of=True), schema),
-        schema,
-        semantics,
-        strict=strict,
-    )
+    try:
+        return write_conditions(
+            predicate,
+            writer.condition,
+            lambda terms: _finished(writer.junction(terms, all_of=True), schema),
+            schema,
+            semantics,
+            strict=strict,
+        )
+    except _NoFlatColumnError as error:
+        return translated(None, predicate, [str(error)], strict=strict)
 
 
 # Reading
@@ -279,6 +282,10 @@ class _Writer(KeptRows[_Groups]):
             )
 
 
+class _NoFlatColumnError(UnsupportedOperation):
+    """No filter stands for all rows or for none."""
+
+
 def _finished(groups: _Groups, schema: Schema) -> Filters:
     """Return the groups in the shape that pyarrow accepts, in which none may be empty."""
     if groups and all(groups):
@@ -287,7 +294,7 @@ def _finished(groups: _Groups, schema: Schema) -> Filters:
         if not is_nested(field.type):
             none = pa.array([], arrow_type(field.type))
             return [(field.name, "not in" if groups else "in", none)]
-    raise UnsupportedOperation("a filter of all rows or of none needs a column that is not nested")
+    raise _NoFlatColumnError("a filter of all rows or of none needs a column that is not nested")
 
 
 def _value(literal: ir.Literal) -> Any:

@@ -39,7 +39,7 @@ from rowsieve.bridges import (
 from rowsieve.bridges.native import is_predicate, read_predicate, write_predicate
 from rowsieve.bridges.session import Session, in_session
 from rowsieve.bridges.sql import language as sql
-from rowsieve.bridges.sql.dialects import DIALECTS
+from rowsieve.bridges.sql.dialects import DIALECTS, Dialect
 from rowsieve.bridges.translation import Translation
 from rowsieve.errors import InvalidInput
 from rowsieve.predicate.binding.enum_labels import with_text
@@ -66,6 +66,7 @@ class Bridge:
     running: Callable[[], Session | None] | None = None
     named_forms: tuple[type, ...] = ()  # types of its expressions that need its name
     dialect: str = ""  # the SQL dialect of the same engine, whose name these expressions have too
+    cut_units: frozenset[str] = frozenset()  # of Arrow's timestamps, see `arrow_units`
     has_guards: bool = False  # its writer handles all differences, more than `meanings` can
 
     def read(self, expression: Any, schema: Schema, **session: Any) -> Translation[Predicate, Any]:
@@ -86,17 +87,19 @@ def _text(value: object) -> bool:
     return False
 
 
-def _dialect(name: str, semantics: Semantics) -> Bridge:
+def _dialect(dialect: Dialect) -> Bridge:
+    name = dialect.name
     reads, writes = partial(sql.from_text, dialect=name), partial(sql.to_text, dialect=name)
     return Bridge(
         name,
         f"SQL text of {name}",
-        semantics,
+        dialect.semantics,
         _text,
         reads,
         writes,
         is_text=True,
         takes_session=True,
+        cut_units=dialect.times.cut_units,
     )
 
 
@@ -109,7 +112,7 @@ BRIDGES: tuple[Bridge, ...] = (
         read_predicate,
         write_predicate,
     ),
-    *(_dialect(dialect.name, dialect.semantics) for dialect in DIALECTS.values()),
+    *(_dialect(dialect) for dialect in DIALECTS.values()),
     Bridge(
         "datafusion_exprs",
         "a DataFusion expression",
@@ -118,6 +121,7 @@ BRIDGES: tuple[Bridge, ...] = (
         datafusion_exprs.from_datafusion,
         datafusion_exprs.to_datafusion,
         dialect="datafusion",
+        cut_units=DIALECTS["datafusion"].times.cut_units,
     ),
     Bridge(
         "spark_columns",
@@ -155,6 +159,7 @@ BRIDGES: tuple[Bridge, ...] = (
         polars_exprs.from_polars,
         polars_exprs.to_polars,
         has_guards=True,
+        cut_units=frozenset({"s", "ms", "ns"}),
     ),
     Bridge(
         "iceberg",

@@ -18,6 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from rowsieve.arguments import checked
+from rowsieve.bridges.arrow_units import check_units, cut_columns
 from rowsieve.bridges.condition_notes import note_on
 from rowsieve.bridges.differences import Direction, check
 from rowsieve.bridges.languages import Bridge, bridge_named, bridge_of
@@ -70,14 +71,18 @@ def translate(
     running = None if aim.running is None else aim.running()
     theirs = in_session(aim.semantics, target_session or running)
     try:
-        read = _in(origin.read, session, origin)(expression, columns)
+        with_session = session is not None and origin.takes_session
+        reads = partial(origin.read, session=session) if with_session else origin.read
+        read = reads(expression, columns)
     except UnknownColumn as error:
         refuse_unsupported(error.name, schema)
         raise
     translation: Translation[Any, Any] = Translation(
         None, Exactness.UNSUPPORTED, expression, read.notes
     )
-    writes = _in(aim.writes, target_session, aim)
+    writes = aim.writes
+    if target_session is not None and aim.takes_session:
+        writes = partial(writes, session=target_session)
     write = partial(
         _written,
         expression,
@@ -86,6 +91,7 @@ def translate(
         semantics=semantics,
         theirs=theirs,
         writes=writes,
+        cut=cut_columns(schema, origin.cut_units | aim.cut_units),
     )
     if read.expression is not None:
         translation = write(read, schema=columns)
@@ -111,15 +117,6 @@ def _picture(
         return write(Translation(condition, Exactness.EXACT, bound=(bound,)), schema=schema)
 
     return translation_picture(source, target, read, alone, whole)
-
-
-def _in(
-    function: Callable[..., Any], session: Session | None, bridge: Bridge
-) -> Callable[..., Any]:
-    """Pass the session to a reader or writer, if its language has sessions."""
-    if session is None or not bridge.takes_session:
-        return function
-    return partial(function, session=session)
 
 
 def _origin(expression: Any, source: str | None) -> Bridge:
@@ -167,15 +164,16 @@ def _written(
     semantics: Semantics,
     theirs: Semantics,
     writes: Callable[..., Translation[Any, Predicate]],
+    cut: Mapping[str, str],
 ) -> Translation[Any, Any]:
     assert read.expression is not None
     conditions = root_conjuncts(read.expression)
     notes = list(read.notes)
     writable = _with_meanings_kept(
-        conditions, _roots(read, schema, semantics), semantics, theirs, notes
+        conditions, _roots(read, schema, semantics), semantics, theirs, cut, notes
     )
     left = [each for index, each in enumerate(conditions) if index not in writable]
-    if left and aim.has_guards:
+    if left and aim.has_guards and not cut:
         direct = writes(read.expression, schema, semantics)
         if direct.exactness is Exactness.EXACT:
             return translated(direct.expression, read.residual, read.notes, strict=False)
@@ -189,6 +187,8 @@ def _written(
                 note.at(index, len(conditions)) if isinstance(note, Note) else note
                 for note in alone.notes
             ]
+    if written.expression is None and not left:  # TRUE, for which the target has no words
+        return translated(None, original, [*notes, *map(str, written.notes)], strict=False)
     expression = None if left and not writable else written.expression
     residual = _residual(original, read, left, origin, schema, semantics)
     return translated(expression, residual, notes, strict=False)
@@ -212,12 +212,15 @@ def _with_meanings_kept(
     roots: Mapping[Predicate, Predicate],
     semantics: Semantics,
     theirs: Semantics,
+    cut: Mapping[str, str],
     notes: list[str],
 ) -> dict[int, Predicate]:
     """Rewrite the conditions for the target's rules, by position; failures go to `notes`."""
     writable: dict[int, Predicate] = {}
     for index, condition in enumerate(conditions):
         try:
+            if cut:
+                check_units(roots[condition], cut)
             rewritten = keep_meaning(roots[condition], semantics, theirs)
             if semantics.name != theirs.name:
                 check(rewritten, theirs.name, Direction.TRANSLATES)

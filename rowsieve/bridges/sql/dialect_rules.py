@@ -145,6 +145,7 @@ class TimeRules:
 
     timestamp_is_instant: bool = False  # TIMESTAMP names an instant
     nanoseconds: bool = False  # a TIMESTAMP has nanoseconds, which end in 2262, in bins, too
+    cut_units: frozenset[str] = frozenset()  # of columns that constants are cut to
     named_zone_texts: bool = False  # '2024-01-01 12:00 Europe/Berlin' is an instant
     far_texts: bool = False  # it has text for days outside of the years 1 to 9999
     moves: Moves | None = None

@@ -297,6 +297,7 @@ DATAFUSION = Dialect(
     texts=TextRules(strict_escapes=True, similar_to=SimilarTo.PART_REGEX),
     times=TimeRules(
         nanoseconds=True,
+        cut_units=frozenset({"s", "ms"}),
         interval_quarters=False,
         moves=Moves("shift", "shift_timestamp"),  # `shift` of a date drops less than a day
         days_before_hours=True,
