@@ -25,6 +25,8 @@ CONDITIONS = [
     "year(c) = 2013 OR c IS NULL",
     "c < u",
     "c >= d",
+    "coalesce(c, TIMESTAMP '1970-01-01 00:00:00.0015') > TIMESTAMP '1970-01-01 00:00:00.0012'",
+    "coalesce(c, d, u) > TIMESTAMP '1970-01-01'",
 ]
 
 

@@ -102,6 +102,12 @@ def lists_cannot_be_repeated_no_times() -> bool:
     return raises("at least one array", lambda: pa.repeat(constant, 0))
 
 
+def coalesce_mixes_up_units_of_times() -> bool:
+    table = pa.table({"t": pa.array([None], pa.timestamp("ns"))})
+    chosen = pc.coalesce(pc.field("t"), pa.scalar(1, pa.timestamp("us")))
+    return bool(table.filter(chosen == pa.scalar(1, pa.timestamp("us"))).num_rows == 0)
+
+
 def _row(probe: Probe, does: str, *here: str, upstream: str = "") -> Fault:
     return Fault("pyarrow", does, here, probe, upstream)
 
@@ -185,5 +191,11 @@ FAULTS: Final = (
         "compares floats with a list by their bits, so that -0.0 is not in it. Lists with a zero "
         "have both here.",
         "rowsieve.predicate.semantics:Semantics",
+    ),
+    _row(
+        coalesce_mixes_up_units_of_times,
+        "takes the microseconds of a constant for nanoseconds in `coalesce`, in an expression with "
+        "a column of these. We write `if_else`.",
+        "rowsieve.bridges.pyarrow_exprs.write:PyArrowWriter",
     ),
 )

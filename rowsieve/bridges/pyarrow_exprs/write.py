@@ -213,9 +213,18 @@ class PyArrowWriter(OperatorWriter[Expression]):
         """Write a call by its row: constants are options, other arguments are operands."""
         split = 1 if row.constants else len(node.arguments)
         operands = map(self.operand, node.arguments[:split])
+        if row.name == "coalesce" and isinstance(type_of(node), Timestamp):
+            return self._first_time(*operands)
         constants = [value_of(item) for item in node.arguments[split:]] or row.default
         result = getattr(self._pc, row.name)(*operands, *constants)
         return result.cast(pa.int64()) if row.function == "length" else result
+
+    def _first_time(self, *operands: Expression) -> Expression:
+        """The first time that is not NULL; `coalesce` of pyarrow mixes up units of times."""
+        *before, chosen = operands
+        for operand in reversed(before):
+            chosen = self._pc.if_else(self._pc.is_valid(operand), operand, chosen)
+        return chosen
 
 
 def _check_digits(types: Sequence[LogicalType]) -> None:
