@@ -123,7 +123,7 @@ MISTAKES: tuple[Mistake, ...] = (
     ("a NULL key", lambda t: t.keyed.upsert(pa.table({**data().to_pydict(), "id": pa.array([None], pa.int64())})), KeyViolation, ("'id'", "NULL in 1 of 1 rows")),
     ("a NULL key to delete", lambda t: t.keyed.delete(keys=pa.table({"id": pa.array([None], pa.int64())})), KeyViolation, ("'id'", "NULL")),
     ("no rows to overwrite with", lambda t: t.keyed.overwrite(SCHEMA.empty_table()), EmptyData, ("no rows",)),
-    ("no data", lambda t: t.keyed.upsert([1]), InvalidInput, ("Arrow data", "a list of dicts", "not list")),
+    ("no data", lambda t: t.keyed.upsert([1]), InvalidInput, ("Arrow data", "a list of dicts", "not a list of int")),
     ("keys with other columns", lambda t: t.keyed.delete(keys=data().select(["id", "name"])), SchemaMismatch, ("'name'",)),
     ("keys without the key", lambda t: t.keyed.delete(keys=data().select(["name"])), SchemaMismatch, ("'id'",)),
     # Change streams

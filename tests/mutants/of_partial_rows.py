@@ -80,7 +80,7 @@ MUTANTS = (
     Mutant(
         GIVEN,
         "a name that differs in case is another one",
-        "if each.lower() == name.lower()]",
+        "if names.column(each) == column]",
         "if each == name]",
     ),
     Mutant(

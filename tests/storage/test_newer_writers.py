@@ -109,5 +109,6 @@ def test_a_refused_change_leaves_no_file(
     with pytest.raises(UnsupportedProtocol, match="writer protocol 4"):
         CHANGES[name](late if is_stale else rs.open_table(table.uri))
     assert table.handle.store.list("") == before
-    assert [path for path in puts if "_catalog" not in path] == []
+    passing = ("_catalog", "leases/dropping")  # of calls that take turns, and gone again
+    assert [path for path in puts if not any(name in path for name in passing)] == []
     assert rs.open_table(table.uri).scan().count() == 3

@@ -113,15 +113,26 @@ class DuckDb:
         try:
             return plain(self._asked(f"SELECT ({text}) AS x FROM t", rows)["x"])
         finally:
-            session.execute("PRAGMA enable_optimizer")
+            _duckdb(self.zone).execute("PRAGMA enable_optimizer")
 
     def kept(self, text: str, rows: pa.Table) -> list[int]:
         found = self._asked(f'SELECT "{ROW}" FROM t WHERE {text}', numbered(rows))
         return sorted(found[ROW].to_pylist())
 
 
-@cache
 def _duckdb(zone: str) -> Any:
+    """The session of a zone; another one after an error that ended DuckDB's database."""
+    import duckdb
+
+    try:
+        _duckdb_in(zone).execute("SELECT 1").fetchall()
+    except duckdb.FatalException:
+        _duckdb_in.cache_clear()
+    return _duckdb_in(zone)
+
+
+@cache
+def _duckdb_in(zone: str) -> Any:
     session = duckdb_session()
     session.execute(f"SET TimeZone = '{zone}'")
     return session

@@ -58,12 +58,12 @@ REFUSED = [
     "postgres|f32,d10|greatest(a, b)",
     "postgres|f32|least(CAST(a AS numeric(10,2)), least(a, 127))",
     "duckdb|d38|ceil(a) / 3",
-    "postgres|i16|1e300 ^ a",
-    "postgres|d10|power(1e300, a)",
     "datafusion|d38|power(a, 0.5)",
     "postgres in New York|ts|date_bin(INTERVAL '1 day', a, TIMESTAMPTZ '2001-01-03 05:00:00Z')",
 ]
 UNREAD = [
+    "postgres|i16|1e300 ^ a",
+    "postgres|d10|power(1e300, a)",
     "postgres|ts|sqrt(extract(day FROM a)) * 3",
     "postgres|date|ln(extract(day FROM a) + 1) * 3",
     "postgres|ts|2 ^ extract(month FROM a) / 3",
