@@ -150,14 +150,14 @@ def _form_of(type_: pa.DataType) -> str | None:
 def open_quote(text: bytes, delimiter: str) -> int | None:
     """The line, from 1, of the quote that is not closed; None if all are. Linear time, in C."""
     ends = re.escape(delimiter.encode()) + rb"\r\n"
-    balanced = re.compile(
-        rb'(?:[^"]++|(?<=[^%s])"|(?:\A|(?<=[%s]))"(?:[^"]++|"")*+")*+' % (ends, ends)
-    )
+    opening = rb'(?:\A|(?<=[%s]))"' % ends
+    closed = rb'[^"]*(?:""[^"]*)*"(?!")'
     start = len(_BYTE_ORDER_MARK) if text.startswith(_BYTE_ORDER_MARK) else 0
     body = memoryview(text)[start:]
-    match = balanced.match(body)
-    read = match.end() if match else 0
-    if read == len(body):
+    # Not by possessive quantifiers: Python's are wrong before 3.11.5.
+    if re.search(opening, re.sub(opening + closed, b"x", body)) is None:
         return None
+    fields = re.finditer(rb"%s(%s)?" % (opening, closed), body)
+    read = next(field.start() for field in fields if field[1] is None)
     before = text[: start + read]
     return 1 + before.count(b"\n") + before.count(b"\r") - before.count(b"\r\n")
