@@ -411,7 +411,7 @@ class Catalog(Dropping, CatalogStatements):
         except TableExists:
             if self._other_name(now, name, location) is None:
                 store = open_store(self._uri(location), self._storage_options)
-                # the files stay: somebody reads or drops them, or there is no store
+                # the files stay: a reader or another drop needs them, or the store is gone
                 with suppress(RowsieveError), alone(store):
                     delete_files(store, close(store))
             raise

@@ -108,7 +108,7 @@ def _check_movable(store: ObjectStore) -> None:
 def _completed(uri: str, storage_options: StorageOptions | None) -> bool:
     """Whether the table at its place in a database has left it; if so, end the move out."""
     store = open_store(uri, storage_options)
-    with suppress(NotFound):  # there is no such database any more
+    with suppress(NotFound):  # the database was dropped
         if isinstance(store, SectionStore) and store.has_left():
             store.complete()
             return True

@@ -54,7 +54,7 @@ def parse_csv(
     ]
     for name in wide:
         for moment in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
-            with suppress(pa.ArrowInvalid):  # local times beside instants, or no such day
+            with suppress(pa.ArrowInvalid):  # local times beside instants, or an invalid date
                 table, types = read({**types, name: moment}), {**types, name: moment}
                 break
     return table

@@ -1,4 +1,4 @@
-"""The objects of one change: drafts, and uploads beside each other and the puts of the commit.
+"""The objects of one change: drafts, and concurrent uploads.
 
 A draft is written in several calls before it gets a name.
 A draft is in memory while it is small. On a local disk a larger one continues in a temporary file

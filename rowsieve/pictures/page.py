@@ -79,7 +79,7 @@ def write_html(text: str, path: str | os.PathLike[str]) -> None:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write a text beside a file, then rename it; a device or a pipe is written as it is."""
+    """Replace a file by a temporary one that has the text; write directly to a device or pipe."""
     if path.exists() and not path.is_file():
         path.write_text(text, "utf-8")
         return

@@ -131,7 +131,7 @@ def _find_beside_tails(
     schema: Schema,
     only: frozenset[int] | None,
 ) -> list[Candidates]:
-    """`_find` for files of which only some have cached tails; the other tails are on their way.
+    """Do as `_find` if the tails of some files are cached and those of the others are requested.
 
     Filters of the former, and the pages of those that are small, arrive in the same round trip.
     """

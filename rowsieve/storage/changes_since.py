@@ -12,7 +12,7 @@ from typing import Final
 
 from rowsieve.storage.manifests.manifest import PartTable
 
-_MAX_LISTS: Final = 64  # of added parts, before they are no longer followed
+_MAX_LISTS: Final = 64  # of added parts that are remembered
 _MAX_REMOVED: Final = 2_000  # parts
 
 

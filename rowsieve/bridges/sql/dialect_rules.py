@@ -101,7 +101,7 @@ class TextRules:
     """How patterns and text are read and written."""
 
     like_escape: str | None = "\\"  # the default escape character of LIKE
-    empty_escape: bool = False  # ESCAPE '' is no escape character
+    empty_escape: bool = False  # ESCAPE '' turns escaping off
     strict_escapes: bool = False  # an escape stands only before a wildcard and itself
     like_lists: LikeLists = LikeLists.REFUSED
     glob: bool = False  # GLOB

@@ -71,7 +71,7 @@ _TO_ROWS: Final = {
     "collect": "; call its method collect first",
     "scanner": "; give its scanner().to_reader()",
 }
-"""By a method of an object that has rows and is no data: how it becomes some."""
+"""How to convert an object that is not accepted as data, by a method that identifies it."""
 
 
 def read_data(

@@ -19,7 +19,7 @@ from tests.profiles import IS_DEEP
 
 SOURCES = ("duckdb", "datafusion", "postgres", "polars", "pyarrow")
 CONDITIONS = 300 if IS_DEEP else 12
-AMONG = 40  # cases for each condition: most are no conditions that are read
+AMONG = 40  # cases drawn for each condition, because most are refused
 FEWEST_EXACT = 5
 
 

@@ -309,7 +309,7 @@ def _whole(text: str, dialect: Dialect) -> Literal:
 
 
 def _of_any_size(text: str) -> Literal:
-    """Parse a number; one that is no decimal of 38 digits is an unbounded number."""
+    """Parse a number; beyond 38 digits it is an unbounded number."""
     value = _number(text)
     if (scaled := _scaled(value)) is not None:
         return scaled
